@@ -145,6 +145,12 @@ const together = new Set([
   'prepareSecondFactor',
   'activateSecondFactor',
   'removeSecondFactor',
+  // Persons alone have subscriptions, and pictures come from a network.
+  'createPushSubscription',
+  'deletePushSubscription',
+  'listPushSubscriptions',
+  'testPushSubscription',
+  'getContactPicture',
   // Refused once any account is no longer a sandbox account.
   'moveClock',
 ])

@@ -132,7 +132,8 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
     const request = await requestIn(scene, tenant, recipe)
     await changeTenant(scene, tenant, { requests_per_minute: 1 })
     await scene.world.db.run`update rate_limit_usage set tokens = 1 where account_id = ${tenant.id}`
-    await scene.world.call(tenant, 'GET', '/open/info')
+    // Requests of the recipe may have left another token.
+    for (let n = 0; n < 5; n++) if ((await scene.world.call(tenant, 'GET', '/open/info')).status === 429) break
     return send(scene.world, contract, tenant, request)
   },
   conflict: async ({ scene }, contract, recipe) => {
