@@ -7,6 +7,7 @@ import { makeChat } from './domains/msgapp/chat-service.ts'
 import { makeConnectionManager } from './domains/msgapp/runner/connection-manager.ts'
 import { makeSupplierRegistry } from './domains/numbers/suppliers/supplier-registry.ts'
 import { makePrices } from './domains/prices/ops.ts'
+import { makePushCounter } from './domains/push/ops.ts'
 import { makeRequestRecorder } from './domains/requests/request-recorder.ts'
 import { readOffset } from './domains/sandbox/ops.ts'
 import { makeChannelCache } from './domains/sms/accept/channel-cache.ts'
@@ -88,6 +89,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     sandboxAccounts,
     metrics,
     requestLog: makeRequestRecorder({ db, metrics }),
+    countPush: makePushCounter(metrics),
     quotas,
     tokens: makeTokens(db, seal, changes),
     channels: makeChannelCache(db, changes),

@@ -56,6 +56,8 @@ export type Services = StartOptions & {
   readonly sandboxAccounts: SandboxAccounts
   readonly limiters: RequestLimiters
   readonly metrics: Metrics
+  /** Counts notifications by Web Push, by outcome. */
+  readonly countPush: ReturnType<Metrics['counter']>
   /** Log of API requests for `GET /open/requests`. */
   readonly requestLog: RequestLog
   /** Limits on what accounts may create and store. */

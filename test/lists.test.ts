@@ -43,6 +43,7 @@ const unpagedLists = new Set([
   'getMsgappChannelStatus',
   'getUsage',
   'listContactConversations',
+  'listPushSubscriptions',
 ])
 
 /** Lists of past events and candidates, which have cursors only. */

@@ -246,9 +246,9 @@ const skip = (event: Event): void => {
   document.getElementById('content')?.focus()
 }
 
-/** What surrounds every page of a session. */
+/** Surrounds every page of a session. The inbox has a narrow navigation, from the first paint. */
 export const Frame = ({ children }: { children: ComponentChildren }) => (
-  <div class="frame">
+  <div class={useLocation().path.split('/')[3] === 'inbox' ? 'frame frame-inbox' : 'frame'}>
     {/* biome-ignore lint/a11y/useValidAnchor: a skip link; the handler keeps #content out of the address. */}
     <a class="skip" href="#content" onClick={skip}>
       {words.skip}

@@ -80,8 +80,8 @@ test(
 
     await button(page, 'Stop opening the console here').click()
     await page.goto(`${platform.url}/console`)
-    await page.waitForURL(/\/numbers$/)
-    await page.goto(page.url().replace(/numbers$/, 'developers'))
+    await page.waitForURL(/\/inbox/)
+    await page.goto(page.url().replace(/inbox.*/, 'developers'))
     await page.getByRole('heading', { name: 'First request' }).waitFor()
     await isWellMade(page, 'the overview')
   },

@@ -156,7 +156,7 @@ test(
     const page = await signIn(apiKey, '/numbers')
     const lists = [
       ['/logs', 'direction', 'outbound'],
-      ['/logs/calls', 'direction', 'inbound'],
+      ['/calls', 'direction', 'inbound'],
       ['/money', 'kind', 'sms'],
       ['/numbers', 'status', 'ACTIVE'],
       ['/settings/audit', 'action', 'purchaseNumber'],

@@ -75,9 +75,8 @@ type Result = PushOutcome | { readonly outcome: 'dropped' }
 
 /** Jobs of notifications. */
 export const pushJobs = (services: Services): JobKind[] => {
-  const { db, clock, metrics, log } = services
+  const { db, clock, countPush: count, log } = services
   const send = makePushSender(services)
-  const count = metrics.counter('trunkline_push_messages_total', 'Notifications by Web Push, by outcome', ['outcome'])
 
   const plan: JobKind<PlanPayload, string[]> = {
     kind: planKind,

@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db/sql.ts'
+import type { Metrics } from '../../platform/http/metrics.ts'
 import { enqueueAll } from '../../platform/jobs/queue.ts'
 import { delaySeconds } from './limits.ts'
 import * as store from './store.ts'
@@ -6,6 +7,10 @@ import * as store from './store.ts'
 /** Kinds of the jobs: one decides who is notified, the other delivers to one browser. */
 export const planKind = 'push.plan'
 export const deliverKind = 'push.deliver'
+
+/** Makes the counter of notifications. */
+export const makePushCounter = (metrics: Metrics) =>
+  metrics.counter('trunkline_push_messages_total', 'Notifications by Web Push, by outcome', ['outcome'])
 
 /** A reason to notify members. Ids have no prefix. */
 export type Notice = {

@@ -53,9 +53,10 @@ export const findByEndpoint = (sql: Sql, person: string, endpointHash: Buffer) =
 /** Stores a browser, which may have had another person before. Beyond the limit, the oldest ones of the person go. */
 export const add = async (tx: Tx, s: NewSubscription): Promise<SubscriptionRow> => {
   await tx.run`
-    delete from push_subscriptions where (endpoint_hash = ${s.endpointHash} and person_id <> ${s.person}) or id in (
-      select id from push_subscriptions where person_id = ${s.person} and endpoint_hash <> ${s.endpointHash}
-      order by created_at desc, id desc offset ${maxSubscriptions - 1}::integer)`
+    delete from push_subscriptions where (endpoint_hash = ${s.endpointHash} and person_id <> ${s.person}) or (
+      person_id = ${s.person} and endpoint_hash <> ${s.endpointHash} and id not in (
+        select id from push_subscriptions where person_id = ${s.person} and endpoint_hash <> ${s.endpointHash}
+        order by created_at desc, id desc limit ${maxSubscriptions - 1}::integer))`
   return tx.one<SubscriptionRow>`
     insert into push_subscriptions (id, person_id, account_id, session_id, sealed_target, endpoint_hash, user_agent)
     values (${s.id}, ${s.person}, ${s.account}, ${s.session}, ${s.sealed}, ${s.endpointHash}, ${s.userAgent})

@@ -4,7 +4,7 @@ import { parse, uuid } from '../lib/id.ts'
 import { keyHash } from '../lib/secret.ts'
 import { storable } from '../lib/storable.ts'
 import type { Audit, AuditEntry } from './audit-entry.ts'
-import { confidentialNames, type Masking, maskNamed } from './confidential.ts'
+import { confidentialNames, type Masking, maskNamed, topFields } from './confidential.ts'
 import type { Contract } from './endpoint.ts'
 import { maxAuditChanges, maxAuditTargets, maxAuditTextLength } from './limits.ts'
 import type { Session } from './session.ts'
@@ -220,6 +220,10 @@ const countsIn = (payload: unknown): Record<string, number> =>
 /** Returns the function that runs an operation of a session which is not audited for keys, and writes its row. */
 export const makeSessionAuditor = (contract: Contract) => {
   const write = makeWriter(contract, contentFields)
+  const known = contract.body ? topFields(contract.body) : new Set<string>()
+  // Unknown fields are ignored, and may hold anything.
+  const knownOf = (body: Record<string, unknown>) =>
+    Object.fromEntries(Object.entries(body).filter(([name]) => known.has(name)))
   return async <T>(
     db: Db,
     { request, tx }: { request: FastifyRequest; tx: Tx | null },
@@ -232,7 +236,7 @@ export const makeSessionAuditor = (contract: Contract) => {
       : contract.media
         ? countsIn(result)
         : isFields(request.body)
-          ? request.body
+          ? knownOf(request.body)
           : undefined
     const target = idsIn(Object(request.params)).length > 0 ? undefined : idsInPayload(result)
     const entry: AuditEntry = isRead ? {} : { after, target }

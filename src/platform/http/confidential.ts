@@ -29,6 +29,12 @@ const childrenOf = (schema: unknown): { properties: [string, unknown][]; others:
   }
 }
 
+/** Returns the names of the fields of a schema itself. */
+export const topFields = (schema: unknown): ReadonlySet<string> => {
+  const { properties, others } = childrenOf(schema)
+  return new Set([...properties.map(([name]) => name), ...others.flatMap((other) => [...topFields(other)])])
+}
+
 /** Returns the names of the marked fields of schemas, at any depth. */
 export const confidentialNames = (...schemas: unknown[]): Map<string, Masking> => {
   const names = new Map<string, Masking>()

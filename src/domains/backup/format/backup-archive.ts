@@ -31,6 +31,16 @@ async function* hashed(source: AsyncIterable<Buffer>, hash: ReturnType<typeof cr
   }
 }
 
+/** Passes on a body. A fault of the file ends the tar stream without its reason, which `feeding` has. */
+async function* withReason(body: AsyncIterable<Buffer>, feeding: Promise<void>): AsyncGenerator<Buffer> {
+  try {
+    yield* body
+  } catch (error) {
+    await feeding
+    throw error
+  }
+}
+
 async function* one(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes
 }
@@ -123,7 +133,7 @@ export async function* readArchive(path: string, passphrase: string): AsyncGener
         continue
       }
       const hash = createHash('sha256')
-      const body = hashed(entry, hash)
+      const body = withReason(hashed(entry, hash), feeding)
       yield { name, size, body }
       for await (const _ of body) void _
       lines += lineOf(hash.digest(), name)
