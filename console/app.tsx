@@ -10,7 +10,7 @@ import { accountOfPath, mayOpen, Pages, startPage } from './router.tsx'
 import { sections } from './sections.ts'
 import { chooseDensity, chooseTheme, density, lastAccount, rememberAccount, theme, themes } from './shell/choices.ts'
 import { NoAccount, NotLoaded } from './shell/faults.tsx'
-import { Frame } from './shell/frame.tsx'
+import { Frame, WaitingFrame } from './shell/frame.tsx'
 import { type Shortcut, useShortcuts } from './shell/keys.ts'
 import { isHelpOpen, isPaletteOpen, openPalette } from './shell/open-palette.ts'
 import { Recovery } from './shell/recovery.tsx'
@@ -98,11 +98,12 @@ const Inside = () => {
   useShortcuts([...everywhere, ...jumps], [account.value?.uuid])
   useEffect(() => onNotificationClick((url) => go(url)), [])
   const isLost = found === 'unknown' || (isStart && !hasStart)
+  if (isStart && hasStart) return <WaitingFrame />
   return (
     <Frame>
       {isLost ? (
         <NoAccount isUnknown={found === 'unknown'} />
-      ) : isStart || found === 'entering' ? null : (
+      ) : found === 'entering' ? null : (
         <Pages key={account.value?.uuid} />
       )}
       {isPaletteOpen.value && <Palette />}

@@ -246,6 +246,15 @@ const skip = (event: Event): void => {
   document.getElementById('content')?.focus()
 }
 
+/** The place of the frame until the first page is known: as in index.html. */
+export const WaitingFrame = () => (
+  <div class="frame frame-waiting" aria-hidden="true">
+    <div class="frame-bar" />
+    <div class="frame-nav" />
+    <div class="frame-main" />
+  </div>
+)
+
 /** Surrounds every page of a session. The inbox has a narrow navigation, from the first paint. */
 export const Frame = ({ children }: { children: ComponentChildren }) => (
   <div class={useLocation().path.split('/')[3] === 'inbox' ? 'frame frame-inbox' : 'frame'}>

@@ -73,10 +73,11 @@ const watchedBrowser = <V>(
   always: readonly RegExp[],
   sessionOf: (visitor: V) => Promise<{ cookie: string; account: string }>,
   moreFlags: readonly string[] = [],
+  path?: string,
 ): ConsoleBrowser<V> => {
   let started: Promise<Browser> | undefined
   const browser = () => {
-    started ??= launchChromium(moreFlags)
+    started ??= launchChromium(moreFlags, path)
     return started
   }
   after(async () => (await started)?.close())
@@ -148,11 +149,13 @@ const watchedBrowser = <V>(
  * Makes an installation with a browser, which starts with the first page. Both end with the file.
  * @param overrides such as the sandbox's carriers: see `makeWorld`
  * @param host by which browsers reach it: passkeys need the name localhost
+ * @param path of the browser: the headless shell shows no notifications
  */
 export const openConsole = async (
   settings: NodeJS.ProcessEnv = {},
   overrides: Parameters<typeof makeWorld>[2] = {},
   host: '127.0.0.1' | 'localhost' = '127.0.0.1',
+  path?: string,
 ): Promise<ConsoleFixture> => {
   let url = `http://${host}:8080`
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', ...settings }, {}, { ...overrides, publicUrl: () => url })
@@ -170,7 +173,13 @@ export const openConsole = async (
 
   return {
     // The start page shows a handset of the sandbox, which no carrier serves without a simulator. No process runs calls.
-    ...watchedBrowser(url, [/\/voice' failed/, ...(overrides.simulator ? [] : [/\/sandbox\/handsets\//])], sessionOf),
+    ...watchedBrowser(
+      url,
+      [/\/voice' failed/, ...(overrides.simulator ? [] : [/\/sandbox\/handsets\//])],
+      sessionOf,
+      [],
+      path,
+    ),
     world,
     url,
     requests: () => {

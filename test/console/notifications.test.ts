@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { makeInbox } from '../../src/domains/inbox/inbox-testing.ts'
+import { wholeChromium } from '../chromium.ts'
 import { needs } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
@@ -11,7 +12,7 @@ import { isWellMade, openConsole } from './fixture.ts'
 // Notifications in a real browser. Chromium without the service of its vendor cannot subscribe, so pushes are handed to
 // the service worker by the developer tools, as the push service would.
 
-const { world, url, signIn, allow } = await openConsole()
+const { world, url, signIn, allow } = await openConsole({}, {}, '127.0.0.1', wholeChromium)
 const inbox = makeInbox(world)
 const service = await startPushService()
 

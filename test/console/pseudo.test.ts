@@ -41,7 +41,7 @@ const visit = async (page: Page, base: string, path: string) => {
 /** Texts outside the catalogue. Names, ids, code, times, units and texts of the interface are not in it. */
 const strangeTexts = `(() => {
   const data = 'code, pre, kbd, bdi, time, data, [dir]:not(h1, html), script, style, .audit-change, .catalogue p'
-  const known = /^(?:MO|USD|lightMyRequest|Mia \\w+|\\S+@\\S+|[a-z]+(?:\\.[a-z]+)+|[\\d.]+ (?:GB|bytes))$/
+  const known = /^(?:MO|USD|lightMyRequest|Mia \\w+|\\S+@\\S+|[a-z]+(?:\\.[a-z]+)+|[\\d.]+ (?:GB|bytes)|\\d+[sm]|[A-Z])$/
   const bare = (text) => text.replace(/⟦[^⟦⟧]*(?:⟦[^⟦⟧]*⟧[^⟦⟧]*)*⟧/gu, ' ').replace(/[^\\p{L}]+/gu, ' ').trim()
   const found = (document.body.textContent.match(/⟦/g) ?? []).length < 15 ? ['too few texts of the catalogue'] : []
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
