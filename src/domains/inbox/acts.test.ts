@@ -193,6 +193,11 @@ test('views have an order, and a view of the inbox filters its list', async () =
     ordered.body.views.map((one: { uuid: string }) => one.uuid),
     [second, first],
   )
+  const { uuid: tag } = (await call(who, 'POST', '/open/tags', { name: 'gone' })).body.tag
+  const third = await make('tagged', { tag })
+  assert.equal((await call(who, 'DELETE', `/open/tags/${tag}`)).status, 200)
+  const counted = await call(who, 'GET', `/open/conversations/counts?views=open,${third}`)
+  assert.deepEqual([counted.status, counted.body.counts?.open.n, counted.body.counts?.[third].n], [200, 1, 0])
 })
 
 test('1,200 conversations are closed by one act in seconds, also across a crash, and the act is undone', async () => {
