@@ -198,6 +198,9 @@ test('views have an order, and a view of the inbox filters its list', async () =
   assert.equal((await call(who, 'DELETE', `/open/tags/${tag}`)).status, 200)
   const counted = await call(who, 'GET', `/open/conversations/counts?views=open,${third}`)
   assert.deepEqual([counted.status, counted.body.counts?.open.n, counted.body.counts?.[third].n], [200, 1, 0])
+  const calls = { name: 'calls', page: 'calls', query: { since: 'yesterday', status: 'MISSED' } }
+  const { uuid: fourth } = (await call(who, 'POST', '/open/views', calls)).body.view
+  assert.equal((await call(who, 'GET', `/open/conversations?view=${fourth}`)).status, 404, 'a view of another page')
 })
 
 test('1,200 conversations are closed by one act in seconds, also across a crash, and the act is undone', async () => {
