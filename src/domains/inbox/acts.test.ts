@@ -324,6 +324,7 @@ test('an agent finds conversations, texts and notes by words, and only those tha
   await db.run`update accounts set agents_see_all = false where id = ${who.id}`
   await call(who, 'PATCH', path, { assignee_uuid: (await member(world, who, 'agent')).user })
   assert.deepEqual(await search('invoice'), [])
+  assert.deepEqual(await search(counterpart), [], 'nor by number')
 })
 
 test('an uploaded file has a link, is refused by SMS, and is sent on the messaging app as often as one likes', async () => {
