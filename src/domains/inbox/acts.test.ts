@@ -193,6 +193,14 @@ test('views have an order, and a view of the inbox filters its list', async () =
     ordered.body.views.map((one: { uuid: string }) => one.uuid),
     [second, first],
   )
+  const { uuid: tag } = (await call(who, 'POST', '/open/tags', { name: 'gone' })).body.tag
+  const third = await make('tagged', { tag })
+  assert.equal((await call(who, 'DELETE', `/open/tags/${tag}`)).status, 200)
+  const counted = await call(who, 'GET', `/open/conversations/counts?views=open,${third}`)
+  assert.deepEqual([counted.status, counted.body.counts?.open.n, counted.body.counts?.[third].n], [200, 1, 0])
+  const calls = { name: 'calls', page: 'calls', query: { since: 'yesterday', status: 'MISSED' } }
+  const { uuid: fourth } = (await call(who, 'POST', '/open/views', calls)).body.view
+  assert.equal((await call(who, 'GET', `/open/conversations?view=${fourth}`)).status, 404, 'a view of another page')
 })
 
 test('1,200 conversations are closed by one act in seconds, also across a crash, and the act is undone', async () => {
@@ -316,6 +324,7 @@ test('an agent finds conversations, texts and notes by words, and only those tha
   await db.run`update accounts set agents_see_all = false where id = ${who.id}`
   await call(who, 'PATCH', path, { assignee_uuid: (await member(world, who, 'agent')).user })
   assert.deepEqual(await search('invoice'), [])
+  assert.deepEqual(await search(counterpart), [], 'nor by number')
 })
 
 test('an uploaded file has a link, is refused by SMS, and is sent on the messaging app as often as one likes', async () => {

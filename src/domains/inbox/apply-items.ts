@@ -33,8 +33,8 @@ const identify = async (tx: Tx, account: string, items: ReadonlyMap<string, read
     const contact = contacts.get(`${account} ${counterpart}`)
     const fullName = contact ? `${contact.first_name} ${contact.last_name}`.trim() : ''
     const pushname = items.get(counterpart)?.findLast(({ name }) => name !== null)?.name
-    const hidden = counterpart.startsWith('remote:') ? counterpart.split(':').slice(2).join(':') : counterpart
-    return { contact_id: contact ? parse('CON', contact.uuid) : null, name: fullName || pushname || hidden }
+    const name = fullName || pushname || store.hiddenName(counterpart)
+    return { contact_id: contact ? parse('CON', contact.uuid) : null, name }
   }
 }
 

@@ -10,9 +10,14 @@ export const lockByCounterpart = (tx: Tx, account: string, counterparts: readonl
 export const lockById = (tx: Tx, account: string, ids: readonly string[]) => tx.many<ConversationRow>`
   select * from conversations where account_id = ${account} and id = any (${ids}::uuid[]) order by id for update`
 
+/** Name of a conversation whose network hides the number and has no name: the id within the counterpart. */
+export const hiddenName = (counterpart: string): string =>
+  counterpart.startsWith('remote:') ? counterpart.split(':').slice(2).join(':') : counterpart
+
 /** Continues the conversation of a hidden number under the number, unless that has one. */
 export const renameCounterpart = (tx: Tx, account: string, former: string, counterpart: string) => tx.run`
-  update conversations c set counterpart = ${counterpart}, name = case when name = ${former} then ${counterpart} else name end
+  update conversations c set counterpart = ${counterpart},
+    name = case when name = ${hiddenName(former)} then ${counterpart} else name end
   where account_id = ${account} and counterpart = ${former}
     and not exists (select from conversations o where o.account_id = ${account} and o.counterpart = ${counterpart})`
 

@@ -175,7 +175,7 @@ export const exists = async (
 
 export type ViewRow = { id: string; query: { [name: string]: unknown } }
 
-/** A saved view that a reader has: shared, or the reader's own. */
+/** A saved view of the inbox that a reader has: shared, or the reader's own. Those of other pages have other filters. */
 export const view = (sql: Sql, { account, user }: { account: string; user: string }, id: string) => sql.maybe<ViewRow>`
   select id, query from saved_views
-  where account_id = ${account} and id = ${id} and (user_id is null or user_id = ${user})`
+  where account_id = ${account} and id = ${id} and page = 'inbox' and (user_id is null or user_id = ${user})`

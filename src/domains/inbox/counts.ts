@@ -1,5 +1,5 @@
 import type { Sql } from '../../platform/db/sql.ts'
-import { refuse } from '../../platform/http/problem.ts'
+import { Problem, refuse } from '../../platform/http/problem.ts'
 import { parse } from '../../platform/lib/id.ts'
 import type { Access } from './access.ts'
 import { unreadAfter } from './context-store.ts'
@@ -50,6 +50,12 @@ const countFromCounters = async (sql: Sql, { account, userId, isNarrowed }: Acce
   }
 }
 
+/** A view may name a tag that was deleted since: it has no conversations, and the other numbers are still shown. */
+const noneIfGone = (error: unknown): null => {
+  if (error instanceof Problem && error.problem === 'notFound') return null
+  throw error
+}
+
 const isCounted = (name: string): name is CountedList => countedLists.some((known) => known === name)
 
 /** Counts lists by their names, and saved views by their ids. @throws Problem 400, 404 */
@@ -77,7 +83,8 @@ export const countLists = async (
     if (!name.startsWith('VIW')) throw refusals.unknownCount(name.slice(0, 60), countedLists.join(', '))
     const id = parse('VIW', name)
     const view = (id && (await store.view(sql, access, id))) || refuse(refusals.unknownView(name))
-    return await countConversations(sql, access, await readFilter(sql, access, view.query))
+    const filter = await readFilter(sql, access, view.query).catch(noneIfGone)
+    return filter === null ? capped(0) : await countConversations(sql, access, filter)
   }
   const counts: { [name: string]: CappedCount } = {}
   for (const name of new Set(names)) counts[name] = await count(name)

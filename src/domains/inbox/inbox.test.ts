@@ -198,6 +198,20 @@ test('history is taken in whole, from the newest backwards, closed and without e
   assert.equal(await takeInHistory(db, who.id), false, 'nothing is left')
 })
 
+test('history has every sender, also of hundreds within one millisecond', async () => {
+  const who = await tenant()
+  const line = await inbox.giveNumber(who)
+  await db.run`
+    insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, status,
+      created_at, updated_at)
+    select ${who.id}, ('01900000-0000-7' || lpad(to_hex(n), 3, '0') || '-8000-000000000000')::uuid, ${line.channel}, 'inbound',
+      '+4479114' || lpad(n::text, 5, '0'), ${line.number}, 'Text', 'gsm7', 1, 'received', t.at, t.at
+    from generate_series(1, 400) n cross join lateral (
+      select date_trunc('milliseconds', now() - interval '90 days') + n * interval '2 microseconds' as at) t`
+  const run = { signal: new AbortController().signal, report: () => {} }
+  assert.equal(await rebuildAccount(db, who.id, run), 400)
+})
+
 test('a conversation that lacks older items gets them when it is read that far', async () => {
   const { who, uuids, line } = await account(1)
   await db.run`

@@ -109,6 +109,12 @@ test('messages of the messaging app, of groups and of hidden numbers are convers
   })
   assert.deepEqual(list.map(({ name }) => name).sort(), ['Ada', 'Ada', 'Friends'])
   assert.deepEqual(list.map(({ counterpart }) => counterpart.split(/[:0-9]/)[0]).sort(), ['+', 'WAG', 'remote'])
+  const from = (number: string | null) => ({ from: { number, remote: '88@lid', pushname: '' } })
+  const named = (name: string) => until(async () => (await inbox.conversations(who)).find((one) => one.name === name))
+  await chat.intake.inbound(chat.line, inbound(from(null)))
+  const hidden = await named('88@lid')
+  await chat.intake.inbound(chat.line, inbound(from('+447911123499')))
+  assert.equal((await named('+447911123499')).uuid, hidden.uuid, 'the network revealed the number')
 })
 
 test('a missed call begins a conversation, and a call of a person too', async () => {

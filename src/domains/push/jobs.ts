@@ -16,32 +16,41 @@ const choiceOf: { readonly [kind in Notice['kind']]: NoticeKind } = {
   call: 'calls',
 }
 
-/** Returns the members that a notice is for; empty if it has no reason any more. */
-const membersOf = async (db: Db, account: string, { kind, subject, users }: Notice) => {
-  if (users !== null) return users
+/** Members to notify: null for all who answer, empty if there is no reason any more. */
+type Audience = Pick<Notice, 'users' | 'item'>
+
+/** Returns whom a notice is for, and of what. Messages of a burst share a notice: its item is then the last of them. */
+const audienceOf = async (db: Db, account: string, { kind, subject, item, users }: Notice): Promise<Audience> => {
+  if (users !== null) return { users, item }
   if (kind === 'call') {
     const user = (await store.ringingCall(db, account, subject))?.inbound_user_id
-    return user ? [user] : []
+    return { users: user ? [user] : [], item }
   }
   const state = await store.conversationState(db, account, subject)
   // A person has answered meanwhile.
-  if (!state || state.waiting_since === null) return []
-  return state.assignee_id === null ? null : [state.assignee_id]
+  if (!state || state.waiting_since === null) return { users: [], item }
+  return {
+    users: state.assignee_id === null ? null : [state.assignee_id],
+    item: state.last_inbound !== null && state.last_inbound > item ? state.last_inbound : item,
+  }
 }
 
+/** Browsers to notify, and the item of which. */
+type Plan = { readonly browsers: readonly string[]; readonly item: string }
+
 /** Returns the browsers to notify now. */
-const browsersOf = async (db: Db, account: string, notice: Notice, now: Date): Promise<string[]> => {
+const planOf = async (db: Db, account: string, notice: Notice, now: Date): Promise<Plan> => {
   if (notice.users === null) await store.unmarkPending(db, account, notice.subject, notice.kind)
-  const users = await membersOf(db, account, notice)
-  if (users?.length === 0) return []
-  const { subject, item } = notice
-  const found = await store.recipients(db, { account, subject, item, users })
-  return found
+  const { users, item } = await audienceOf(db, account, notice)
+  if (users?.length === 0) return { browsers: [], item }
+  const found = await store.recipients(db, { account, subject: notice.subject, item, users })
+  const browsers = found
     .filter(({ preferences, timezone }) => {
       const choices = choicesOf(preferences, timezone)
       return choices.isOn[choiceOf[notice.kind]] && !isQuiet(choices, now)
     })
     .map(({ id }) => id)
+  return { browsers, item }
 }
 
 type DeliverJob = Job<DeliverPayload>
@@ -78,19 +87,21 @@ export const pushJobs = (services: Services): JobKind[] => {
   const { db, clock, countPush: count, log } = services
   const send = makePushSender(services)
 
-  const plan: JobKind<PlanPayload, string[]> = {
+  const plan: JobKind<PlanPayload, Plan> = {
     kind: planKind,
     concurrency: 4,
     leaseSeconds: 30,
     maxAttempts: 5,
     fair: true,
     run: ({ account, payload }) =>
-      account === null ? Promise.resolve([]) : browsersOf(db, account, payload, new Date(clock.now())),
+      account === null
+        ? Promise.resolve({ browsers: [], item: payload.item })
+        : planOf(db, account, payload, new Date(clock.now())),
     onComplete: async (tx, done) => {
       const jobs = done.flatMap(({ job: { account, payload }, result }) =>
-        result.map((subscription) => ({
+        result.browsers.map((subscription) => ({
           payload: {
-            ...{ subscription, kind: payload.kind, subject: payload.subject, item: payload.item },
+            ...{ subscription, kind: payload.kind, subject: payload.subject, item: result.item },
           } satisfies DeliverPayload,
           account,
         })),

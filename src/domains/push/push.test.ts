@@ -147,6 +147,11 @@ test('what is read or answered within five seconds notifies no person, and a bur
   await db.run`update conversations set waiting_since = null where account_id = ${place.who.id}`
   await settle(place.who)
   assert.equal(max.of().length, 1)
+  const five = await write(place, 'Five')
+  await mia.call('POST', `/open/conversations/${conversation}/read`, { until: Object(five.last).item_uuid })
+  await write(place, 'Six')
+  await settle(place.who)
+  assert.equal(mia.of().length, 1, 'who read the first of two was not notified of the second before')
 })
 
 test('a notification is withdrawn for a person who read it elsewhere, and for all once the conversation is closed', async () => {

@@ -104,6 +104,8 @@ const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: nu
     return rows.map(numberResult)
   },
   texts: async (db, { account, text, meant, may, inbox }, limit) => {
+    // The log has messages of all conversations: a reader who may see some of them alone searches these.
+    if (inbox?.isNarrowed && !may('read_only')) return await inbox.texts(text, limit)
     const [sms, message] = [idOf(text, 'SMO', 'SMI'), idOf(text, 'MSG')]
     const rows = sms
       ? await store.smsById(db, account, sms)

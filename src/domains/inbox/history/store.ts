@@ -1,8 +1,10 @@
+import { exactTime } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { ItemRef } from '../item-sources.ts'
 import { historyStep, searchedChannels } from '../limits.ts'
 
-export type HistoryPosition = { readonly until: Date; readonly id: string }
+/** A place in the history. `until` has microseconds: a shorter time would skip what came in the same millisecond. */
+export type HistoryPosition = { readonly until: string; readonly id: string }
 
 /** The next account, behind one, whose history is incomplete; null if there is none. */
 export const nextAccount = async (sql: Sql, after: string): Promise<string | null> =>
@@ -27,37 +29,43 @@ export const takeTurn = async (tx: Tx, account: string): Promise<boolean> =>
       select pg_try_advisory_xact_lock(hashtextextended('inbox history ' || ${account}::text, 0)) as taken`
   ).taken
 
-export const position = (sql: Sql, account: string) => sql.maybe<HistoryPosition>`
-  select history_until as until, history_id as id from inbox_positions
-  where account_id = ${account} and history_until is not null`
+export const position = async (sql: Sql, account: string): Promise<HistoryPosition | null> => {
+  const [row] = await sql.raw<HistoryPosition>(
+    `select ${exactTime('history_until')} as until, history_id as id from inbox_positions
+     where account_id = $1 and history_until is not null`,
+    [account],
+  )
+  return row ?? null
+}
 
 /** @param at null: the history is complete */
 export const setPosition = (tx: Tx, account: string, at: HistoryPosition | null) => tx.run`
   update inbox_positions set history_until = ${at?.until ?? null}, history_id = ${at?.id ?? null}
   where account_id = ${account}`
 
-/** The newest inbound messages, and calls, before a time and id: each may begin a conversation. */
-export const beginningsBefore = (sql: Sql, account: string, { until, id }: HistoryPosition) => sql.many<
-  ItemRef & { at: Date }
->`
-  select kind, id, created_at as at from (
+const selectBeginnings = `
+  select kind, id, ${exactTime('created_at')} as at from (
     (select 'sms' as kind, id, created_at from sms_messages
-     where account_id = ${account} and direction = 'inbound' and (created_at, id) < (${until}, ${id})
-     order by created_at desc, id desc limit ${historyStep.rows}::integer)
+     where account_id = $1 and direction = 'inbound' and (created_at, id) < ($2::timestamptz, $3::uuid)
+     order by created_at desc, id desc limit ${historyStep.rows})
     union all
     (select 'call', id, created_at from calls
-     where account_id = ${account} and (created_at, id) < (${until}, ${id})
-     order by created_at desc, id desc limit ${historyStep.rows}::integer)
+     where account_id = $1 and (created_at, id) < ($2::timestamptz, $3::uuid)
+     order by created_at desc, id desc limit ${historyStep.rows})
     union all
     (select 'msgapp', m.id, m.created_at from (
-       select id from msgapp_channels where account_id = ${account} order by id limit ${searchedChannels}::integer) c
+       select id from msgapp_channels where account_id = $1 order by id limit ${searchedChannels}) c
      cross join lateral (
        select id, created_at from msgapp_messages
-       where account_id = ${account} and channel_id = c.id and direction = 'inbound'
-         and (created_at, id) < (${until}, ${id})
-       order by created_at desc, id desc limit ${historyStep.rows}::integer) m
-     order by m.created_at desc, m.id desc limit ${historyStep.rows}::integer)
-  ) found order by created_at desc, id desc limit ${historyStep.rows}::integer`
+       where account_id = $1 and channel_id = c.id and direction = 'inbound'
+         and (created_at, id) < ($2::timestamptz, $3::uuid)
+       order by created_at desc, id desc limit ${historyStep.rows}) m
+     order by m.created_at desc, m.id desc limit ${historyStep.rows})
+  ) found order by created_at desc, id desc limit ${historyStep.rows}`
+
+/** The newest inbound messages, and calls, before a time and id: each may begin a conversation. */
+export const beginningsBefore = (sql: Sql, account: string, { until, id }: HistoryPosition) =>
+  sql.raw<ItemRef & { at: string }>(selectBeginnings, [account, until, id])
 
 /** The conversations of an account that lack older items, latest activity first. */
 export const incomplete = (sql: Sql, account: string, limit: number) => sql.many<{ id: string }>`

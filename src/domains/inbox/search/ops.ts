@@ -25,6 +25,8 @@ export type InboxHit = {
 
 /** Finders of one reader. Each returns the newest results first. */
 export type InboxSearch = {
+  /** The reader sees only own conversations, and those without assignee. */
+  readonly isNarrowed: boolean
   conversations(text: string, limit: number): Promise<InboxHit[]>
   texts(text: string, limit: number): Promise<InboxHit[]>
   notes(text: string, limit: number): Promise<InboxHit[]>
@@ -94,6 +96,7 @@ const makeFinders = (sql: Sql, access: Access): InboxSearch => {
   }
 
   return {
+    isNarrowed: access.isNarrowed,
     conversations: async (text, limit) => {
       const id = parse('CNV', text.slice(0, 3).toUpperCase() + text.slice(3))
       const query = parseWords(account, text)
