@@ -31,10 +31,16 @@ const pusher = async (context: BrowserContext, page: Page) => {
   )
   await devtools.send('ServiceWorker.enable')
   await until(async () => registrations.length > 0)
-  return (message: object) =>
-    devtools.send('ServiceWorker.deliverPushMessage', {
-      ...{ origin: url, registrationId: registrations[0] ?? '', data: JSON.stringify(message) },
+  /** Delivers a push until it has its effect: the browser drops those that come while it starts the worker. */
+  return async (message: object, effect: () => Promise<boolean>) => {
+    const data = JSON.stringify(message)
+    await until(async () => {
+      await devtools.send('ServiceWorker.deliverPushMessage', {
+        ...{ origin: url, registrationId: registrations.at(-1) ?? '', data },
+      })
+      return effect()
     })
+  }
 }
 
 describe('notifications', needs('chromium'), () => {
@@ -91,20 +97,22 @@ describe('notifications', needs('chromium'), () => {
     const push = await pusher(page.context(), page)
     const [account, tag] = [person.boot.accounts[0].uuid, '01a20a83-5bbf-7000-8349-551db76c4ca9']
     const conversation = `CNV${tag}`
-    await push({ kind: 'message', tag, account, conversation, count: 1 })
-    await until(async () => (await shown(page)).length === 1)
+    await push({ kind: 'message', tag, account, conversation, count: 1 }, async () => (await shown(page)).length === 1)
     const address = `/console/${account}/inbox/all/${conversation}`
     assert.deepEqual(await shown(page), [{ title: 'New message', body: '', tag, url: address }])
-    await push({ kind: 'message', tag, account, conversation, count: 3, name: 'Ada Lovelace' })
-    await until(async () => (await shown(page))[0]?.title === 'New message from Ada Lovelace')
+    await push(
+      { kind: 'message', tag, account, conversation, count: 3, name: 'Ada Lovelace' },
+      async () => (await shown(page))[0]?.title === 'New message from Ada Lovelace',
+    )
     assert.deepEqual(
       (await shown(page)).map(({ body }) => body),
       ['3 conversations wait for you'],
     )
-    await push({ kind: 'call', tag: 'call', account, call: 'CDR1', count: 1, name: '+44 7700 900003' })
-    await until(async () => (await shown(page)).length === 2)
-    await push({ kind: 'close', tag, account })
-    await until(async () => (await shown(page)).length === 1)
+    await push(
+      { kind: 'call', tag: 'call', account, call: 'CDR1', count: 1, name: '+44 7700 900003' },
+      async () => (await shown(page)).length === 2,
+    )
+    await push({ kind: 'close', tag, account }, async () => (await shown(page)).length === 1)
     assert.deepEqual(
       (await shown(page)).map(({ title }) => title),
       ['Incoming call from +44 7700 900003'],
