@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { LocationProvider, useLocation } from 'preact-iso/router'
-import { account, enterAccount, entered, isOperator, selectAccount, session } from './api/session.ts'
+import { account, enterAccount, entered, isOperator, leaving, selectAccount, session } from './api/session.ts'
 import { onNotificationClick } from './live/attention.ts'
 import { followAccount } from './live/socket.ts'
 import { ToastHost } from './parts/toast.tsx'
@@ -23,6 +23,15 @@ const Help = lazily(() => import('./shell/help.tsx').then(({ Help }) => Help))
 const SignInPage = lazily(() => import('./session/sign-in.tsx').then(({ SignInPage }) => SignInPage))
 const ClaimPage = lazily(() => import('./session/claim.tsx').then(({ ClaimPage }) => ClaimPage))
 const InvitationPage = lazily(() => import('./session/invitation.tsx').then(({ InvitationPage }) => InvitationPage))
+
+leaving.prepare = async () => {
+  try {
+    return await (await import('./inbox/forget.ts')).prepareToForget()
+  } catch {
+    // Signing out comes first.
+    return async () => {}
+  }
+}
 
 /** Pages for people without a session, by their address. */
 const outside = new Map([

@@ -70,10 +70,16 @@ export const loadSession = async (): Promise<void> => {
   }
 }
 
+/** Texts of the person in this browser. The app sets it; the answer removes them. */
+export const leaving = { prepare: async (): Promise<() => Promise<void>> => async () => {} }
+
 /** Ends the session on the server and in the page. */
 export const signOut = async (): Promise<void> => {
   // The server closes the line of a session that ended.
   followAccount('')
+  const forget = await leaving.prepare()
   await api('DELETE /console/session', {})
+  // The session is over in any case.
+  await forget().catch(() => {})
   location.assign('/console/sign-in')
 }

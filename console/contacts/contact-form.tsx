@@ -21,6 +21,8 @@ export type Fields = {
 
 type Props = {
   readonly contact?: Contact
+  /** The first number of a new contact, E.164. */
+  readonly number?: string
   readonly act: string
   readonly busy: boolean
   readonly refusal: Refusal | undefined
@@ -77,10 +79,10 @@ const DetailFields = ({ row, index, isOnly, isNew, onChange, onRemove }: RowProp
 }
 
 /** Creates or changes a contact: names, numbers and addresses, picture, address book. */
-export const ContactForm = ({ contact, act, busy, refusal, onSave, onCancel }: Props) => {
+export const ContactForm = ({ contact, number = '', act, busy, refusal, onSave, onCancel }: Props) => {
   const next = useRef(contact?.details.length ?? 1)
   const [rows, setRows] = useState<readonly DetailRow[]>(
-    contact?.details.map(({ type, value }, key) => ({ key, type, value })) ?? [{ key: 0, type: 'PH', value: '' }],
+    contact?.details.map(({ type, value }, key) => ({ key, type, value })) ?? [{ key: 0, type: 'PH', value: number }],
   )
   const [added, setAdded] = useState<number>()
   const channels = useQuery('GET /open/msgapp/get-numbers', {

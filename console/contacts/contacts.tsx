@@ -98,7 +98,8 @@ const columns = () => [
 /** Matches of a text that the interface lists. */
 const mostFound = 200
 
-const CreateDialog = ({ open, onClose }: { open: boolean; onClose: () => void }) => {
+/** @param wanted `1`, or the number of the new contact; undefined while the dialog is closed */
+const CreateDialog = ({ wanted, onClose }: { wanted: string | undefined; onClose: () => void }) => {
   const { route: go } = useLocation()
   const create = useAct('POST /open/contacts', {
     stale: staleLists,
@@ -108,8 +109,9 @@ const CreateDialog = ({ open, onClose }: { open: boolean; onClose: () => void })
     },
   })
   return (
-    <Dialog open={open} title={words.create} onClose={onClose} size="wide">
+    <Dialog open={wanted !== undefined} title={words.create} onClose={onClose} size="wide">
       <ContactForm
+        number={wanted?.startsWith('+') ? wanted : ''}
         act={words.form.create}
         busy={create.isPending}
         refusal={create.error ?? undefined}
@@ -208,7 +210,7 @@ export const ContactsPage = ({ search }: PageOf<typeof paths.contacts>) => {
         }
       />
       <CreateDialog
-        open={search.create !== undefined}
+        wanted={search.create}
         onClose={() => go(paths.contacts({}, { ...search, create: undefined }), true)}
       />
     </Page>

@@ -182,6 +182,7 @@ export const History = ({ contact }: { contact: Contact }) => {
     enabled: numbers.length > 0 && (found.data !== undefined || found.error !== null),
   })
   const [first] = numbers
+  const [newest] = conversations
   const { rows } = pages
   return (
     <Section
@@ -190,6 +191,7 @@ export const History = ({ contact }: { contact: Contact }) => {
       actions={
         first !== undefined && (
           <span class="row">
+            {newest && <a href={paths.inbox({ view: 'all', conversation: newest })}>{words.history.conversation}</a>}
             <a href={paths.logs({}, { contact: first })}>{words.history.log}</a>
           </span>
         )

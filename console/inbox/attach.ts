@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { asApiError } from '../api/errors.ts'
 import { newIdempotencyKey, send } from '../api/send.ts'
 import { showToast } from '../parts/toast.tsx'
+import type { Outgoing } from './outbox-rules.ts'
 
 // Files that wait to be sent with the next message.
 
@@ -10,7 +11,6 @@ export type Attachment = {
   readonly conversation: string
   readonly name: string
   readonly type: string
-  readonly size: number
   /** `MED…` once the server has it. */
   readonly media?: string
 }
@@ -25,10 +25,15 @@ export const detach = (id: string): void => {
   attachments.value = attachments.peek().filter((each) => each.id !== id)
 }
 
+/** Puts the file of a message that came back to the next message. */
+export const reattach = ({ id, conversation, body, file }: Outgoing): void => {
+  if (body.media_uuid && file) put({ id, conversation, ...file, media: body.media_uuid })
+}
+
 /** Uploads a file. It is sent with the next message. */
 export const attach = async (conversation: string, file: File): Promise<void> => {
   const id = newIdempotencyKey()
-  const base = { id, conversation, name: file.name || 'file', type: file.type, size: file.size }
+  const base = { id, conversation, name: file.name || 'file', type: file.type }
   put(base)
   try {
     // A type that the browser does not know is sent as plain bytes.

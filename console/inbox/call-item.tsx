@@ -4,7 +4,7 @@ import { Button } from '../parts/button.tsx'
 import { classes } from '../parts/classes.ts'
 import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
-import { requestCall } from '../shell/call.ts'
+import { callNumber } from '../shell/phone.ts'
 import { words as texts } from '../words/en/conversation.ts'
 import { clock, exactTime, stopwatch } from '../words/format.ts'
 import { memberName } from './team.ts'
@@ -56,7 +56,7 @@ export const CallItem = ({ item, conversation }: { item: Item; conversation: Con
             <audio controls preload="none" src={call.recording_url} aria-label={texts.item.recording} />
           )}
           {title.isMissed && conversation.number && (
-            <Button size="small" icon="phone" onClick={() => requestCall(conversation.number ?? '')}>
+            <Button size="small" icon="phone" onClick={() => callNumber(conversation.number ?? '')}>
               {texts.item.callBack}
             </Button>
           )}

@@ -10,7 +10,7 @@ import { useArrival } from '../shell/page.tsx'
 import { words } from '../words/en/inbox.ts'
 import { bulkChanged, bulkWork } from './bulk.ts'
 import { usePlace } from './context.ts'
-import { counts, useLiveCounts } from './counts.ts'
+import { useLiveCounts } from './counts.ts'
 import { openDrafts } from './drafts.ts'
 import { useInboxKeys } from './keys.ts'
 import { ListPane } from './list-pane.tsx'
@@ -60,12 +60,11 @@ const useLive = (): void => {
   }, [])
 }
 
+/** Names the window. The count of news before it is of live/attention.ts. */
 const useTitle = (name: string): void => {
-  const waiting = (counts.value?.mine?.n ?? 0) + (counts.value?.unassigned?.n ?? 0)
   useEffect(() => {
-    const count = waiting > 0 ? `(${waiting}) ` : ''
-    document.title = `${count}${name} · ${account.peek()?.name ?? ''}`
-  }, [name, waiting])
+    document.title = `${name} · ${account.peek()?.name ?? ''}`
+  }, [name])
 }
 
 const depthOf = (conversation: string, search: Search): 'list' | 'thread' | 'person' =>

@@ -1,5 +1,5 @@
-import { requestCall } from '../shell/call.ts'
 import { isField, type Shortcut, useShortcuts } from '../shell/keys.ts'
+import { callNumber } from '../shell/phone.ts'
 import { words } from '../words/en/inbox.ts'
 import { assignConversation, markUnread, reopenConversation } from './acts.ts'
 import type { Place } from './context.ts'
@@ -131,7 +131,7 @@ export const useInboxKeys = (place: Place): void => {
       text: () => words.keys.call,
       act: onOpen((target) => {
         const number = peekConversation(target)?.number
-        if (number) requestCall(number)
+        if (number) callNumber(number)
       }),
     },
   ]

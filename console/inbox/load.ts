@@ -1,6 +1,7 @@
 import { batch, signal } from '@preact/signals'
 import { api, type RequestOf } from '../api/client.ts'
 import { type ApiError, asApiError } from '../api/errors.ts'
+import { requestContext } from '../api/send.ts'
 import type { ListQuery } from './match.ts'
 import { mergeItems } from './order.ts'
 import { keyOfQuery, listOf, loaded, open, putConversations, putItems, readers, threadOf } from './store.ts'
@@ -25,33 +26,47 @@ const setFault = (key: string, error: ApiError | undefined): void => {
 
 const under = new Map<string, Promise<void>>()
 
+/** Fails once the page shows another account: the answer belongs to none of its lists. */
+const own = async <T>(answer: Promise<T>): Promise<T> => {
+  const { account } = requestContext
+  const found = await answer
+  if (account !== requestContext.account) throw new Error(account)
+  return found
+}
+
 /** Reads once at a time for each key, and keeps the fault for the place that shows it. */
 const once = (key: string, place: string, act: () => Promise<void>): Promise<void> => {
-  const running = under.get(key)
+  const { account } = requestContext
+  const name = account + key
+  const running = under.get(name)
   if (running) return running
   busyWith.value = new Set([...busyWith.peek(), key])
   const done = act()
     .then(() => setFault(place, undefined))
-    .catch((error: unknown) => setFault(place, asApiError(error)))
+    .catch((error: unknown) => {
+      if (account === requestContext.account) setFault(place, asApiError(error))
+    })
     .finally(() => {
-      under.delete(key)
+      under.delete(name)
       busyWith.value = new Set([...busyWith.peek()].filter((each) => each !== key))
     })
-  under.set(key, done)
+  under.set(name, done)
   return done
 }
 
 /** Waits for a reading that is under way: it may have begun before what is to be read was there. */
 const anew = async (key: string, act: () => Promise<void>): Promise<void> => {
-  await under.get(key)
+  await under.get(requestContext.account + key)
   return act()
 }
 
 const listPage = (query: ListQuery, cursor?: string) =>
-  api('GET /open/conversations', {
-    // The contract has the same fields.
-    query: { ...query, results_per_page: pageSize, cursor } as RequestOf<'GET /open/conversations'>['query'] & object,
-  })
+  own(
+    api('GET /open/conversations', {
+      // The contract has the same fields.
+      query: { ...query, results_per_page: pageSize, cursor } as RequestOf<'GET /open/conversations'>['query'] & object,
+    }),
+  )
 
 const idsOf = (rows: readonly Conversation[]): readonly string[] => rows.map(({ uuid }) => uuid)
 
@@ -88,17 +103,19 @@ export const loadMore = (query: ListQuery): Promise<void> => {
 
 export const loadConversation = (uuid: string): Promise<void> =>
   once(`conversation ${uuid}`, uuid, async () => {
-    const { conversation } = await api('GET /open/conversations/:conversation_uuid', {
-      params: { conversation_uuid: uuid },
-    })
+    const { conversation } = await own(
+      api('GET /open/conversations/:conversation_uuid', { params: { conversation_uuid: uuid } }),
+    )
     putConversations([conversation])
   })
 
 const itemPage = (uuid: string, query: { cursor?: string | undefined; around?: string; results_per_page?: number }) =>
-  api('GET /open/conversations/:conversation_uuid/items', {
-    params: { conversation_uuid: uuid },
-    query: { results_per_page: pageSize, ...query },
-  })
+  own(
+    api('GET /open/conversations/:conversation_uuid/items', {
+      params: { conversation_uuid: uuid },
+      query: { results_per_page: pageSize, ...query },
+    }),
+  )
 
 /** Reads the newest page of a thread, or the one around an item. */
 export const loadThread = (uuid: string, around?: string): Promise<void> =>

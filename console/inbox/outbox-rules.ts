@@ -40,6 +40,10 @@ export const expire = (entries: readonly Outgoing[], now: number): readonly Outg
       : entry,
   )
 
+/** The later of two items, by the time in their ids. */
+export const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
+  left !== undefined && (right === undefined || left.slice(3) > right.slice(3)) ? left : right
+
 /** The messages of a conversation in their order. */
 export const outgoingOf = (entries: readonly Outgoing[], conversation: string): readonly Outgoing[] =>
   inOrder(entries.filter((entry) => entry.conversation === conversation))

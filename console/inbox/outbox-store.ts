@@ -32,17 +32,25 @@ const run = async <T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => 
   return found && settled(act(found.transaction(storeName, mode).objectStore(storeName)))
 }
 
+/** Messages that the browser did not store, as when its disk is full: they wait as long as the page is open. */
+const unstored = new Set<string>()
+
 export const storedOutgoing = async (): Promise<readonly Outgoing[]> =>
   // Only `storeOutgoing` writes here.
   ((await run('readonly', (store) => store.getAll())) ?? []) as Outgoing[]
 
 export const storeOutgoing = async (entry: Outgoing): Promise<void> => {
-  await run('readwrite', (store) => store.put(entry))
+  try {
+    await run('readwrite', (store) => store.put(entry))
+    unstored.delete(entry.id)
+  } catch {
+    unstored.add(entry.id)
+  }
 }
 
 /** True if the message is still to be sent: another tab may have sent it. True too without storage. */
 export const isStored = async (id: string): Promise<boolean> => {
-  if ((await database()) === null) return true
+  if (unstored.has(id) || (await database()) === null) return true
   return (await run('readonly', (store) => store.getKey(id))) !== undefined
 }
 

@@ -4,7 +4,9 @@ import { asApiError } from '../api/errors.ts'
 import { newIdempotencyKey, requestContext } from '../api/send.ts'
 import { line } from '../live/socket.ts'
 import {
+  expire,
   isAnswerOfAnother,
+  laterOf,
   type MessageBody,
   nextToSend,
   type Outgoing,
@@ -35,6 +37,8 @@ const busy = new Set<string>()
 /** Conversations in which a person decides first. */
 const held = new Set<string>()
 const failures = new Map<string, number>()
+/** Requests that are on their way: one ends when the person takes its message back. */
+const requests = new Map<string, AbortController>()
 /** The last item that was sent: whatever came before it was checked with it. */
 const lastSent = new Map<string, string>()
 
@@ -48,17 +52,20 @@ const remove = (id: string): void => {
   void forgetOutgoing(id)
 }
 
-const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
-  left !== undefined && (right === undefined || left.slice(3) > right.slice(3)) ? left : right
-
-const request = async (entry: Outgoing): Promise<ReplyOf<'POST /open/conversations/:conversation_uuid/messages'>> => {
+const request = async (
+  entry: Outgoing,
+  signal: AbortSignal,
+): Promise<ReplyOf<'POST /open/conversations/:conversation_uuid/messages'>> => {
   const seen = laterOf(entry.body.seen, lastSent.get(entry.conversation))
   return api(
     'POST /open/conversations/:conversation_uuid/messages',
     { params: { conversation_uuid: entry.conversation }, body: { ...entry.body, ...(seen ? { seen } : {}) } },
-    { idempotencyKey: entry.id, account: entry.account },
+    { idempotencyKey: entry.id, account: entry.account, signal },
   )
 }
+
+/** False if the message was taken back meanwhile, or the page shows another account: that one keeps it. */
+const isHere = ({ id }: Outgoing): boolean => outgoing.value.some((entry) => entry.id === id)
 
 /** Sends one message. Returns false if the queue of the conversation must wait. */
 const sendOne = async (entry: Outgoing): Promise<boolean> => {
@@ -67,15 +74,19 @@ const sendOne = async (entry: Outgoing): Promise<boolean> => {
     outgoing.value = outgoing.value.filter(({ id }) => id !== entry.id)
     return true
   }
+  if (!isHere(entry)) return true
   put({ ...entry, state: 'sending' })
+  const controller = new AbortController()
+  requests.set(entry.id, controller)
   try {
-    const { item } = await request(entry)
+    const { item } = await request(entry, controller.signal)
     failures.delete(entry.conversation)
     lastSent.set(entry.conversation, item.uuid)
-    listeners.onSent(entry.conversation, item)
+    if (owner.account === entry.account) listeners.onSent(entry.conversation, item)
     remove(entry.id)
     return true
   } catch (thrown) {
+    if (!isHere(entry)) return true
     const error = asApiError(thrown)
     const refusal = { status: error.status, code: error.code, message: error.message }
     const outcome = outcomeOf(refusal)
@@ -99,6 +110,8 @@ const sendOne = async (entry: Outgoing): Promise<boolean> => {
       setTimeout(() => void pump(entry.conversation), pauseAfter(count))
     }
     return false
+  } finally {
+    requests.delete(entry.id)
   }
 }
 
@@ -108,8 +121,15 @@ const locked = async (conversation: string, act: () => Promise<void>): Promise<v
   await navigator.locks.request(`trunkline.outbox.${conversation}`, act)
 }
 
+/** Shows which messages have waited too long: the person decides about them. */
+const markExpired = (): void => {
+  const next = expire(outgoing.value, Date.now())
+  if (next.some((entry, index) => entry !== outgoing.value[index])) outgoing.value = next
+}
+
 /** Sends what waits in a conversation, in order. */
 const pump = async (conversation: string): Promise<void> => {
+  markExpired()
   if (busy.has(conversation) || held.has(conversation)) return
   busy.add(conversation)
   try {
@@ -150,6 +170,7 @@ export const takeBack = (id: string): Outgoing | undefined => {
   const entry = outgoing.value.find((each) => each.id === id)
   if (!entry || (entry.state === 'sending' && navigator.onLine && line.value.state !== 'lost')) return undefined
   remove(id)
+  requests.get(id)?.abort()
   void pump(entry.conversation)
   return entry
 }

@@ -6,6 +6,7 @@ import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
 import { words as texts } from '../words/en/conversation.ts'
 import { clock } from '../words/format.ts'
+import { reattach } from './attach.ts'
 import { changeDraft, draftOf } from './drafts.ts'
 import { LinkedText } from './item.tsx'
 import { sendOutgoingAgain, takeBack } from './outbox.ts'
@@ -31,6 +32,7 @@ const edit = (entry: Outgoing): void => {
     text: [taken.body.text ?? '', text].filter(Boolean).join('\n'),
     channel: taken.body.channel_uuid,
   })
+  reattach(taken)
   focusReply('message')
 }
 

@@ -5,7 +5,7 @@ import { SelectField } from '../parts/choice-fields.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { CopyButton } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
-import { requestCall } from '../shell/call.ts'
+import { callNumber } from '../shell/phone.ts'
 import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { clock, day, phoneNumber, stopwatch } from '../words/format.ts'
@@ -22,9 +22,6 @@ import { TagName, TagPicker } from './tag-picker.tsx'
 import { memberName, members, ownUser, tags } from './team.ts'
 import type { Conversation } from './types.ts'
 import { zoneOf } from './zones.ts'
-
-/** An address of the section of contacts. */
-const contactsAddress = (rest: string): string => paths.numbers().replace(/numbers$/, `contacts${rest}`)
 
 const LocalTime = ({ number }: { number: string }) => {
   const zone = zoneOf(number)
@@ -52,7 +49,7 @@ const Head = ({ conversation }: { conversation: Conversation }) => {
       )}
       <p class="row person-acts">
         {number && (
-          <Button size="small" icon="phone" shortcut="c" onClick={() => requestCall(number)}>
+          <Button size="small" icon="phone" shortcut="c" onClick={() => callNumber(number)}>
             {words.acts.call}
           </Button>
         )}
@@ -60,7 +57,9 @@ const Head = ({ conversation }: { conversation: Conversation }) => {
           <ButtonLink
             size="small"
             icon={contact ? 'pencil' : 'user-plus'}
-            href={contactsAddress(contact ? `/${contact.uuid}` : '?create=1')}
+            href={
+              contact ? paths.contact({ contact: contact.uuid }, { edit: '1' }) : paths.contacts({}, { create: number })
+            }
           >
             {contact ? words.acts.editContact : words.acts.createContact}
           </ButtonLink>

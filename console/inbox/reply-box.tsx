@@ -17,10 +17,12 @@ import { attach, attachments, detach } from './attach.ts'
 import { replaceTrigger, triggerAt } from './canned.ts'
 import type { Place } from './context.ts'
 import { changeDraft, clearDraft, type DraftKind, draftOf, loadDraft } from './drafts.ts'
+import { loadThread } from './load.ts'
 import { moved, setMoved } from './moved.ts'
 import { MovedNotice } from './moved-notice.tsx'
 import { closeAndNext } from './next.ts'
 import { sendMessage } from './outbox.ts'
+import { laterOf } from './outbox-rules.ts'
 import { chooseEnterSends, enterSends } from './preferences.ts'
 import { type Cost, useCost } from './preview.ts'
 import { focusBox, replyTo } from './reply-target.ts'
@@ -177,7 +179,9 @@ export const ReplyBox = ({ conversation, place }: Props) => {
     if (isEmpty || isUploading) return
     if (isNote) return void addNote()
     if (!channel || blocked !== undefined) return
-    const seen = threadOf(uuid).peek()?.items.at(-1)?.uuid
+    const thread = threadOf(uuid).peek()
+    // What came meanwhile was shown above the text, and may be newer than the page of the thread.
+    const seen = laterOf(thread?.items.at(-1)?.uuid, moved.peek().get(uuid)?.[0]?.uuid)
     const target = replyTo.peek()
     const base = {
       channel_uuid: channel.channel_uuid,
@@ -204,6 +208,8 @@ export const ReplyBox = ({ conversation, place }: Props) => {
     replyTo.value = null
     setMoved(uuid, undefined)
     clearDraft(uuid, 'message')
+    // The thread was opened at an old message: what was sent is at its end.
+    if (thread?.newer !== undefined) void loadThread(uuid)
     announcePresence(uuid, 'viewing')
     box.current?.focus()
     if (more.close) void closeAndNext(place, uuid, false)

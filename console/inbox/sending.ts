@@ -1,3 +1,4 @@
+import { reattach } from './attach.ts'
 import { changeDraft, draftOf } from './drafts.ts'
 import { setMoved } from './moved.ts'
 import { openOutbox } from './outbox.ts'
@@ -12,13 +13,15 @@ export const startSending = (): void =>
       putItems(conversation, [item])
       readers.conversations([conversation])
     },
-    onMoved: ({ conversation, body }, items) => {
+    onMoved: (entry, items) => {
+      const { conversation, body } = entry
       // The text is back in the box, before what was typed since.
       const { text } = draftOf(conversation, 'message').peek()
       changeDraft(conversation, 'message', {
         text: [body.text ?? '', text].filter(Boolean).join('\n'),
         channel: body.channel_uuid,
       })
+      reattach(entry)
       setMoved(conversation, items)
     },
   })

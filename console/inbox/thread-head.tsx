@@ -7,7 +7,7 @@ import { Menu, type MenuItem } from '../parts/menu.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { copyText } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
-import { requestCall } from '../shell/call.ts'
+import { callNumber } from '../shell/phone.ts'
 import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { phoneNumber, shortTime } from '../words/format.ts'
@@ -71,7 +71,7 @@ const moreItems = (place: Place, { uuid, number, priority }: Conversation): read
           text: words.acts.call,
           icon: 'phone' as const,
           hint: phoneNumber(number),
-          onSelect: () => requestCall(number),
+          onSelect: () => callNumber(number),
         },
       ]
     : []),

@@ -3,7 +3,7 @@ import type { PhoneCall } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
 import { nameOf } from './names.ts'
 
-/** While a call rings, the title of the window says so, and a hidden page shows a notification of the system. */
+/** While a call rings, the title of the window says so. */
 export const useRingingTitle = (call: PhoneCall | undefined): void => {
   const name = call ? nameOf(call) : ''
   useEffect(() => {
@@ -12,8 +12,8 @@ export const useRingingTitle = (call: PhoneCall | undefined): void => {
     const ringing = `☎ ${words.announce.incoming(name, '')}`
     document.title = ringing
     return () => {
-      // The page may have set another title meanwhile.
-      if (document.title === ringing) document.title = before
+      // The page may have set another title meanwhile. News put a count before it.
+      if (document.title.endsWith(ringing)) document.title = before
     }
   }, [call?.id, name])
 }

@@ -1,3 +1,4 @@
+import { notificationChoices } from '../live/notification-choices.ts'
 import { audio, audioContext, playTones } from '../shell/audio.ts'
 
 // The sound of a call that waits: a double ring, or two soft tones during another call.
@@ -48,7 +49,8 @@ const begin = (kind: keyof typeof sounds): (() => void) => {
 
 /** Rings until it is called with null. */
 export const ring = (kind: keyof typeof sounds | null): void => {
-  const wanted = audio.value.rings ? kind : null
+  // The one is of this device, the other of the person.
+  const wanted = audio.value.rings && notificationChoices().sound_calls ? kind : null
   if (wanted === sounding) return
   sounding = wanted
   stop()

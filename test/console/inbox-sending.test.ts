@@ -64,6 +64,39 @@ test(
   },
 )
 
+test('take-back: a message that was on its way without a line is never sent', needs('chromium'), async () => {
+  allow(/ERR_INTERNET_DISCONNECTED|WebSocket|fetching the script/)
+  const handset = '+447700900334'
+  const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
+  await inThread(page, 'The conversation began')
+  await page.context().setOffline(true)
+  await send(page, 'Not this one')
+  await page.getByRole('button', { name: 'Take back' }).click()
+  assert.equal(await box(page).inputValue(), 'Not this one')
+  await page.context().setOffline(false)
+  await send(page, 'But this one')
+  await until(async () => (await received(handset)).includes('But this one'))
+  await send(page, 'And this')
+  await until(async () => (await received(handset)).includes('And this'))
+  assert.deepEqual(await received(handset), ['But this one', 'And this'])
+})
+
+test('sign-out: the texts of the person leave the browser', needs('chromium'), async () => {
+  allow(/401/)
+  const uuid = await begin('+447700900335')
+  const page = await signIn(await joinPlatform(platform, 'Mary Ward'), `/inbox/all/${uuid}`)
+  await inThread(page, 'The conversation began')
+  await box(page).fill('To be continued')
+  await page.getByRole('button', { name: 'Mary Ward: your menu' }).click()
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+  await page.waitForURL(/sign-in/)
+  const keys = await page.evaluate(() => Object.keys(localStorage))
+  assert.deepEqual(
+    keys.filter((key) => key.startsWith('trunkline.draft.')),
+    [],
+  )
+})
+
 test('opted-out: STOP is shown before anything is sent, and START lifts it', needs('chromium'), async () => {
   const handset = '+447700900332'
   await write(handset, 'STOP')

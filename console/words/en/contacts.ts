@@ -88,6 +88,7 @@ export const words = section('contacts', {
   history: {
     title: 'History',
     about: 'Messages and calls with all numbers of this contact, newest first.',
+    conversation: 'Open in the inbox',
     label: 'Messages and calls, newest first',
     empty: 'No messages or calls yet',
     emptyHint: 'What you write to this contact and what it sends appears here.',
