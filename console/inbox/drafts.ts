@@ -29,11 +29,8 @@ let user = ''
 /** Conversations with a draft, and how it begins: for the list. */
 export const draftTexts = signal<ReadonlyMap<string, string>>(new Map())
 
-/** Begins the names of drafts in the storage of the browser. Account, user, conversation and kind follow. */
-export const draftPrefix = 'trunkline.draft.'
-
 const keyOf = (conversation: string, kind: DraftKind): string =>
-  `${draftPrefix}${requestContext.account}.${user}.${conversation}.${kind}`
+  `trunkline.draft.${requestContext.account}.${user}.${conversation}.${kind}`
 
 const read = (key: string): Draft => {
   try {
@@ -75,28 +72,22 @@ const set = (conversation: string, kind: DraftKind, draft: Draft): void => {
   markInList(conversation, kind, draft.text)
 }
 
-/** Saves a draft on the server. Throws ApiError. */
-export const storeDraft = async (
-  conversation: string,
-  kind: DraftKind,
-  { text, channel, replyTo }: Draft,
-  account = requestContext.account,
-): Promise<void> => {
-  const params = { conversation_uuid: conversation }
-  const options = { account }
-  if (text === '')
-    await api('DELETE /open/conversations/:conversation_uuid/draft', { params, query: { kind } }, options)
-  else {
-    const more = { ...(channel ? { channel_uuid: channel } : {}), ...(replyTo ? { reply_to: replyTo } : {}) }
-    await api('PUT /open/conversations/:conversation_uuid/draft', { params, body: { kind, text, ...more } }, options)
-  }
-}
-
 const save = async (conversation: string, kind: DraftKind): Promise<void> => {
   const draft = draftOf(conversation, kind).value
   if (draft.isSaved) return
+  const params = { conversation_uuid: conversation }
   try {
-    await storeDraft(conversation, kind, draft)
+    if (draft.text === '') await api('DELETE /open/conversations/:conversation_uuid/draft', { params, query: { kind } })
+    else
+      await api('PUT /open/conversations/:conversation_uuid/draft', {
+        params,
+        body: {
+          kind,
+          text: draft.text,
+          ...(draft.channel ? { channel_uuid: draft.channel } : {}),
+          ...(draft.replyTo ? { reply_to: draft.replyTo } : {}),
+        },
+      })
     const current = draftOf(conversation, kind).value
     if (current.at === draft.at) set(conversation, kind, { ...current, isSaved: true })
   } catch {
@@ -149,7 +140,7 @@ export const loadDraft = async (conversation: string, kind: DraftKind): Promise<
 /** Begins for a person: lists the drafts that this browser has. */
 export const openDrafts = (person: string): void => {
   user = person
-  const prefix = `${draftPrefix}${requestContext.account}.${user}.`
+  const prefix = `trunkline.draft.${requestContext.account}.${user}.`
   const found = new Map<string, string>()
   try {
     for (const key of Object.keys(localStorage)) {
