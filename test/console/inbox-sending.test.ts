@@ -66,7 +66,7 @@ test(
 
 test('take-back: a message that was on its way without a line is never sent', needs('chromium'), async () => {
   allow(/ERR_INTERNET_DISCONNECTED|WebSocket|fetching the script/)
-  const handset = '+447700900334'
+  const handset = '+447700900344'
   const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
   await inThread(page, 'The conversation began')
   await page.context().setOffline(true)
