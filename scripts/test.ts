@@ -128,7 +128,7 @@ const printSlowAndSkipped = (outcomes: readonly FileResult[]) => {
 }
 
 /** Failed files that are retried at most. A busy machine makes a few files fail; more failures have another cause. */
-const maxRetriedFiles = 6
+const maxRetriedFiles = 10
 
 /** Retries of a failed file: a machine may be busy for longer than one. */
 const maxRetries = 2
