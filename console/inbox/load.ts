@@ -4,7 +4,17 @@ import { type ApiError, asApiError } from '../api/errors.ts'
 import { requestContext } from '../api/send.ts'
 import type { ListQuery } from './match.ts'
 import { mergeItems } from './order.ts'
-import { keyOfQuery, listOf, loaded, open, putConversations, putItems, readers, threadOf } from './store.ts'
+import {
+  keyOfQuery,
+  listOf,
+  loaded,
+  open,
+  putConversations,
+  putItems,
+  readers,
+  replaceThread,
+  threadOf,
+} from './store.ts'
 import type { Conversation } from './types.ts'
 
 // Reads lists, threads and conversations into the store.
@@ -120,12 +130,10 @@ const itemPage = (uuid: string, query: { cursor?: string | undefined; around?: s
 /** Reads the newest page of a thread, or the one around an item. */
 export const loadThread = (uuid: string, around?: string): Promise<void> =>
   once(`thread ${uuid} ${around ?? ''}`, `thread ${uuid}`, async () => {
-    const page = await itemPage(uuid, around ? { around } : {})
-    threadOf(uuid).value = {
-      items: mergeItems([], page.items),
-      older: page.next_cursor,
-      newer: page.previous_cursor,
-    }
+    await replaceThread(uuid, async () => {
+      const page = await itemPage(uuid, around ? { around } : {})
+      return { items: mergeItems([], page.items), older: page.next_cursor, newer: page.previous_cursor }
+    })
   })
 
 export const loadOlder = (uuid: string): Promise<void> => {

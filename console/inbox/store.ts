@@ -144,8 +144,24 @@ export const changeAtOnce = (uuid: string, change: OptimisticFields): (() => voi
   }
 }
 
+/** Items that come while the answer with a thread is on its way: they may be newer than it. */
+const meanwhile = new Map<string, Item[]>()
+
+/** Replaces the items of a thread by those that `read` returns, and by what comes meanwhile. */
+export const replaceThread = async (conversation: string, read: () => Promise<Thread>): Promise<void> => {
+  const came: Item[] = []
+  meanwhile.set(conversation, came)
+  try {
+    const state = await read()
+    threadOf(conversation).value = { ...state, items: mergeItems(state.items, state.newer === undefined ? came : []) }
+  } finally {
+    if (meanwhile.get(conversation) === came) meanwhile.delete(conversation)
+  }
+}
+
 /** Adds items to a thread that is loaded. */
 export const putItems = (conversation: string, items: readonly Item[]): void => {
+  meanwhile.get(conversation)?.push(...items)
   const thread = threads.get(conversation)
   const state = thread?.peek()
   // A thread that was opened at an old item does not have its end yet.
@@ -153,12 +169,15 @@ export const putItems = (conversation: string, items: readonly Item[]): void => 
   thread.value = { ...state, items: mergeItems(state.items, items) }
 }
 
+/** False in tests without a browser. */
+const isVisible = (): boolean =>
+  (globalThis as { readonly document?: { readonly visibilityState: string } }).document?.visibilityState === 'visible'
+
 const known: InboxSnapshot = {
   conversation: peekConversation,
   withCounterpart: (counterpart) => peekConversation(byCounterpart.get(counterpart) ?? ''),
-  items: (conversation) => threads.get(conversation)?.peek()?.items,
-  isRead: (conversation) =>
-    open.peek().uuid === conversation && open.peek().isAtEnd && document.visibilityState === 'visible',
+  items: (conversation) => threads.get(conversation)?.peek()?.items ?? meanwhile.get(conversation),
+  isRead: (conversation) => open.peek().uuid === conversation && open.peek().isAtEnd && isVisible(),
 }
 
 /** Carries out what an event means. */

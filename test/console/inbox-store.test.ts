@@ -5,6 +5,7 @@ import { replaceTrigger, triggerAt } from '../../console/inbox/canned.ts'
 import { mergeItems, placeInWindow } from '../../console/inbox/order.ts'
 import { keyLife, nextToSend, notYetShown, type Outgoing, outcomeOf } from '../../console/inbox/outbox-rules.ts'
 import { segmentsOf } from '../../console/inbox/segments.ts'
+import { putItems, replaceThread, threadOf } from '../../console/inbox/store.ts'
 import type { Conversation, Item } from '../../console/inbox/types.ts'
 
 // The rules of the inbox that need no browser.
@@ -119,4 +120,21 @@ test('a canned reply takes the place of its word, and a sign within a word is te
   assert.deepEqual(replaceTrigger('Hello /tha', trigger, 'Thanks'), { text: 'Hello Thanks', cursor: 12 })
   assert.equal(triggerAt('and/or', 6, ['/']), null)
   assert.equal(triggerAt('me@here', 7, ['@']), null)
+})
+
+test('what comes while a thread is read is in it, whether it was read before or not', async () => {
+  const id = conversation(7).uuid
+  const page = { items: [item(1)], older: undefined, newer: undefined }
+  const texts = () => threadOf(id).value?.items.map(({ uuid }) => uuid)
+  for (const next of [2, 3]) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const reading = replaceThread(id, async () => {
+      await promise
+      return page
+    })
+    putItems(id, [item(next)])
+    resolve()
+    await reading
+    assert.deepEqual(texts(), [item(1).uuid, item(next).uuid])
+  }
 })
