@@ -4,21 +4,12 @@
 // names is realistic: a few are frequent, most are rare. Each figure is the latency of a whole HTTP request in this
 // process, one at a time, with its ratio to the smallest directory.
 
-import { randomBytes } from 'node:crypto'
-import { pino } from 'pino'
-import { assemble } from '../src/assemble.ts'
-import { readConfig } from '../src/config.ts'
-import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
 import { listContacts } from '../src/domains/contacts/contract.ts'
 import { add, type Draft } from '../src/domains/contacts/ops.ts'
-import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
-import { migrate } from '../src/platform/db/migrate.ts'
-import { connect } from '../src/platform/db/sql.ts'
 import { cursorsOf } from '../src/platform/http/cursor.ts'
-import { makeSeal } from '../src/platform/lib/secret.ts'
-import { buildApp } from '../src/start-roles.ts'
 import { benchRun } from './bench.ts'
 import { startDatabase } from './database.ts'
+import { assembleInProcess, openCustomer } from './in-process.ts'
 import { type Latencies, latencies, medianOf, table } from './lib.ts'
 import { prefixed, startMeter } from './usage.ts'
 
@@ -28,28 +19,9 @@ const [maxSize, requests] = [run.number('most'), run.number('requests')]
 const sizes = [10_000, 100_000, 1_000_000].filter((size) => size <= maxSize)
 
 const server = await startDatabase(run.rows)
-const db = connect({ url: server.url, connections: 8 })
-const patient = connect({ url: server.url, connections: 1, unlimited: true })
-await migrate(patient)
-const parts = await assemble({
-  config: readConfig({}),
-  version: 'bench',
-  db,
-  log: pino({ level: 'warn' }),
-  seal: makeSeal(randomBytes(32)),
-  simulator: makeSimulatorClient(() => null),
-  publicUrl: () => 'http://127.0.0.1',
-})
-parts.lifecycle.ready = true
-const app = await buildApp(parts)
-await app.ready()
+const { db, patient, app, end } = await assembleInProcess(server.url)
 
-const customer = () =>
-  db.begin(async (tx) => {
-    const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000, sandbox: true })
-    return { id, key: (await issueKey(tx, id, 'bench')).key }
-  })
-const [large, small] = [await customer(), await customer()]
+const [large, small] = [await openCustomer(db), await openCustomer(db)]
 
 /** Sends a request that must succeed. @returns the body of the response */
 const call = async (method: 'GET' | 'POST' | 'PUT', url: string, body?: object, key = large.key): Promise<string> => {
@@ -214,8 +186,5 @@ table(
   ],
 )
 
-parts.changes.stop()
-await app.close()
-await db.end()
-await patient.end()
+await end()
 await server.stop()

@@ -1,20 +1,11 @@
 // Measures the shared inbox: the latency of its lists with the data of scripts/console-data.ts, and the rate of accepted SMS
 // with and without the projector.
 
-import { randomBytes } from 'node:crypto'
-import { pino } from 'pino'
 import { acceptanceSizes, fillInbox } from '../scripts/console-data/fill-inbox.ts'
-import { assemble } from '../src/assemble.ts'
-import { readConfig } from '../src/config.ts'
-import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
-import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
-import { migrate } from '../src/platform/db/migrate.ts'
-import { connect } from '../src/platform/db/sql.ts'
-import { makeSeal } from '../src/platform/lib/secret.ts'
-import { buildApp } from '../src/start-roles.ts'
 import { until } from '../test/platform.ts'
 import { benchRun } from './bench.ts'
 import { startDatabase } from './database.ts'
+import { assembleInProcess, openCustomer } from './in-process.ts'
 import { load, post } from './load.ts'
 import { from, key, type Platform, startPlatform } from './platform.ts'
 
@@ -27,25 +18,8 @@ const at = (times: readonly number[], share: number) =>
 
 const measureLists = async () => {
   const server = await startDatabase(0)
-  const db = connect({ url: server.url, connections: 8 })
-  const patient = connect({ url: server.url, connections: 1, unlimited: true })
-  await migrate(patient)
-  const parts = await assemble({
-    config: readConfig({}),
-    version: 'bench',
-    db,
-    log: pino({ level: 'warn' }),
-    seal: makeSeal(randomBytes(32)),
-    simulator: makeSimulatorClient(() => null),
-    publicUrl: () => 'http://127.0.0.1',
-  })
-  parts.lifecycle.ready = true
-  const app = await buildApp(parts)
-  await app.ready()
-  const owner = await db.begin(async (tx) => {
-    const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000, sandbox: true })
-    return { id, key: (await issueKey(tx, id, 'bench')).key }
-  })
+  const { db, patient, app, end } = await assembleInProcess(server.url)
+  const owner = await openCustomer(db)
   const sizes = { ...acceptanceSizes, conversations, open: conversations / 5, texts: conversations * 2 }
   await fillInbox(patient, owner.id, sizes, (line) => console.error(line))
 
@@ -77,10 +51,7 @@ const measureLists = async () => {
     const p95 = Object.fromEntries(Object.entries(times).map(([kind, of]) => [kind, at(of, 0.95)]))
     run.record({ ...p95, growth: at(times.deep ?? [], 0.5) / at(times.first ?? [], 0.5) })
   }
-  await app.close()
-  parts.changes.stop()
-  await db.end()
-  await patient.end()
+  await end()
   await server.stop()
 }
 

@@ -4,20 +4,14 @@
 // request in this process, one at a time, with its ratio to the smallest size. Requests of both sizes alternate between two
 // accounts, so that load of the machine affects both.
 
-import { randomBytes } from 'node:crypto'
-import { pino } from 'pino'
-import { assemble } from '../src/assemble.ts'
-import { readConfig } from '../src/config.ts'
 import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
 import { issueOperatorKey } from '../src/domains/operators/ops.ts'
-import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
-import { connect, type Db } from '../src/platform/db/sql.ts'
+import type { Db } from '../src/platform/db/sql.ts'
 import { uuid } from '../src/platform/lib/id.ts'
-import { makeSeal } from '../src/platform/lib/secret.ts'
-import { buildApp } from '../src/start-roles.ts'
 import { contact, fillLists, listedTables, type RowOwner } from '../test/list-rows.ts'
 import { startServer } from '../test/servers.ts'
 import { benchRun } from './bench.ts'
+import { assembleInProcess } from './in-process.ts'
 import { median, table } from './lib.ts'
 
 const few = 10_000
@@ -26,20 +20,7 @@ const many = run.number('most')
 const requests = run.number('requests')
 
 const server = await startServer()
-const db = connect({ url: server.url, connections: 8 })
-const patient = connect({ url: server.url, connections: 1, unlimited: true })
-const parts = await assemble({
-  config: readConfig({}),
-  version: 'bench',
-  db,
-  log: pino({ level: 'warn' }),
-  seal: makeSeal(randomBytes(32)),
-  simulator: makeSimulatorClient(() => null),
-  publicUrl: () => 'http://127.0.0.1',
-})
-parts.lifecycle.ready = true
-const app = await buildApp(parts)
-await app.ready()
+const { db, patient, app, end } = await assembleInProcess(server.url)
 const { key: operatorKey } = await db.begin((tx) => issueOperatorKey(tx, 'bench'))
 
 type Customer = RowOwner & { readonly key: string }
@@ -144,9 +125,5 @@ for (const [i, [name, url]] of lists(small).entries()) {
 table(['list', `p50 of ${few}, ms`, `p50 of ${many}, ms`, 'ratio'], rows)
 run.record({ worst })
 
-await app.close()
-await parts.networks.close()
-parts.changes.stop()
-await patient.end()
-await db.end()
+await end()
 await server.stop()

@@ -4,19 +4,11 @@
 // purchases use that group. Each figure is the latency of a whole HTTP request in this process, one at a time, with its
 // ratio to the smallest inventory. Then concurrent buyers buy from one group, and from one group each.
 
-import { randomBytes } from 'node:crypto'
-import { pino } from 'pino'
-import { assemble } from '../src/assemble.ts'
-import { readConfig } from '../src/config.ts'
 import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
 import { deposit } from '../src/domains/ledger/ops.ts'
-import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
-import { migrate } from '../src/platform/db/migrate.ts'
-import { connect } from '../src/platform/db/sql.ts'
-import { makeSeal } from '../src/platform/lib/secret.ts'
-import { buildApp } from '../src/start-roles.ts'
 import { benchRun } from './bench.ts'
 import { startDatabase } from './database.ts'
+import { assembleInProcess } from './in-process.ts'
 import { type Latencies, latencies, medianOf, table } from './lib.ts'
 import { type Cost, prefixed, startMeter } from './usage.ts'
 
@@ -28,21 +20,7 @@ const sizes = [10_000, 100_000, 1_000_000, 5_000_000].filter((size) => size <= m
 const groups = 1000
 
 const server = await startDatabase(run.rows)
-const db = connect({ url: server.url, connections: 16 })
-const patient = connect({ url: server.url, connections: 1, unlimited: true })
-await migrate(patient)
-const parts = await assemble({
-  config: readConfig({}),
-  version: 'bench',
-  db,
-  log: pino({ level: 'warn' }),
-  seal: makeSeal(randomBytes(32)),
-  simulator: makeSimulatorClient(() => null),
-  publicUrl: () => 'http://127.0.0.1',
-})
-parts.lifecycle.ready = true
-const app = await buildApp(parts)
-await app.ready()
+const { db, patient, app, end } = await assembleInProcess(server.url, 16)
 
 /** Opens an account with enough money. @returns its key */
 const customer = () =>
@@ -188,8 +166,5 @@ for (let round = 0; round < rounds; round++) {
   })
 }
 
-parts.changes.stop()
-await app.close()
-await db.end()
-await patient.end()
+await end()
 await server.stop()

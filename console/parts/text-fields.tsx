@@ -91,46 +91,49 @@ export const PasswordField = (props: TextProps) => {
   )
 }
 
-/** A whole number. `inputmode` instead of `type=number`: a wheel or an arrow key does not change it by accident. */
-export const NumberField = (props: TextProps & { readonly unit?: string }) => (
-  <Field {...props}>
+type AmountProps = {
+  readonly field: TextProps
+  readonly inputMode: 'numeric' | 'decimal'
+  readonly pattern: string
+  /** Fault of a value that does not match the pattern. */
+  readonly fault: string
+  readonly unit: string | undefined
+}
+
+const AmountField = ({ field, inputMode, pattern, fault, unit }: AmountProps) => (
+  <Field {...field}>
     {(control) => (
       <span class="input-box input-short">
         <input
           class="input tabular"
-          inputMode="numeric"
-          pattern="-?[0-9]+"
-          data-fault={words.form.notNumber}
+          inputMode={inputMode}
+          pattern={pattern}
+          data-fault={fault}
           autocomplete="off"
           dir="ltr"
           {...control}
-          {...textOf(props)}
+          {...textOf(field)}
         />
-        {props.unit && <span class="input-unit">{props.unit}</span>}
+        {unit && <span class="input-unit">{unit}</span>}
       </span>
     )}
   </Field>
 )
 
+/** A whole number. `inputmode` instead of `type=number`: a wheel or an arrow key does not change it by accident. */
+export const NumberField = ({ unit, ...field }: TextProps & { readonly unit?: string }) => (
+  <AmountField field={field} inputMode="numeric" pattern="-?[0-9]+" fault={words.form.notNumber} unit={unit} />
+)
+
 /** An amount of money as a decimal string: never a float. */
-export const MoneyField = (props: TextProps & { readonly currency?: string }) => (
-  <Field {...props}>
-    {(control) => (
-      <span class="input-box input-short">
-        <input
-          class="input tabular"
-          inputMode="decimal"
-          pattern="-?[0-9]+(\.[0-9]{1,6})?"
-          data-fault={words.form.notMoney}
-          autocomplete="off"
-          dir="ltr"
-          {...control}
-          {...textOf(props)}
-        />
-        <span class="input-unit">{props.currency ?? 'USD'}</span>
-      </span>
-    )}
-  </Field>
+export const MoneyField = ({ currency = 'USD', ...field }: TextProps & { readonly currency?: string }) => (
+  <AmountField
+    field={field}
+    inputMode="decimal"
+    pattern="-?[0-9]+(\.[0-9]{1,6})?"
+    fault={words.form.notMoney}
+    unit={currency}
+  />
 )
 
 /** Digits of what people type or paste: spaces, brackets and dashes go, `00` becomes `+`. */
