@@ -126,7 +126,7 @@ export const BadLines = ({ file, count, faults, onGood, onAgain }: BadProps) => 
 
 type ResultProps = Pick<BadProps, 'file' | 'faults' | 'onAgain'> & { readonly counts: Counts }
 
-/** What became of the contacts of the file. */
+/** Result of an import. */
 export const ImportResult = ({ file, counts, faults, onAgain }: ResultProps) => (
   <>
     <Banner

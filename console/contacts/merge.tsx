@@ -51,7 +51,7 @@ const fields = (): readonly Field[] => [
   },
 ]
 
-/** What the merge keeps by itself: the own value, else the first that is not empty; a block stays. */
+/** Default choice of a merge: the own value, else the first that is not empty; a block stays. */
 const defaultOf = (field: Field, into: Contact, all: readonly Contact[]): string => {
   const found =
     field.name === 'blocked'

@@ -180,7 +180,7 @@ export const ReplyBox = ({ conversation, place }: Props) => {
     if (isNote) return void addNote()
     if (!channel || blocked !== undefined) return
     const thread = threadOf(uuid).peek()
-    // What came meanwhile was shown above the text, and may be newer than the page of the thread.
+    // Items that came meanwhile were shown above the text, and may be newer than the page of the thread.
     const seen = laterOf(thread?.items.at(-1)?.uuid, moved.peek().get(uuid)?.[0]?.uuid)
     const target = replyTo.peek()
     const base = {

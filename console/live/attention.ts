@@ -117,7 +117,7 @@ export const startAttention = (): void => {
   effect(showCount)
   effect(() => {
     if (!session.value?.person || !account.value?.capabilities.includes('inbox')) return
-    // It reads and writes the topics of all components: those are no reason to run again.
+    // Following reads and writes the topics of all components, which are no reason to run again.
     const end = untracked(() => followTopic('inbox'))
     return () => untracked(end)
   })

@@ -22,7 +22,7 @@ const mostShown = 200
 type GroupType = Group['type']
 const isType = (text: string | undefined): text is GroupType => text !== undefined && text in words.types
 
-/** What people look for, and the features of a group that it means. */
+/** Uses of a number, and the features of a group that each needs. */
 const abilities = {
   texts: {
     text: () => words.able.sms,
@@ -164,7 +164,7 @@ export const ShopPlaces = ({ country, search }: { country: string; search: Searc
   const region = Number(search.region) || undefined
   const place = search.place?.trim() || undefined
   const isChosen = !largeCountries.includes(country) || region !== undefined || place !== undefined
-  // These two are filtered here, so more places are read for them.
+  // Both filters are applied here, so more places are read for them.
   const isNarrowed = search.can !== undefined || search.asks !== undefined
   const shown = isNarrowed ? mostShown : Math.min(mostShown, Number(search.shown) || firstShown)
   const { data, error, isLoading, refresh } = useQuery('GET /open/numbers/groups', {

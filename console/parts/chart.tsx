@@ -14,7 +14,7 @@ export type ChartSeries = {
 
 export type ChartProps = {
   readonly title: string
-  /** What the chart shows, in a sentence: screen readers read it in the place of the picture. */
+  /** The content of the chart in a sentence: screen readers read it in the place of the picture. */
   readonly sentence: string
   /** Lines, or bars that are stacked. */
   readonly kind: 'line' | 'bars'

@@ -5,7 +5,7 @@ import { CopyButton } from './values.tsx'
 export type CodeSample = { readonly language: string; readonly code: string }
 
 export type CodeBlockProps = {
-  /** What the code does: for screen readers and for the copy button. */
+  /** Purpose of the code: for screen readers and for the copy button. */
   readonly label: string
   /** One or several: `words.code.curl` and `words.code.client` name the usual two. */
   readonly samples: readonly CodeSample[]

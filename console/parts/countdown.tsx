@@ -6,7 +6,7 @@ import { Icon } from './icon.tsx'
 export type CountdownProps = {
   /** ISO 8601, or milliseconds since 1970. */
   readonly until: string | number
-  /** What ends then: `Held for`. */
+  /** Label of the time that is left: `Held for`. */
   readonly label: string
   readonly onEnd?: () => void
 }

@@ -6,7 +6,7 @@ export type Crumb = { readonly text: string; readonly href: string }
 
 export type PageProps = {
   readonly title: string
-  /** What follows the title in the tab of the browser: `Numbers · Acme`. */
+  /** Text behind the title in the tab of the browser: `Numbers · Acme`. */
   readonly place?: string
   readonly lead?: ComponentChildren
   readonly crumbs?: readonly Crumb[]

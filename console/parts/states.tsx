@@ -57,7 +57,7 @@ export type ErrorProps = {
   readonly owners?: readonly string[]
 }
 
-/** What a page shows in the place of its content: the message, the request, and a way on. */
+/** An error in the place of the content of a page: the message, the request, and a way on. */
 export const ErrorState = ({ refusal, onRetry, owners }: ErrorProps) => {
   if (refusal.status === 403) return <WhoCan owners={owners ?? []} />
   const isMissing = refusal.status === 404

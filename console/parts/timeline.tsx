@@ -41,7 +41,7 @@ export type TimelineProps = {
   }
 }
 
-/** What happened to a message, a call, a number or an event, step by step. */
+/** The history of a message, a call, a number or an event, step by step. */
 export const Timeline = ({ label, steps, end }: TimelineProps) => {
   const first = steps[0]?.time ?? ''
   return (

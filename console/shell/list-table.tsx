@@ -14,7 +14,7 @@ export const ListTable = <Row,>({ of, ...table }: ListTableProps<Row>) => (
       {...table}
       rows={of.rows}
       loading={of.isLoading}
-      // What was loaded before stays: a banner tells of a lost connection.
+      // Rows that were loaded before stay: a banner tells of a lost connection.
       refusal={of.rows ? undefined : (of.error ?? undefined)}
       onRetry={of.refresh}
     />

@@ -11,7 +11,7 @@ type Call = ReplyOf<'GET /open/voip/call-history'>['cdrs'][number]
 
 export type Handset = ReplyOf<'GET /sandbox/handsets/:number'>
 
-/** What the account has done so far, from its data alone: a reload and another browser show the same. */
+/** Progress of the account, from its data alone: a reload and another browser show the same. */
 export type Progress = {
   readonly isLoading: boolean
   readonly failed: Query<unknown> | undefined

@@ -12,7 +12,7 @@ import { Request } from './request.tsx'
 type Preview = ReplyOf<'POST /open/sms/preview'>
 type Facts = ReplyOf<'GET /open/sms/message/:message_uuid/timeline'>
 
-/** What a text would cost, for a moment after the last letter. */
+/** Price of a text, read a moment after the last letter. */
 const usePreview = (to: string, text: string): Preview | undefined => {
   const [preview, setPreview] = useState<Preview>()
   useEffect(() => {

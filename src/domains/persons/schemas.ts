@@ -32,7 +32,7 @@ export const Person = Named(
   }),
 )
 
-/** What a console needs to begin. */
+/** First answer to a console: the session and its accounts. */
 export const bootReply = Ok({
   session_uuid: Id('SES'),
   kind: Enum(['person', 'account-key', 'operator-key'], { description: 'A session of a key acts as that key' }),

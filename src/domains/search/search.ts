@@ -74,7 +74,7 @@ const callResult = (row: store.CallRow) => ({
 
 type SearchHit = Omit<SearchResult, 'marks'>
 
-/** What one search knows about its text. */
+/** A search with the spellings and the part of a number that its text may mean. */
 type Query = SearchRequest & { readonly meant: readonly string[]; readonly part: string | null }
 
 const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: number) => Promise<SearchHit[]> } = {

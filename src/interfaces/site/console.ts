@@ -10,7 +10,7 @@ import { refusals } from './refusals.ts'
 const dist = join(import.meta.dirname, '../../../console/dist')
 const manifestFile = join(dist, 'manifest.json')
 
-/** What console/build.mjs wrote. */
+/** Manifest of console/build.mjs. */
 type Manifest = {
   readonly build: string
   readonly isDev: boolean

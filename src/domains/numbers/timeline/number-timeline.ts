@@ -6,7 +6,7 @@ import { attemptFacts, nothingToDo, type Publication, type TimelineFact, type Ve
 import { sameActMs } from '../limits.ts'
 import type { ActRow, TimelineRow, TransferRow } from './store.ts'
 
-/** What is stored about one number. */
+/** Rows about one number. */
 export type NumberTrace = Publication & {
   readonly row: TimelineRow
   readonly transfers: readonly TransferRow[]

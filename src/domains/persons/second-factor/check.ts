@@ -21,7 +21,7 @@ export const acceptAppCode = async (
   return step !== null && (await store.countStep(db, row.person_id, step))
 }
 
-/** What became of the second factor at a sign-in. */
+/** Outcome of the second factor at a sign-in. */
 export type SecondFactor = 'passed' | 'wrong'
 
 /**

@@ -13,7 +13,7 @@ import type { AttemptRow, PartRow } from '../message-trace-store.ts'
 import { failureReasonOf, reasonText } from './failure-reasons.ts'
 import type { TimelineRow } from './store.ts'
 
-/** What is stored about one message. */
+/** Rows about one message. */
 export type SmsTrace = Publication & {
   readonly row: TimelineRow
   readonly parts: readonly PartRow[]
