@@ -350,6 +350,19 @@ describe('the console in a browser', needs('chromium'), () => {
     await page.getByRole('table').waitFor()
     await page.getByText('You act as the operator in the account').waitFor()
     await isAccessible(page, 'operator in an account')
+
+    const [former, next] = [await world.tenant(), await world.tenant()]
+    await member(world, former, 'agent')
+    await page.goto(`${url}/console/${former.uuid}/inbox/all?filter=1`)
+    const colleagues = page.getByLabel('Assigned to').getByRole('option', { name: 'Mia agent' })
+    await colleagues.waitFor({ state: 'attached' })
+    // The colleagues of the next account never arrive.
+    await page.route(/\/open\/team/, () => {})
+    await page.evaluate(`
+      history.pushState(null, '', '/console/${next.uuid}/inbox/all?filter=1')
+      dispatchEvent(new PopStateEvent('popstate'))`)
+    await page.waitForRequest(/\/open\/team/)
+    await colleagues.waitFor({ state: 'detached' })
   })
 
   test('an address that does not exist, and an account of others, say so', async () => {
