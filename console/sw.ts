@@ -1,4 +1,5 @@
-import { isConsolePath, notificationOf, type PushMessage } from './live/push-messages.ts'
+import { isConsolePath } from './live/notification-click.ts'
+import { notificationOf, type PushMessage } from './live/push-messages.ts'
 
 // The service worker: keeps the hashed assets of the build, so that a warm page loads none from the network, and shows
 // notifications. It never stores an answer of the API, and never the page itself, whose policy and build must be those of

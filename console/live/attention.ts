@@ -4,7 +4,7 @@ import unreadIcon from '../icon-unread.svg'
 import { words } from '../words/en/notifications.ts'
 import type { LiveEvent } from './apply.ts'
 import { isQuietNow, notificationChoices } from './notification-choices.ts'
-import { isConsolePath, notificationOf, type PushMessage } from './push-messages.ts'
+import { notificationOf, type PushMessage } from './push-messages.ts'
 import { onEvent, onLiveFrame, sendLiveFrame } from './socket.ts'
 import { playSound } from './sound.ts'
 import { followTopic } from './topics.ts'
@@ -162,15 +162,5 @@ export const startAttention = (): void => {
     lookedAt()
   })
   addEventListener('focus', lookedAt)
-}
-
-/** Calls back with the address of a notification that was clicked. Returns the function that ends it. */
-export const onNotificationClick = (open: (url: string) => void): (() => void) => {
-  const listener = ({ data }: MessageEvent) => {
-    const { type, url } = Object(data)
-    if (type === 'open' && isConsolePath(url)) open(url)
-  }
-  const { serviceWorker } = navigator
-  serviceWorker?.addEventListener('message', listener)
-  return () => serviceWorker?.removeEventListener('message', listener)
+  reportVisibility()
 }

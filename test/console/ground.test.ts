@@ -38,9 +38,23 @@ const kilobyte = 1024
 const visit = (path: string, headers: Record<string, string> = {}) =>
   world.app.inject({ url: path, headers: { accept: 'text/html', ...headers } })
 
-test('the entry of the console has at most 60 KB of script, 14 KB of styles and 3 KB of HTML', () => {
-  const script = sum(manifest.entry.map(gzipped))
+/** The files that a file loads before it runs, itself among them. */
+const withImports = (file: string, found = new Set<string>()): ReadonlySet<string> => {
+  if (found.has(file)) return found
+  found.add(file)
+  const code = readFileSync(join(dist, file), 'utf8')
+  for (const [, name = ''] of code.matchAll(/(?:from|import)"\.\/([^"]+\.js)"/g)) withImports(`assets/${name}`, found)
+  return found
+}
+
+test('the usable inbox has at most 60 KB of script, 72 KB with a thread, 14 KB of styles and 3 KB of HTML', () => {
+  const [, list = []] = manifest.routes.find(([pattern]) => pattern.includes('/inbox/')) ?? []
+  const first = new Set([...manifest.entry, ...list])
+  const script = sum([...first].map(gzipped))
   assert.ok(script > 20 * kilobyte && script <= 60 * kilobyte, `script: ${script}`)
+  const [pane = ''] = globSync('assets/thread-pane-*.js', { cwd: dist })
+  const thread = sum([...new Set([...first, ...withImports(pane)])].map(gzipped))
+  assert.ok(thread > script && thread <= 72 * kilobyte, `with a thread: ${thread}`)
   assert.ok(gzipped(manifest.style) <= 14 * kilobyte, `styles: ${gzipped(manifest.style)}`)
   const html = gzipSync(manifest.page).length
   assert.ok(html <= 3 * kilobyte, `HTML: ${html}`)

@@ -39,8 +39,7 @@ test(
   'no-line: what is written without a line is sent once and in order, after a reload too',
   needs('chromium'),
   async () => {
-    // A bar over the page says that the line is lost.
-    allow(/ERR_INTERNET_DISCONNECTED|WebSocket|409|fetching the script|layout shift/)
+    allow(/ERR_INTERNET_DISCONNECTED|WebSocket|409|fetching the script/)
     const handset = '+447700900331'
     const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
     await inThread(page, 'The conversation began')

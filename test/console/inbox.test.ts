@@ -236,8 +236,6 @@ test(
   needs('chromium'),
   async () => {
     const count = process.env.TRUNKLINE_TEST_LONG ? 1_200 : 60
-    // The filters of an address come with a file of their own.
-    allow(/layout shift/)
     const { tag } = (await call('POST', '/open/tags', { name: 'Bulk' })).body
     for (let from = 0; from < count; from += 20)
       await Promise.all(
