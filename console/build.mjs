@@ -120,8 +120,8 @@ const sharedModules = () => {
   }
 }
 
-/** Length from which a file has a compressed copy. */
-const worthZipping = 1024
+/** Length from which a file has a compressed copy: a shorter one takes one packet in any case. */
+const worthZipping = 1_400
 
 /** Returns the files that a file of the build loads before it runs, itself first. */
 const staticFiles = (outputs, file, seen = new Set()) => {
