@@ -4,7 +4,6 @@ import { parseArgs } from 'node:util'
 import { needs } from '../test/needs.ts'
 import { oldest } from '../test/servers.ts'
 import { globalSetup, globalTeardown } from '../test/setup.ts'
-import { makeIdleMeter } from './tests/idle.ts'
 import { type FileRun, fullRun, type Group, grouped, groupName, runsOf, ungrouped } from './tests/plan.ts'
 import { type FileResult, killAll, runFiles, type TimeLimits } from './tests/run-files.ts'
 
@@ -14,8 +13,7 @@ import { type FileResult, killAll, runFiles, type TimeLimits } from './tests/run
 // --cost                      prints the processor time of each file.
 
 const root = join(import.meta.dirname, '..')
-// Default for two cores: a file waits for a third of its time, so one more runs. With more, tests with deadlines fail
-// on a busy machine; therefore further groups start only while the processors are idle.
+// Default for two cores: a file waits for a third of its time, so one more runs. With more, tests with deadlines fail.
 const options = {
   long: { type: 'string' },
   concurrency: { type: 'string', default: '3' },
@@ -81,46 +79,21 @@ const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
 const queue: Group[] = []
 
-/** Runs a group. Prints its output when it has ended, or at once if `live`. */
-const run = async (group: Group): Promise<FileResult[]> => {
-  const { outcomes, unreported, ms, text } = await runFiles(group, timeLimits, { live: isLive, cost: values.cost })
-  queue.push(...ungrouped(unreported))
-  const isPassed = unreported.length === 0 && outcomes.every(({ passed }) => passed)
-  console.log(`${isPassed ? '▶' : '✖'} ${groupName(group)} (${seconds(ms)})\n${isLive ? '' : text}`)
-  if (unreported.length > 0) console.log(`Run again alone, as their process ended early: ${namesOf(unreported)}`)
-  return outcomes
-}
-
-/** Groups that run at most in addition to `concurrency`, while the processors are idle. */
-const maxExtra = 3
-
-/** The idle share of a second from which another group starts. */
-const idleEnough = 0.25
-
-/** Runs groups, `concurrency` at a time, and more while the processors are idle: many tests wait for a deadline. */
+/** Runs groups, `concurrency` at a time. Prints the output of each when it has ended, or at once if `live`. */
 const runAll = async (groups: readonly Group[], concurrency: number): Promise<FileResult[]> => {
   queue.push(...groups)
   const all: FileResult[] = []
-  const runNext = async () => {
-    const group = queue.shift()
-    if (group !== undefined) all.push(...(await run(group)))
-  }
   const worker = async () => {
-    while (queue.length > 0) await runNext()
+    for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
+      const { outcomes, unreported, ms, text } = await runFiles(group, timeLimits, { live: isLive, cost: values.cost })
+      all.push(...outcomes)
+      queue.push(...ungrouped(unreported))
+      const isPassed = unreported.length === 0 && outcomes.every(({ passed }) => passed)
+      console.log(`${isPassed ? '▶' : '✖'} ${groupName(group)} (${seconds(ms)})\n${isLive ? '' : text}`)
+      if (unreported.length > 0) console.log(`Run again alone, as their process ended early: ${namesOf(unreported)}`)
+    }
   }
-  const extras = new Set<Promise<void>>()
-  const idleShare = makeIdleMeter()
-  const startExtra = () => {
-    if (idleShare() < idleEnough || extras.size >= maxExtra || queue.length === 0) return
-    const extra = runNext().finally(() => extras.delete(extra))
-    extras.add(extra)
-  }
-  const timer = concurrency > 1 ? setInterval(startExtra, 1_000) : undefined
   await Promise.all(Array.from({ length: concurrency }, worker))
-  clearInterval(timer)
-  await Promise.all(extras)
-  // A group of `extras` may have ended its process early.
-  while (queue.length > 0) await runNext()
   return all
 }
 
