@@ -196,23 +196,24 @@ const isEnded = 'ended_at is not null'
 const isOpen = 'ended_at is null'
 
 /** Counterparts of a call of the table `examined`: the number, and of a network that hides it the id, or what became
- *  known since. @param account expression */
-const counterpartsSql = (account: string) => `array[${other}] || case when is_msgapp then array(
+ *  known since. */
+const counterpartsSql = `array[${other}] || case when is_msgapp then array(
   select unnest(array['remote:' || w.channel_id || ':' || w.remote_id, h.number]) from msgapp_calls w
   left join msgapp_chats h on h.account_id = w.account_id and h.channel_id = w.channel_id and h.remote_id = w.remote_id
-  where w.account_id = ${account} and w.id = examined.id) end`
+  where w.account_id = examined.account_id and w.id = examined.id) end`
 
-/** The condition that a reader may see a call of the table `examined`. */
-const visibleCallSql = (account: string, user: string, sameUser: string) =>
-  `(coalesce(examined.user_id = ${user}::uuid, false) or ${visibleSql(counterpartsSql(account), account, sameUser)})`
+/** The condition that a reader may see a call of the table `examined`. @param user placeholder */
+const visibleCallSql = (user: string) =>
+  `(coalesce(examined.user_id = ${user}::uuid, false) or ${visibleSql(counterpartsSql, 'examined.account_id', user)})`
 
 /** Whether a reader may see a call. */
 export const isVisible = async (db: Sql, { account, user }: Narrowing, id: string): Promise<boolean> =>
   (
-    await db.raw(
-      `select 1 from calls examined where account_id = $1 and id = $2 and ${visibleCallSql('$1', '$3', '$3')}`,
-      [account, id, user],
-    )
+    await db.raw(`select 1 from calls examined where account_id = $1 and id = $2 and ${visibleCallSql('$3')}`, [
+      account,
+      id,
+      user,
+    ])
   ).length > 0
 
 /**
@@ -234,9 +235,7 @@ const callsOf = (account: string, f: CallFilter) => {
     ...(f.minDuration === null ? [] : [{ text: 'duration >= ?', value: f.minDuration }]),
     ...(f.digits === null ? [] : [{ text: `strpos(concat_ws(' ', ${other}, ${own}), ?) > 0`, value: f.digits }]),
     ...(f.others === null ? [] : [{ text: `${other} = any (?::text[])`, value: [...f.others] }]),
-    ...(f.narrowing === null
-      ? []
-      : [{ text: visibleCallSql(asked.bind(account), asked.bind(f.narrowing.user), '?'), value: f.narrowing.user }]),
+    ...(f.narrowing === null ? [] : [{ text: visibleCallSql('?'), value: f.narrowing.user }]),
   ]
   if (filters.length > 0) {
     if (f.number !== null) filters.push({ text: `? in (${other}, ${own})`, value: f.number })

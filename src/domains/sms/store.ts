@@ -245,7 +245,7 @@ const messagesOf = (
   filter('error_code = ?', error)
   if (narrowing !== null)
     filters.push({
-      text: visibleSql('array[examined.contact]', asked.bind(account), '?'),
+      text: visibleSql('array[examined.contact]', 'examined.account_id', '?'),
       value: narrowing.user,
     })
   const isEach = isByThread && channel === null

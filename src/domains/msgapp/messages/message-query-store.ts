@@ -38,10 +38,7 @@ const messagesOf = ({ channel, peer, narrowing }: MessageList) => {
   asked.add('channel_id = ?', channel.id)
   asked.add('peer = ?', peer)
   asked.push('removed is null')
-  const filters =
-    narrowing === null
-      ? []
-      : [{ text: visibleMessageSql('examined', asked.bind(channel.account), '?'), value: narrowing.user }]
+  const filters = narrowing === null ? [] : [{ text: visibleMessageSql('examined', '?'), value: narrowing.user }]
   return makeListQuery({ table: 'msgapp_messages', key: byTimeAndId(), isNewestFirst: true }, asked, [], { filters })
 }
 
@@ -132,10 +129,7 @@ const sessionsOf = ({ channel, number, narrowing }: SessionList) => {
     { name: 'last_at', type: 'timestamptz' },
     { name: 'peer', type: 'text' },
   ] as const
-  const filters =
-    narrowing === null
-      ? []
-      : [{ text: visibleChatSql('examined', asked.bind(channel.account), '?'), value: narrowing.user }]
+  const filters = narrowing === null ? [] : [{ text: visibleChatSql('examined', '?'), value: narrowing.user }]
   return makeListQuery({ table: 'msgapp_chats', key, isNewestFirst: true }, asked, [], { filters })
 }
 

@@ -8,16 +8,16 @@ import { isHidden, type Narrowing, visibleSql } from '../../inbox/narrowing/ops.
 const partsOf = (chat: string): string =>
   `'WAG' || ${chat}.group_id, ${chat}.number, 'remote:' || ${chat}.channel_id || ':' || coalesce(${chat}.remote_id, ${chat}.peer)`
 
-/** The condition that a reader may see a row of msgapp_chats. @param account @param user expressions */
-export const visibleChatSql = (chat: string, account: string, user: string): string =>
-  visibleSql(`array[${partsOf(chat)}]`, account, user)
+/** The condition that a reader may see a row of msgapp_chats. @param user placeholder */
+export const visibleChatSql = (chat: string, user: string): string =>
+  visibleSql(`array[${partsOf(chat)}]`, `${chat}.account_id`, user)
 
-/** The condition that a reader may see a row of msgapp_messages. @param account @param user expressions */
-export const visibleMessageSql = (message: string, account: string, user: string): string =>
+/** The condition that a reader may see a row of msgapp_messages. @param user placeholder */
+export const visibleMessageSql = (message: string, user: string): string =>
   visibleSql(
     `array(select unnest(array[${partsOf('h')}]) from msgapp_chats h
-      where h.account_id = ${account} and h.channel_id = ${message}.channel_id and h.peer = ${message}.peer)`,
-    account,
+      where h.account_id = ${message}.account_id and h.channel_id = ${message}.channel_id and h.peer = ${message}.peer)`,
+    `${message}.account_id`,
     user,
   )
 
@@ -32,7 +32,7 @@ export const isHiddenChat = async (
   const { account, user } = narrowing
   const found = await sql.raw(
     `select 1 from msgapp_chats h where h.account_id = $1 and h.channel_id = $2 and h.peer = $3
-      and not (${visibleChatSql('h', '$1', '$4')})`,
+      and not (${visibleChatSql('h', '$4')})`,
     [account, channel, peer, user],
   )
   return found.length > 0
