@@ -110,8 +110,11 @@ const needed = (contract: Contract, request: Request): Request => {
 }
 
 /** The request of a recipe, with the inputs that name secret things; nothing if it names none of them. */
-const naming = (contract: Contract, request: Request, { params, rest }: SecretInputs): WalkedRequest[] => {
-  const chosen = (schema: Contract['query'], values: SecretInputs['rest']) =>
+const naming = (contract: Contract, request: Request, secret: SecretInputs): WalkedRequest[] => {
+  const chosen = <V extends string | string[]>(
+    schema: Contract['query'],
+    values: Readonly<Record<string, V>>,
+  ): Record<string, V> =>
     Object.fromEntries(
       fields(schema).flatMap(([name, { pattern = '' }]) => {
         const value = values[name]
@@ -119,8 +122,8 @@ const naming = (contract: Contract, request: Request, { params, rest }: SecretIn
         return fits ? [[name, value]] : []
       }),
     )
-  const parts = { params: chosen(contract.params, params), query: chosen(contract.query, rest) }
-  const body = chosen(contract.body, rest)
+  const parts = { params: chosen(contract.params, secret.params), query: chosen(contract.query, secret.query) }
+  const body = chosen(contract.body, secret.body)
   if (Object.keys({ ...parts.params, ...parts.query, ...body }).length === 0) return []
   const named = {
     ...request,
@@ -144,8 +147,10 @@ const forMissing = ({ params = {}, ...rest }: Request): Request => {
 }
 
 const withoutInputs = ({ status, text }: RawAnswer, { params = {}, query = {}, body }: Request): string => {
-  const given = [...Object.values(params), ...Object.values(query), ...Object.values(Object(body)).flat()]
-  const inputs = given.filter((one) => typeof one === 'string' && one.length > 5).sort((a, b) => b.length - a.length)
+  const given: unknown[] = [...Object.values(params), ...Object.values(query), ...Object.values(Object(body)).flat()]
+  const inputs = given
+    .flatMap((one) => (typeof one === 'string' && one.length > 5 ? [one] : []))
+    .sort((a, b) => b.length - a.length)
   const rest = inputs.reduce((left, one) => left.replaceAll(one, '‹input›'), text)
   return `${status} ${rest.replace(/"request_id":"[^"]*"/, '')}`
 }

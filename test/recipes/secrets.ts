@@ -7,7 +7,8 @@ import type { Tenant, World } from '../world.ts'
 /** Inputs that name a secret thing: values by the names of fields, of paths and of queries and bodies. */
 export type SecretInputs = {
   readonly params: Readonly<Record<string, string>>
-  readonly rest: Readonly<Record<string, string | string[]>>
+  readonly query: Readonly<Record<string, string>>
+  readonly body: Readonly<Record<string, string | string[]>>
 }
 
 /** Conversations of one kind each, and everything that no answer to another reader may have. */
@@ -88,7 +89,8 @@ export const makeSecrets = async (world: World, who: Tenant, user: string): Prom
     }
     return {
       params: { ...things, number: app.line.number },
-      rest: { ...things, around: `MSG${chat?.id}`, uuids: [of(counterpart)], q: secretMark },
+      query: { ...things, around: `MSG${chat?.id}`, q: secretMark },
+      body: { ...things, until: `MSG${chat?.id}`, uuids: [of(counterpart)] },
     }
   }
   const smsSet = (message: string, cdr: string): SecretInputs => {
@@ -96,8 +98,11 @@ export const makeSecrets = async (world: World, who: Tenant, user: string): Prom
       ...{ conversation_uuid: of(person), message_uuid: message, call_uuid: cdr, channel_uuid: `SMS${line.channel}` },
       ...{ contact_number: person, note_uuid: notes[found.findIndex(({ uuid: one }) => one === of(person))] ?? '' },
     }
-    const rest = { around: message, uuids: [of(person)], seen: message, number: person, q: person }
-    return { params: things, rest: { ...things, ...rest } }
+    return {
+      params: things,
+      query: { ...things, around: message, number: person, q: person },
+      body: { ...things, until: message, seen: message, number: person, uuids: [of(person)] },
+    }
   }
   const group = chats.find(({ group_id }) => group_id !== null)
   return {
@@ -117,7 +122,8 @@ export const makeSecrets = async (world: World, who: Tenant, user: string): Prom
       chatSet(group?.peer ?? '', 'WAG', calls[2] ?? '', { group_uuid: `WAG${group?.group_id}` }),
       {
         params: { contact_uuid: contact.body.contact.uuid, conversation_uuid: of(known) },
-        rest: { contact_uuid: contact.body.contact.uuid, q: `SMI${received.id}` },
+        query: { contact_uuid: contact.body.contact.uuid, q: `SMI${received.id}` },
+        body: { contact_uuid: contact.body.contact.uuid },
       },
     ],
   }
