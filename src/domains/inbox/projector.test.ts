@@ -118,7 +118,7 @@ test('messages of the messaging app, of groups and of hidden numbers are convers
   await chat.intake.inbound(chat.line, inbound(from('+447911123499')))
   assert.equal((await named('Grace Hopper')).uuid, hidden.uuid, 'the network revealed the number')
   const [byNumber] = await inbox.conversations(who, '?q=07911123499')
-  assert.deepEqual([byNumber?.uuid, Object(byNumber?.contact).name], [hidden.uuid, 'Grace Hopper'])
+  assert.deepEqual([byNumber?.uuid, Object(byNumber?.contact).first_name], [hidden.uuid, 'Grace'])
 })
 
 test('a missed call begins a conversation, and a call of a person too', async () => {
