@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -135,7 +135,8 @@ const Rows = ({ place, query }: { place: Place; query: ListQuery }) => {
   const key = keyOfQuery(query)
   const list = listOf(query).value
   const fault = faults.value.get(key)
-  useEffect(() => {
+  // Before the paint: the request is under way while the browser draws the frame.
+  useLayoutEffect(() => {
     void loadList(query)
     clearSelection()
   }, [key])
