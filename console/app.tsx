@@ -51,7 +51,7 @@ const useAccountOf = (path: string): 'known' | 'unknown' | 'entering' => {
   if (selected?.uuid !== account.value?.uuid) selectAccount(selected ?? null)
   useEffect(() => {
     rememberAccount()
-    followAccount(selected?.uuid ?? '')
+    followAccount(selected?.uuid ?? '', session.value?.now)
   }, [selected?.uuid])
   const mayEnter = session.value?.operator === 'operator' && named !== null && !found
   useEffect(() => {

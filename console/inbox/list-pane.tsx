@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentType } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -149,7 +149,8 @@ const Rows = ({ place, query }: { place: Place; query: ListQuery }) => {
   const key = keyOfQuery(query)
   const list = listOf(query).value
   const fault = faults.value.get(key)
-  useEffect(() => {
+  // Before the paint: the request is under way while the browser draws the frame.
+  useLayoutEffect(() => {
     void loadList(query)
     clearSelection()
   }, [key])
