@@ -48,20 +48,20 @@ const agent = await makeAgent()
 
 /** Runs in each page: counts the sounds that it starts, and keeps its connections for the meter. */
 const script = `
-  globalThis.sounds = 0
+  window.sounds = 0
   const { start } = AudioScheduledSourceNode.prototype
   AudioScheduledSourceNode.prototype.start = function (...when) {
-    globalThis.sounds += 1
+    window.sounds += 1
     return start.apply(this, when)
   }
-  globalThis.connections = []
-  globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+  window.connections = []
+  window.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(...options) {
       super(...options)
       connections.push(this)
     }
   }
-  globalThis.heard = async () => {
+  window.heard = async () => {
     let energy = 0
     for (const connection of connections)
       for (const [, { type, totalAudioEnergy = 0 }] of await connection.getStats())
