@@ -89,6 +89,11 @@ test(
       await inThread(page, text)
     }
     await box(page).fill('And a draft')
+    // The tool cuts off pages only, and not the worker.
+    const worker = first.serviceWorkers()[0] ?? assert.fail('the page has no service worker')
+    await worker.evaluate("self.fetch = async () => { throw new TypeError('offline') }")
+    await page.reload()
+    await page.getByRole('heading', { name: 'The server cannot be reached' }).waitFor()
     await first.close()
 
     const second = await launchProfile(profile, true)
