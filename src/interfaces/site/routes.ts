@@ -63,11 +63,17 @@ const admitMetrics = (authorization: string | undefined, token: string | null): 
 
 /** Serves the documents as pages, and as Markdown at the same addresses with `.md`. */
 const installDocuments = (app: FastifyInstance, send: ReturnType<typeof makeCachedPages>): void => {
-  const { find, html, markdown, index } = makeDocuments(repository)
+  // Listed at the first request: a start does not read the folders.
+  let listed: ReturnType<typeof makeDocuments> | undefined
+  const documents = () => {
+    listed ??= makeDocuments(repository)
+    return listed
+  }
   const { description } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
   app.get<{ Params: { '*': string } }>('/docs/*', (request, reply) => {
     const url = `/docs/${request.params['*'].replace(/\/$/, '')}`
     const isMarkdown = url.endsWith('.md')
+    const { find, html, markdown } = documents()
     const found = find(isMarkdown ? url.slice(0, -3) : url)
     if (!found) return reply.callNotFound()
     return isMarkdown
@@ -75,7 +81,7 @@ const installDocuments = (app: FastifyInstance, send: ReturnType<typeof makeCach
       : send(request, asPage(reply), url, () => html(found))
   })
   app.get('/llms.txt', (request, reply) =>
-    send(request, reply.type('text/plain; charset=utf-8'), 'index', () => index(description)),
+    send(request, reply.type('text/plain; charset=utf-8'), 'index', () => documents().index(description)),
   )
 }
 
