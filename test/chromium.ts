@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 import { atProcessEnd, isProcessShared } from './endings.ts'
 import { needs } from './needs.ts'
 
@@ -18,12 +18,18 @@ export const inChromium = needs('chromium-headless-shell', existsSync(chromiumPa
 
 const quiet = ['--disable-background-networking', '--disable-component-update', '--disable-sync']
 
+const launchOptions = (flags: readonly string[], executablePath: string) => ({
+  executablePath,
+  timeout: 90_000,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', ...quiet, ...flags],
+})
+
+/** Starts Chromium on the folder of a profile: what its pages store survives until the next start. */
+export const launchProfile = (folder: string, offline = false): Promise<BrowserContext> =>
+  chromium.launchPersistentContext(folder, { ...launchOptions([], chromiumPath), offline, reducedMotion: 'reduce' })
+
 const launch = (flags: readonly string[], executablePath: string): Promise<Browser> =>
-  chromium.launch({
-    executablePath,
-    timeout: 90_000,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', ...quiet, ...flags],
-  })
+  chromium.launch(launchOptions(flags, executablePath))
 
 const kept = new Map<string, Promise<Browser>>()
 
