@@ -3,13 +3,16 @@ import { render } from 'preact'
 import { ErrorBoundary } from 'preact-iso/lazy'
 import { loadSession, session } from './api/session.ts'
 import { App } from './app.tsx'
-import { startAttention } from './live/attention.ts'
 import { adoptPreferences } from './shell/choices.ts'
 import { Unreachable } from './shell/faults.tsx'
 import { startKeys } from './shell/keys.ts'
 import { startWorker } from './shell/worker.ts'
 import { pseudo } from './words/pseudo.ts'
 import { chooseLanguage, direction, locale } from './words/section.ts'
+
+/** Milliseconds before the signals of attention.ts are loaded, and after a failure. */
+const attentionDelay = 500
+const retryDelay = 5_000
 
 const app = document.getElementById('app')
 
@@ -37,8 +40,18 @@ const show = () => {
   )
 }
 
+/** Signals to a person who looks elsewhere. The first page comes first. */
+const startAttention = async (): Promise<void> => {
+  try {
+    const attention = await import('./live/attention.ts')
+    attention.startAttention()
+  } catch {
+    setTimeout(startAttention, retryDelay)
+  }
+}
+
 startKeys()
-startAttention()
+setTimeout(startAttention, attentionDelay)
 loadSession().then(show, () => {
   app?.replaceChildren()
   if (app) render(<Unreachable onReached={show} />, app)

@@ -122,9 +122,7 @@ export const FilterBox = ({ place }: { place: Place }) => {
         values={place.search}
         onChange={(values) => place.setSearch(values, true)}
         filters={[
-          ...choices()
-            .filter(({ options }) => options.length > 0)
-            .map((choice) => ({ ...choice, kind: 'choice' as const })),
+          ...choices().map((choice) => ({ ...choice, kind: 'choice' as const })),
           { kind: 'date' as const, name: 'since', label: words.filter.since },
           { kind: 'date' as const, name: 'until', label: words.filter.until },
         ]}

@@ -25,6 +25,8 @@ const attemptsBeforePolling = 3
 let socket: WebSocket | null = null
 let position: Position = start
 let account = ''
+/** A time of the server before the page read anything of the account. The first line tells of events since then. */
+let serverTime = ''
 let failures = 0
 /** Whether the account has had a line before. */
 let hasGreeted = false
@@ -89,6 +91,7 @@ const onFrame = (frame: LiveServerFrame): void => {
     for (const listener of eventListeners) listener(next.event)
     if (next.event.logged) acknowledge()
   }
+  if (frame.type === 'head') serverTime = frame.now
   if (next.isBehind) refreshAll()
   if (frame.type === 'bye' && frame.code === 4401) void signInAgain()
   for (const listener of frameListeners) listener(frame)
@@ -120,6 +123,7 @@ const connect = (): void => {
   const address = new URL('/console/live', location.href)
   address.protocol = address.protocol.replace('http', 'ws')
   if (position.last) address.searchParams.set('after', position.last)
+  else if (serverTime) address.searchParams.set('since', serverTime)
   const current = new WebSocket(address, 'trunkline.console.1')
   socket = current
   let hasOpened = false
@@ -171,9 +175,13 @@ const hurry = (): void => {
   watchdog = setTimeout(renew, answerTime)
 }
 
-/** Opens the line for an account; closes it for an empty one. */
-export const followAccount = (uuid: string): void => {
+/**
+ * Opens the line for an account; closes it for an empty one.
+ * @param since a time of the server before the page read anything of the account
+ */
+export const followAccount = (uuid: string, since = ''): void => {
   if (uuid === account) return
+  if (since && !(Date.parse(since) < Date.parse(serverTime))) serverTime = since
   account = uuid
   position = start
   hasGreeted = false

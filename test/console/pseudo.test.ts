@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
 import { needs } from '../needs.ts'
 import { member } from '../persons.ts'
-import { accountPages, ownPages } from './every-page.ts'
+import { accountPages, ownPages, thingPages } from './every-page.ts'
 import { fitsWidth, openConsole, widths } from './fixture.ts'
 import { servePseudo } from './pseudo-server.ts'
 
@@ -61,6 +61,22 @@ const clipped = `[...document.body.querySelectorAll('button, a, label, legend, t
   .filter((element) => getComputedStyle(element).overflowX !== 'visible' && element.scrollWidth > element.clientWidth + 1)
   .map((element) => element.tagName.toLowerCase() + '.' + element.className + ': ' + element.textContent)`
 
+const marks = { waiting: '[aria-busy="true"]', refused: '[role="alert"]' }
+
+/** Marks the parts of the page whose structure no page has had before. */
+const newParts = `(() => {
+  const seen = (globalThis.seenParts ??= new Set())
+  const shape = (element) => element.tagName + '.' + element.className + ' ' + (element.getAttribute('role') ?? '') +
+    '(' + [...new Set([...element.children].map(shape))].join() + ')'
+  for (const element of document.querySelectorAll('[data-new]')) element.removeAttribute('data-new')
+  for (const element of document.querySelector('main .page, main > *').children) {
+    const own = shape(element)
+    if (!seen.has(own) && element.checkVisibility()) element.setAttribute('data-new', '')
+    seen.add(own)
+  }
+  return document.querySelector('[data-new]') !== null
+})()`
+
 describe('the console in the pseudo-locale', needs('chromium'), () => {
   test('no page has a text outside the catalogue, and no label is cut when texts are 40 % longer', async () => {
     const page = await openPseudo('en-GB')
@@ -88,5 +104,37 @@ describe('the console in the pseudo-locale', needs('chromium'), () => {
       await isAccessible(page, `${path} in Arabic`)
       for (const width of [widths.phone, widths.desktop]) await fitsWidth(page, width)
     }
+  })
+
+  test('every page has an accessible state while it waits, and after a refusal, from right to left', async () => {
+    const page = await openPseudo('ar')
+    const base = await baseOf(page)
+    allow(/^foreign: http:\/\/127/, /^layout shift/, /409/)
+    const paths = [...accountPages, ...ownPages].map(({ path }) => path).concat(thingPages)
+    let answer: (route: Route) => Promise<unknown> = async () => {}
+    await page.route(/\/(?:open|console)\/(?!assets|session$)/, (route) =>
+      route.request().resourceType() === 'fetch' ? answer(route) : route.continue(),
+    )
+    const shown = { waiting: 0, refused: 0 }
+    for (const state of ['waiting', 'refused'] as const) {
+      if (state === 'refused')
+        answer = (route) =>
+          route.fulfill({ status: 409, json: { error_code: 'refused', message: 'No.', request_id: 'req_1' } })
+      await page.goto(`${pseudo.url}${base}/no/page`)
+      for (const path of paths) {
+        await page.evaluate(`(() => {
+          document.querySelector('main h1')?.setAttribute('data-old', '')
+          history.pushState(null, '', ${JSON.stringify(path.startsWith('/console') ? path : base + path)})
+          dispatchEvent(new PopStateEvent('popstate'))
+        })()`)
+        await page.locator('main h1:not([data-old])').waitFor()
+        if (state === 'refused') await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
+        shown[state] += await page.locator('main').locator(marks[state]).first().count()
+        // Parts that an earlier page has had too are checked there.
+        if (await page.evaluate<boolean>(newParts)) await isAccessible(page, `${path}, ${state}`, '[data-new]')
+      }
+    }
+    // The others need no answer before they are usable.
+    assert.ok(shown.waiting >= paths.length - 7 && shown.refused >= paths.length - 7, JSON.stringify(shown))
   })
 })

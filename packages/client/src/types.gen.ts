@@ -1414,7 +1414,8 @@ export type Draft = {
 export type BulkChange = {
   /** Starts with JOB */
   job_uuid: string
-  state: 'running' | 'completed' | 'undone'
+  /** failed: it was given up before its end */
+  state: 'running' | 'completed' | 'failed' | 'undone'
   /** Conversations found so far; final once state is not running */
   total: number
   /** Conversations that were examined */
@@ -3269,7 +3270,8 @@ export type ConversationBulkEvent = {
   note?: string
   /** Starts with JOB */
   job_uuid: string
-  state: 'running' | 'completed' | 'undone'
+  /** failed: it was given up before its end */
+  state: 'running' | 'completed' | 'failed' | 'undone'
   /** Conversations found so far; final once state is not running */
   total: number
   /** Conversations that were examined */
@@ -4523,7 +4525,7 @@ export type AccountOperations = {
     }>
     /**
      * Subscribe a browser to your notifications.
-     * The body is the result of PushManager.subscribe in the browser. Its address is checked as those of webhooks are. The same browser replaces its subscription. It ends when its session is signed out.
+     * The body is the result of PushManager.subscribe in the browser. Its address is checked as those of webhooks are. The same browser replaces its subscription. It ends when its session is signed out or expires.
      */
     subscribe(args: {
       /** Address at the push service, a secret */

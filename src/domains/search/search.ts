@@ -118,7 +118,7 @@ const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, limit: nu
               ...(await store.messagesWith(db, account, meant, limit)),
             ]
     if (rows.length === 0) return (await inbox?.texts(text, limit)) ?? []
-    const showsText = may('inbox', 'develop')
+    const showsText = may('develop') || (may('inbox') && !inbox?.isNarrowed)
     return rows
       .toSorted((one, other) => other.created_at.getTime() - one.created_at.getTime())
       .map((row) => textResult(row, showsText))

@@ -12,7 +12,7 @@ import * as store from './store.ts'
 /** Routes of the timeline of a message. */
 export const messageTimelineRoutes = ({ db, clock }: Services) => [
   route(c.getMessageTimeline, async ({ account, params: { session_key: key, message_uuid: printed } }) => {
-    const { id } = await findMessage(db, account.id, key, printed)
+    const { id } = await findMessage(db, account.id, key, printed, null)
     const row = (await store.find(db, account.id, id)) ?? refuse(refusals.unknownMessage(printed))
     const publication = await publicationOf(db, account.id, {
       printed: print('MSG', id),
