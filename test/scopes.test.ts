@@ -163,7 +163,8 @@ test('no answer to an agent contains anything of a conversation that the agent m
   const key = (
     await world.call('operator', 'POST', `/operator/accounts/${tenant.uuid}/keys`, { label: 'k', scopes: ['inbox'] })
   ).body.key
-  const agentMay = roleCapabilities.agent ?? []
+  // With `agents_see_log`, agents read the log, too.
+  const agentMay: readonly Capability[] = [...(roleCapabilities.agent ?? []), 'read_only']
   const callable = walked.filter(({ needs, orNeeds = needs }) => agentMay.includes(needs) || agentMay.includes(orNeeds))
   assert.ok(callable.length >= 70, `saw only ${callable.length} endpoints`)
 
@@ -198,7 +199,7 @@ test('no answer to an agent contains anything of a conversation that the agent m
     return leaks
   }
 
-  await world.call(tenant, 'PATCH', '/open/account', { agents_see_all: false })
+  await world.call(tenant, 'PATCH', '/open/account', { agents_see_all: false, agents_see_log: true })
   const shown: ContractWithScope[] = []
   for (const contract of callable)
     if (contract.method === 'GET' && (await leaksTo(colleague, contract)).length > 0) shown.push(contract)
@@ -206,4 +207,11 @@ test('no answer to an agent contains anything of a conversation that the agent m
   for (const contract of callable) assert.deepEqual(await leaksTo(agent, contract), [])
   // A key without inbox.all is no agent, and has no conversations of its own.
   for (const contract of shown) assert.deepEqual(await leaksTo(null, contract), [])
+  const own = sets[1]?.params.call_uuid ?? ''
+  await world.db.run`update calls set user_id = ${agent.user.slice(3)} where id = ${own.slice(3)}`
+  const { cdrs } = (await agent.call('GET', '/open/voip/call-history')).body
+  assert.ok(
+    cdrs.some(({ uuid: one }: { uuid: string }) => one === own),
+    'an own call is shown to its agent',
+  )
 })
