@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { isAccessible } from '../accessible.ts'
@@ -140,7 +140,14 @@ describe('the console in a browser', needs('chromium'), () => {
     const page = await signIn(tenant, '/developers/keys')
     await page.getByRole('table').waitFor()
     // What comes after the first page: the worker, and the signals to a person who looks elsewhere.
-    const cold = requests().filter((request) => !/sw\.js|attention-|icon-|webmanifest|POST/.test(request))
+    const [attention = ''] = globSync('assets/attention-*.js', { cwd: dist })
+    const signals = readFileSync(join(dist, attention), 'utf8').match(/[\w-]+\.js/g) ?? []
+    const [, own = []] = manifest.routes.find(([pattern]) => pattern.endsWith('/developers/keys')) ?? []
+    const first = [...manifest.entry, ...own].map((file) => basename(file))
+    const later = signals.filter((file) => !first.includes(file))
+    const cold = requests()
+      .filter((request) => !/sw\.js|attention-|icon-|webmanifest|POST/.test(request))
+      .filter((request) => !later.includes(basename(request)))
     // The ninth is the file with the parts that the inbox does without.
     assert.ok(cold.length <= 9, cold.join('\n'))
     // The worker stores the assets once the page is idle.
