@@ -108,25 +108,38 @@ export const fullRun = (files: readonly string[], root: string, hasOldest: boole
 /** Files per shared process. More would save no further time, and could leave one core busy at the end. */
 const filesPerProcess = 12
 
+/** Walks of the console per process: they share a browser, and take 20 to 35 s each. */
+const walksPerProcess = 3
+
+const isWalk = ({ file }: FileRun): boolean => file.startsWith('test/console/') && slowFiles.includes(file)
+
+const chunks = (turns: readonly FileRun[], size: number): Group[] =>
+  Array.from({ length: Math.ceil(turns.length / size) }, (_, n) => turns.slice(n * size, (n + 1) * size)).flatMap(
+    ([first, ...others]) => (first ? [[first, ...others] as const] : []),
+  )
+
 const alone = (turn: FileRun): Group => [turn]
 
 /** Gives each file its own process, in the given order. */
 export const ungrouped = (turns: readonly FileRun[]): Group[] => turns.map(alone)
 
 /**
- * Groups files: slow ones first, each in its own process; the others share a process where they may and the server
- * matches.
+ * Groups files: slow ones first, each in its own process, and walks of the console between them, three to a process. The
+ * others share a process where they may and the server matches.
  */
 export const grouped = (turns: readonly FileRun[], root: string): Group[] => {
   const mayShare = makeShareCheck(root)
-  const isShared = ({ file }: FileRun) => !slowFiles.includes(file) && mayShare(file)
-  const groups: Group[] = []
-  for (const same of Map.groupBy(turns.filter(isShared), ({ env }) => JSON.stringify(env)).values())
-    for (let at = 0; at < same.length; at += filesPerProcess) {
-      const [first, ...others] = same.slice(at, at + filesPerProcess)
-      if (first) groups.push([first, ...others])
-    }
-  const rest = turns.filter((turn) => !isShared(turn))
-  const first = rest.filter(({ file }) => slowFiles.includes(file))
-  return [...ungrouped(first), ...groups, ...ungrouped(rest.filter((turn) => !first.includes(turn)))]
+  const isShared = (turn: FileRun) => (isWalk(turn) || !slowFiles.includes(turn.file)) && mayShare(turn.file)
+  const [shared, single] = [turns.filter(isShared), turns.filter((turn) => !isShared(turn))]
+  const groups = [...Map.groupBy(shared, ({ env }) => JSON.stringify(env)).values()].flatMap((same) =>
+    chunks(
+      same.filter((turn) => !isWalk(turn)),
+      filesPerProcess,
+    ),
+  )
+  const isSlow = ({ file }: FileRun) => slowFiles.includes(file)
+  // Walks use both cores and the others wait, so they alternate.
+  const [slow, walks] = [ungrouped(single.filter(isSlow)), chunks(shared.filter(isWalk), walksPerProcess)]
+  const first = slow.flatMap((group, n) => [group, ...walks.slice(n, n + 1)])
+  return [...first, ...walks.slice(slow.length), ...groups, ...ungrouped(single.filter((turn) => !isSlow(turn)))]
 }

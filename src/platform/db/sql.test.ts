@@ -111,13 +111,17 @@ onEachPostgres((database) => {
     )
     const pids = (await Promise.all(sleeps)).map(({ pid }) => pid)
     assert.equal(new Set(pids).size, 8)
-    await until(async () => {
-      await own.one`select 1`
-      const { open } = await db.one<{ open: number }>`
-        select count(*) as open from pg_stat_activity where pid = any(${pids})`
-      return open === 1
+    await own.begin(async (tx) => {
+      const backend = () => tx.one<{ pid: number }>`select pg_backend_pid() as pid`
+      const { pid } = await backend()
+      const others = pids.filter((one) => one !== pid)
+      await until(async () => {
+        const { open } = await db.one<{ open: number }>`
+          select count(*) as open from pg_stat_activity where pid = any(${others})`
+        return open === 0
+      })
+      assert.deepEqual([(await backend()).pid, own.load().total], [pid, 1])
     })
-    assert.equal(own.load().total, 1)
     await own.end()
   })
 
