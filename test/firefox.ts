@@ -8,7 +8,7 @@ import { temporaryFolder } from './servers.ts'
 
 /** A microphone that produces a tone of 1,000 Hz and is permitted; sound that plays without a click. */
 const quick: Record<string, boolean | number | string> = {
-  // One process for pages, ten pictures a second: a third of the processor time.
+  // One process for pages, and few pictures a second: tests look at no animation.
   'fission.autostart': false,
   'dom.ipc.processCount': 1,
   'dom.ipc.processPrelaunch.enabled': false,
