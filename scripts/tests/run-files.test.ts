@@ -189,7 +189,11 @@ test('files share a process when their imports do not affect the whole process',
     'src/platform/lib/outbound.test.ts',
     'src/adapters/smpp/flood.test.ts',
   ]
-  const shared = ['src/domains/ledger/ledger.test.ts', 'src/platform/lib/money.test.ts', 'src/domains/sms/sms.test.ts']
+  const shared = [
+    ...['src/domains/ledger/ledger.test.ts', 'src/platform/lib/money.test.ts', 'src/domains/sms/sms.test.ts'],
+    // With programs that they end themselves.
+    ...['test/console/numbers.test.ts', 'test/voice/inbound.test.ts'],
+  ]
   const groups = grouped([...runsOf([...alone, 'test/fuzz.test.ts', ...shared])], root)
   assert.deepEqual(
     groups.map((group) => group.map(({ file }) => file)),

@@ -49,24 +49,24 @@ const agent = await makeAgent()
 /** Runs in each page: counts the sounds that it starts, and keeps its connections for the meter. Keeps the titles of its
  *  notifications, as browsers without a window show none. */
 const script = `
-  globalThis.sounds = 0
+  window.sounds = 0
   const { start } = AudioScheduledSourceNode.prototype
   AudioScheduledSourceNode.prototype.start = function (...when) {
-    globalThis.sounds += 1
+    window.sounds += 1
     return start.apply(this, when)
   }
-  globalThis.notified = new Set()
+  window.notified = new Set()
   Object.defineProperty(Notification, 'permission', { get: () => 'granted' })
   if (globalThis.ServiceWorkerRegistration)
     ServiceWorkerRegistration.prototype.showNotification = async (title) => void notified.add(title)
-  globalThis.connections = []
-  globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+  window.connections = []
+  window.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(...options) {
       super(...options)
       connections.push(this)
     }
   }
-  globalThis.heard = async () => {
+  window.heard = async () => {
     let energy = 0
     for (const connection of connections)
       for (const [, { type, totalAudioEnergy = 0 }] of await connection.getStats())

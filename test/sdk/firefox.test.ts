@@ -16,13 +16,13 @@ import { apiKey, buyNumber, until } from '../platform.ts'
 const listening = `() => {
   let call = null
   const Connection = RTCPeerConnection
-  globalThis.RTCPeerConnection = class extends Connection {
+  window.RTCPeerConnection = class extends Connection {
     constructor(...settings) {
       super(...settings)
       call = this
     }
   }
-  globalThis.hertz = async () => {
+  window.hertz = async () => {
     const recorder = new MediaRecorder(new MediaStream(call.getReceivers().map(({ track }) => track)))
     const recorded = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data) })
     recorder.start(500)
