@@ -20,7 +20,7 @@ type Step =
 export type Elements = {
   /** @param name exact, as a screen reader says it; a pattern is compared with the label or the text */
   role(role: string, name?: string | RegExp): Elements
-  /** Fields by their exact label, for those without a role, such as passwords. */
+  /** Fields by the beginning of their label, for those without a role, such as passwords. */
   label(label: string): Elements
   /** The smallest elements with a text. A string matches parts, in either case. */
   text(text: string | RegExp): Elements
@@ -53,7 +53,7 @@ export type Screen = Omit<FirefoxPage, 'send' | 'context'> &
   }
 
 /** Milliseconds between two looks: Firefox computes the roles of all elements for each. */
-const lookEveryMs = 60
+const lookEveryMs = 150
 
 /** The page may change between two commands. */
 const isPassing = (error: unknown): boolean => /no such|stale|abort|destroyed|discarded|not exist/i.test(String(error))
@@ -113,7 +113,7 @@ const findLabelled = `(roots, [label]) => {
   return (roots.length > 0 ? roots : [document]).flatMap((root) =>
     [...root.querySelectorAll('input, select, textarea')].filter((field) =>
       isVisible(field) && [field.ariaLabel, ...[...field.labels].map(({ textContent }) => textContent)]
-        .some((name) => plain(name) === label)))
+        .some((name) => plain(name).startsWith(label))))
 }`
 
 /** Whether a click on the middle of the element reaches it. Scrolls to it where it does not. */

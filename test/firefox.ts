@@ -8,6 +8,15 @@ import { temporaryFolder } from './servers.ts'
 
 /** A microphone that produces a tone of 1,000 Hz and is permitted; sound that plays without a click. */
 const quick: Record<string, boolean | number | string> = {
+  // One process for pages, and few pictures a second: tests look at no animation.
+  'fission.autostart': false,
+  'dom.ipc.processCount': 1,
+  'dom.ipc.processPrelaunch.enabled': false,
+  'layout.frame_rate': 10,
+  'toolkit.telemetry.enabled': false,
+  'browser.safebrowsing.malware.enabled': false,
+  'browser.safebrowsing.phishing.enabled': false,
+  'services.settings.server': 'data:,',
   'intl.accept_languages': 'en-GB',
   'ui.prefersReducedMotion': 1,
   'media.navigator.streams.fake': true,

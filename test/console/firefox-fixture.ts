@@ -30,7 +30,8 @@ const faultOf = (origin: string, event: string, params: Entry & Exchange): strin
 }
 
 /**
- * Firefox with the console of a whole platform. Its pages are closed after each test.
+ * Firefox with the console of a whole platform. Each member has one page for all tests: a window costs a second of
+ * processor time. Other pages are closed after each test.
  * @param before script that runs in each page before its own scripts
  */
 export const openFirefoxConsole = async (origin: string, before: string) => {
@@ -54,10 +55,7 @@ export const openFirefoxConsole = async (origin: string, before: string) => {
     assert.deepEqual(found, [], 'errors, policy violations, failed requests, or requests that leave the server')
   })
 
-  /** Opens a page as a person, in a browser of its own. @param path after the origin */
-  const open = async (path: string, cookie = ''): Promise<Screen> => {
-    const person = await firefox.person()
-    persons.push(person)
+  const openAs = async (person: string, path: string, cookie = ''): Promise<Screen> => {
     const [name = '', value = ''] = cookie.split('=')
     if (cookie)
       await firefox.send('storage.setCookie', {
@@ -74,11 +72,26 @@ export const openFirefoxConsole = async (origin: string, before: string) => {
     return screen
   }
 
+  /** Opens a page without a session, in a browser of its own. @param path after the origin */
+  const open = async (path: string): Promise<Screen> => {
+    const person = await firefox.person()
+    persons.push(person)
+    return openAs(person, path)
+  }
+
+  const pages = new Map<string, Screen>()
+  /** Opens a page in the browser of a member. @param path after `/console/ACC…` */
+  const signIn = async ({ cookie, account }: Pick<Member, 'cookie' | 'account'>, path: string): Promise<Screen> => {
+    const address = `/console/${account}${path}`
+    const page = pages.get(cookie)
+    if (page) await page.goto(origin + address)
+    else pages.set(cookie, await openAs(await firefox.person(), address, cookie))
+    return pages.get(cookie) ?? assert.fail()
+  }
+
   return {
     open,
-    /** Opens a page as a member. @param path after `/console/ACC…` */
-    signIn: ({ cookie, account }: Pick<Member, 'cookie' | 'account'>, path: string): Promise<Screen> =>
-      open(`/console/${account}${path}`, cookie),
+    signIn,
     allow: (...patterns: RegExp[]) => {
       allowed = [...allowed, ...patterns]
     },

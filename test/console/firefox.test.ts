@@ -34,6 +34,20 @@ const box = (page: Screen) => page.role('textbox', /^Reply to/)
 const rowOf = (page: Screen, text: RegExp) => page.role('region', 'Conversations').role('link', text)
 const bar = (page: Screen) => page.role('region', 'Telephone')
 
+/** The vertical distance in pixels between an open menu and its button. */
+const distanceToButton = `([menu]) => {
+  const [own, button] = [menu, document.querySelector('[popovertarget="' + menu.id + '"]')].map((each) =>
+    each.getBoundingClientRect())
+  return Math.max(own.top - button.bottom, button.top - own.bottom, own.left - button.right, button.left - own.right)
+}`
+
+/** Asserts that a page fits a telephone without scrolling sideways. */
+const fitsPhone = async (page: Screen): Promise<void> => {
+  await page.resize(360, 740)
+  await page.sees('document.documentElement.scrollWidth <= 360')
+  await page.resize(1440, 900)
+}
+
 describe('the console in Firefox', needs('firefox-esr'), async () => {
   const platform = await startVoicePlatform()
   after(() => platform.end('SIGKILL'))
@@ -122,6 +136,7 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
     await checkout.label('Rings').choose('Ruth Asawa')
     await checkout.role('button', /^Buy now for/).press('Enter')
     await page.text('Rings Ruth Asawa').isShown()
+    await fitsPhone(page)
     const { numbers } = (await call('GET', '/open/voip/virtual-numbers')).body
     assert.deepEqual(
       numbers.map(({ inbound_user_uuid }: { inbound_user_uuid: string | null }) => inbound_user_uuid).sort(),
@@ -148,6 +163,7 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
     assert.equal(await thread(first).text('It will be on Monday.').count(), 1, 'shown once')
     await first.reload()
     await inThread(first, 'It will be on Monday.')
+    await fitsPhone(first)
   })
 
   test('one-thread: SMS, app and calls of a number are one conversation, answered by each', async () => {
@@ -167,6 +183,7 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
       ['SMS', 'By SMS'],
     ] as const) {
       await page.role('button', /^Send by/).click()
+      assert.ok((await page.role('menu').read<number>(distanceToButton)) < 16, 'the menu opens at its button')
       await page.role('menuitemradio', new RegExp(`^${kind}`)).click()
       await box(page).fill(text)
       await box(page).press('Enter')
@@ -210,7 +227,8 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
     const page = await opened(ruth, handset, 'I will think about it')
     await page.role('button', 'Snooze').click()
     await page.role('menuitem', /Until they reply/).click()
-    await page.text('Snoozed until they reply').isShown()
+    // The page shows it at once. The message comes when the server has it.
+    await page.role('region', 'Messages').text('Snoozed until they reply').isShown()
     await page.goto((await page.url()).replace(/inbox\/.*/, 'inbox/snoozed'))
     await rowOf(page, /I will think about it/).isShown()
     await write(handset, 'I have decided')
@@ -261,6 +279,7 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
     await bar(page).label('Note about the call').fill('She asks for a parcel')
     await page.press('Alt+x')
     await bar(page).text('Call ended').isShown()
+    await fitsPhone(page)
     await bar(page).role('button', 'Save note').click()
     await page.role('region', 'Messages').text('The note was saved').isShown()
     const tones: { hertz: number; seconds: number }[] = await until(async () => {
