@@ -4,11 +4,11 @@ import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync } fro
 import { join } from 'node:path'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/db/embedded.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
-import { connect } from '../src/platform/db/sql.ts'
+import { connect, type Db } from '../src/platform/db/sql.ts'
 import { temporaryFolder } from '../test/servers.ts'
 
-// Databases of benches. A database that already holds messages is built once, stored under .cache/bench and copied for
-// each run.
+// Databases of benches. A database that already holds data is built once, stored under .cache/bench and copied for each
+// run.
 
 const root = join(import.meta.dirname, '..')
 const cache = join(root, '.cache/bench')
@@ -54,18 +54,40 @@ const fillStatements = (rows: number): string[] => {
 
 const copy = (from: string, to: string): void => void execFileSync('cp', ['-a', `${from}/.`, to])
 
+/** Data that a database already holds. */
+export type Filling = {
+  /** One word: a newer filling of the name replaces older ones in the cache. */
+  readonly name: string
+  readonly about: string
+  /** Changes with the data. */
+  readonly version: string
+  /** @param db without time limits, with the schema */
+  fill(db: Db): Promise<void>
+}
+
+/** Messages of many accounts. */
+const messages = (rows: number): Filling => ({
+  name: 'messages',
+  about: `${rows} messages`,
+  version: fillStatements(rows).join(),
+  fill: async (db) => {
+    for (const statement of fillStatements(rows)) await db.raw(statement)
+  },
+})
+
 /** Builds a home with a filled database. */
-const build = async (rows: number, target: string): Promise<void> => {
-  console.error(`building a database with ${rows} messages, once; it is stored in .cache/bench`)
+const build = async (filling: Filling, target: string): Promise<void> => {
+  console.error(`building a database with ${filling.about}, once; it is stored in .cache/bench`)
   const home = temporaryFolder('trunkline-bench-')
   try {
     const server = await startEmbedded({ home, log: silentLog, durable: false })
     const db = connect({ url: server.url, connections: 1, unlimited: true })
     await migrate(db)
-    for (const statement of fillStatements(rows)) await db.raw(statement)
+    await filling.fill(db)
     await db.end()
     await server.stop()
-    rmSync(cache, { recursive: true, force: true })
+    for (const old of globSync(`${filling.name}-*`, { cwd: cache }))
+      rmSync(join(cache, old), { recursive: true, force: true })
     mkdirSync(`${target}.new`, { recursive: true })
     copy(home, `${target}.new`)
     renameSync(`${target}.new`, target)
@@ -74,13 +96,13 @@ const build = async (rows: number, target: string): Promise<void> => {
   }
 }
 
-/** Returns the folder of the filled database for this schema; builds it if needed, and removes others. */
-const filledHome = async (rows: number): Promise<string> => {
-  const digest = createHash('sha256').update(fillStatements(rows).join())
+/** Returns the folder of the filled database for this schema; builds it if needed, and removes older ones. */
+const filledHome = async (filling: Filling): Promise<string> => {
+  const digest = createHash('sha256').update(filling.version)
   for (const file of globSync('src/platform/db/migrations/**/*.sql', { cwd: root }).sort())
     digest.update(readFileSync(join(root, file)))
-  const target = join(cache, digest.digest('hex').slice(0, 16))
-  if (!existsSync(target)) await build(rows, target)
+  const target = join(cache, `${filling.name}-${digest.digest('hex').slice(0, 16)}`)
+  if (!existsSync(target)) await build(filling, target)
   return target
 }
 
@@ -88,10 +110,11 @@ export type BenchDatabase = EmbeddedDatabase & { readonly home: string }
 
 /**
  * Starts a durable PostgreSQL in a temporary folder, which `stop` removes.
- * @param rows messages already in the migrated database; 0: a new database without a schema
+ * @param data messages already in the migrated database, or another filling; 0: a new database without a schema
  */
-export const startDatabase = async (rows: number): Promise<BenchDatabase> => {
-  const filled = rows > 0 ? await filledHome(rows) : null
+export const startDatabase = async (data: number | Filling): Promise<BenchDatabase> => {
+  const filling = typeof data === 'number' ? data > 0 && messages(data) : data
+  const filled = filling ? await filledHome(filling) : null
   const home = temporaryFolder('trunkline-bench-')
   if (filled !== null) copy(filled, home)
   const server = await startEmbedded({ home, log: silentLog })

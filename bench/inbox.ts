@@ -1,13 +1,14 @@
 // Measures the shared inbox: the latency of its lists with the data of scripts/console-data.ts, and the rate of accepted SMS
 // with and without the projector.
 
-import { acceptanceSizes, fillInbox } from '../scripts/console-data/fill-inbox.ts'
 import { until } from '../test/platform.ts'
 import { benchRun } from './bench.ts'
 import { startDatabase } from './database.ts'
-import { assembleInProcess, openCustomer } from './in-process.ts'
+import { filledInbox } from './filled-inbox.ts'
+import { assembleInProcess } from './in-process.ts'
 import { load, post } from './load.ts'
 import { from, key, type Platform, startPlatform } from './platform.ts'
+import { startMeter } from './usage.ts'
 
 const run = benchRun()
 const { rounds, seconds } = run
@@ -17,20 +18,17 @@ const at = (times: readonly number[], share: number) =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? Number.NaN
 
 const measureLists = async () => {
-  const server = await startDatabase(0)
-  const { db, patient, app, end } = await assembleInProcess(server.url)
-  const owner = await openCustomer(db)
-  const sizes = { ...acceptanceSizes, conversations, open: conversations / 5, texts: conversations * 2 }
-  await fillInbox(patient, owner.id, sizes, (line) => console.error(line))
-
+  const server = await startDatabase(filledInbox(conversations))
+  const { db, app, end } = await assembleInProcess(server.url)
+  await db.run`update accounts set requests_per_minute = 100000000`
   const get = async (url: string) => {
-    const answer = await app.inject({ method: 'GET', url, headers: { 'x-user-api-key': owner.key } })
+    const answer = await app.inject({ method: 'GET', url, headers: { 'x-user-api-key': key } })
     if (answer.statusCode !== 200) throw new Error(`GET ${url}: ${answer.statusCode} ${answer.payload}`)
     return answer.json()
   }
   const list = '/open/conversations?status=open&results_per_page=50'
   let deep = list
-  for (let page = 1; page < Math.min(1_000, sizes.open / 50 - 1); page++)
+  for (let page = 1; page < Math.min(1_000, conversations / 250 - 1); page++)
     deep = `${list}&cursor=${(await get(deep)).next_cursor}`
   const kinds = {
     first: list,
@@ -67,30 +65,37 @@ const next = (): Buffer =>
     }),
   )
 
-const rateOf = async ({ port, db }: Platform): Promise<number> => {
+/** Accepts messages for some seconds, and measures until all are sent and projected. */
+const measureOne = async ({ port, pid, postgres, db }: Platform) => {
+  const costOf = await startMeter({ node: [pid], postgres: [postgres] })
   const { count, seconds: took, statuses } = await load(port, 64, seconds, next)
   const odd = [...statuses].filter(([status]) => status !== 202)
   if (odd.length > 0) console.error('responses other than 202:', odd)
-  // The rest is sent before the other platform is measured.
+  const began = performance.now()
   await until(
     async () => (await db.one<{ n: number }>`select count(*)::integer as n from jobs where kind like 'sms.%'`).n === 0,
     120_000,
   )
-  return count / took
+  const drained = performance.now() - began
+  return { rate: count / took, drained, cost: await costOf(count) }
 }
 
 const measureAccepting = async () => {
   const settings = { TRUNKLINE_ROLES: 'api,worker', TRUNKLINE_SANDBOX: 'true' }
   const on = await startPlatform(0, settings)
   const off = await startPlatform(0, { ...settings, TRUNKLINE_INBOX: 'false' })
-  for (const platform of [on, off]) await rateOf(platform)
+  for (const platform of [on, off]) await measureOne(platform)
   for (let round = 0; round < rounds; round++) {
     const order = round % 2 === 0 ? [on, off] : [off, on]
-    const rates = new Map<Platform, number>()
-    for (const platform of order) rates.set(platform, await rateOf(platform))
-    const [withIt = Number.NaN, without = Number.NaN] = [rates.get(on), rates.get(off)]
-    run.record({ on: withIt, off: without, ratio: withIt / without })
-    console.error(`round ${round + 1}: ${Math.round(withIt)}/s with the projector, ${Math.round(without)}/s without`)
+    const found = new Map<Platform, Awaited<ReturnType<typeof measureOne>>>()
+    for (const platform of order) {
+      const one = await measureOne(platform)
+      found.set(platform, one)
+      console.error(platform === on ? 'on' : 'off', JSON.stringify(one))
+    }
+    const [withIt, without] = [found.get(on), found.get(off)]
+    if (!withIt || !without) continue
+    run.record({ on: withIt.rate, off: without.rate, ratio: withIt.rate / without.rate })
   }
   await on.stop()
   await off.stop()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { connect, type Db } from '../src/platform/db/sql.ts'
 import { uuid } from '../src/platform/lib/id.ts'
-import { startDatabase } from './database.ts'
+import { type Filling, startDatabase } from './database.ts'
 import { childrenOf } from './usage.ts'
 
 // Runs the platform in its own process on its own database, with an account without limits.
@@ -63,13 +63,13 @@ export type Platform = {
   stop(): Promise<void>
 }
 
-/** @param rows messages already in the database */
+/** @param data messages already in the database, or another filling */
 export const startPlatform = async (
-  rows: number,
+  data: number | Filling,
   env: NodeJS.ProcessEnv = {},
   flags: string[] = [],
 ): Promise<Platform> => {
-  const server = await startDatabase(rows)
+  const server = await startDatabase(data)
   const { home } = server
   const db = connect({ url: server.url, connections: 4 })
   const readyFile = join(home, 'ready.json')

@@ -10,8 +10,7 @@ import { startWorker } from './shell/worker.ts'
 import { pseudo } from './words/pseudo.ts'
 import { chooseLanguage, direction, locale } from './words/section.ts'
 
-/** Milliseconds before the signals of attention.ts are loaded, and after a failure. */
-const attentionDelay = 500
+/** Milliseconds before attention.ts is loaded again after a failure. */
 const retryDelay = 5_000
 
 const app = document.getElementById('app')
@@ -20,6 +19,16 @@ const app = document.getElementById('app')
 const languageOf = (): string => {
   const wanted = [session.value?.person?.locale, ...navigator.languages]
   return wanted.find((tag) => tag?.split('-')[0] === 'en') ?? 'en'
+}
+
+/** Signals to a person who looks elsewhere. The first page comes first. */
+const startAttention = async (): Promise<void> => {
+  try {
+    const attention = await import('./live/attention.ts')
+    attention.startAttention()
+  } catch {
+    setTimeout(startAttention, retryDelay)
+  }
 }
 
 const show = () => {
@@ -38,20 +47,10 @@ const show = () => {
     </ErrorBoundary>,
     app,
   )
-}
-
-/** Signals to a person who looks elsewhere. The first page comes first. */
-const startAttention = async (): Promise<void> => {
-  try {
-    const attention = await import('./live/attention.ts')
-    attention.startAttention()
-  } catch {
-    setTimeout(startAttention, retryDelay)
-  }
+  void startAttention()
 }
 
 startKeys()
-setTimeout(startAttention, attentionDelay)
 loadSession().then(show, () => {
   app?.replaceChildren()
   if (app) render(<Unreachable onReached={show} />, app)

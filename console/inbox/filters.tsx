@@ -120,7 +120,7 @@ export const FilterBox = ({ place }: { place: Place }) => {
     <div class="inbox-filters">
       <Filters
         values={place.search}
-        onChange={(values) => place.setSearch(values, true)}
+        onChange={(values) => place.setSearch(values)}
         filters={[
           ...choices().map((choice) => ({ ...choice, kind: 'choice' as const })),
           { kind: 'date' as const, name: 'since', label: words.filter.since },

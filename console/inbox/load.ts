@@ -20,6 +20,8 @@ import type { Conversation } from './types.ts'
 // Reads lists, threads and conversations into the store.
 
 const pageSize = 50
+/** Rows of the further pages of a list: a wheel passes 50 in a moment. */
+const furtherSize = 200
 
 /** Faults by what was to be read: the key of a query, or a conversation. */
 export const faults = signal<ReadonlyMap<string, ApiError>>(new Map())
@@ -74,7 +76,11 @@ const listPage = (query: ListQuery, cursor?: string) =>
   own(
     api('GET /open/conversations', {
       // The contract has the same fields.
-      query: { ...query, results_per_page: pageSize, cursor } as RequestOf<'GET /open/conversations'>['query'] & object,
+      query: {
+        ...query,
+        results_per_page: cursor ? furtherSize : pageSize,
+        cursor,
+      } as RequestOf<'GET /open/conversations'>['query'] & object,
     }),
   )
 

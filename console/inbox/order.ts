@@ -31,24 +31,30 @@ const compareKeys = (a: SortKey, b: SortKey): number => {
 
 /**
  * Moves a conversation to its place in a window, or out of it. A place behind the last loaded row is outside while
- * the list has more pages: the next page brings the conversation.
+ * the list has more pages: the next page brings the conversation. The place is searched by halves: with 20,000 rows,
+ * comparing all of them takes 20 ms for each conversation of a page.
+ * @param isNew the page did not have the conversation yet, so no window has it
  */
 export const placeInWindow = (
   window: ListWindow,
   id: string,
   isMember: boolean,
   keyOf: (id: string) => SortKey | undefined,
+  isNew = false,
 ): ListWindow => {
-  const rest = window.ids.filter((each) => each !== id)
+  const before = isNew ? -1 : window.ids.indexOf(id)
+  const rest = before < 0 ? window.ids : window.ids.toSpliced(before, 1)
+  const without = before < 0 ? window : { ...window, ids: rest }
   const key = isMember ? keyOf(id) : undefined
-  if (key === undefined) return rest.length === window.ids.length ? window : { ...window, ids: rest }
-  const index = rest.findIndex((each) => {
-    const other = keyOf(each)
-    return other !== undefined && compareKeys(key, other) < 0
-  })
-  if (index < 0 && window.cursor !== undefined)
-    return rest.length === window.ids.length ? window : { ...window, ids: rest }
-  const place = index < 0 ? rest.length : index
-  if (window.ids[place] === id) return window
-  return { ...window, ids: [...rest.slice(0, place), id, ...rest.slice(place)] }
+  if (key === undefined) return without
+  let [place, end] = [0, rest.length]
+  while (place < end) {
+    const middle = (place + end) >> 1
+    const other = keyOf(rest[middle] ?? '')
+    if (other !== undefined && compareKeys(key, other) < 0) end = middle
+    else place = middle + 1
+  }
+  if (place === before) return window
+  if (place === rest.length && window.cursor !== undefined) return without
+  return { ...window, ids: rest.toSpliced(place, 0, id) }
 }

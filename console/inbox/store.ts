@@ -75,7 +75,7 @@ export const conversationOf = (uuid: string): Conversation | undefined => {
 /** The conversation, for what must not draw again when it changes. */
 export const peekConversation = (uuid: string): Conversation | undefined => conversations.get(uuid)?.peek()
 
-const placeIn = (list: Signal<ListState | undefined>, conversation: Conversation): void => {
+const placeIn = (list: Signal<ListState | undefined>, conversation: Conversation, isNew = false): void => {
   const state = list.peek()
   if (!state) return
   const isMember = isInList(state.query, conversation, viewer.peek())
@@ -84,19 +84,22 @@ const placeIn = (list: Signal<ListState | undefined>, conversation: Conversation
     const found = peekConversation(id)
     return found && sortKeyOf(state.query, found)
   }
-  const window = placeInWindow(state, conversation.uuid, isMember, keyOf)
+  const window = placeInWindow(state, conversation.uuid, isMember, keyOf, isNew)
   if (window !== state) list.value = { ...state, ids: window.ids }
 }
 
-/** Forgets conversations that no list and no thread shows, once there are very many. */
+let trimmedAt = most.conversations
+
+/** Forgets conversations that no list and no thread shows, once there are very many, or many more than last time. */
 const trim = (): void => {
-  if (conversations.size <= most.conversations) return
+  if (conversations.size <= trimmedAt) return
   const shown = new Set([...threads.keys(), ...[...lists.values()].flatMap((list) => list.peek()?.ids ?? [])])
   for (const [uuid, { value }] of conversations) {
     if (shown.has(uuid)) continue
     conversations.delete(uuid)
     byCounterpart.delete(value.counterpart)
   }
+  trimmedAt = Math.max(most.conversations, conversations.size + most.conversations / 4)
 }
 
 /** Takes over conversations, and moves them within the lists. @param isWhole they come from an answer, with all fields */
@@ -117,7 +120,7 @@ export const putConversations = (added: readonly Conversation[], isWhole = true)
         arrivals.value = arrivals.peek() + 1
       }
       byCounterpart.set(conversation.counterpart, conversation.uuid)
-      for (const list of lists.values()) placeIn(list, next)
+      for (const list of lists.values()) placeIn(list, next, found === undefined)
     }
     trim()
   })
@@ -210,6 +213,7 @@ export const forgetAll = (): void => {
   byCounterpart.clear()
   threads.clear()
   lists.clear()
+  trimmedAt = most.conversations
 }
 
 /** Lists and threads that are loaded, for reading them again. */

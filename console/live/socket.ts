@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import type { LivePageFrame, LiveServerFrame } from '../../src/interfaces/live/contract.ts'
-import { markStale, refreshAll } from '../api/query.ts'
-import { recovery } from '../api/send.ts'
+import { markStale, refreshAll, refreshFailed } from '../api/query.ts'
+import { recovery, requestContext } from '../api/send.ts'
 import { apply, type LiveEvent, type Position, start } from './apply.ts'
 import { pollEvents } from './poll.ts'
 import { followed } from './topics.ts'
@@ -84,6 +84,7 @@ const onFrame = (frame: LiveServerFrame): void => {
     subscribe()
     // The log tells of everything that was missed, except of these.
     if (hasGreeted) for (const name of ['balance.changed', 'member.changed', 'webhook.delivery']) mark(name)
+    if (hasGreeted) refreshFailed()
     hasGreeted = true
   }
   if (next.event) {
@@ -102,7 +103,18 @@ const isAlive = (): void => {
   watchdog = setTimeout(() => socket?.close(), silence)
 }
 
-const pause = (): number => Math.min(10_000, 250 * 2 ** failures) * (0.75 + Math.random() / 2)
+/** Whether the last request reached the server. */
+let isReached = true
+/** When a line was wanted at once, after sleep or a cut. Its end may be reported afterwards. */
+let hurriedAt = Number.NEGATIVE_INFINITY
+
+/** Milliseconds between attempts, before jitter: a person who waits for the server sees it within two seconds. */
+const longestPause = (): number => (!isReached && document.visibilityState === 'visible' ? 1_200 : 10_000)
+
+const pause = (): number => {
+  if (failures === 0 && performance.now() - hurriedAt < 5_000) return 0
+  return Math.min(longestPause(), 250 * 2 ** failures) * (0.75 + Math.random() / 2)
+}
 
 const stopPolling = (): void => {
   polling?.abort()
@@ -164,6 +176,7 @@ const renew = (): void => {
 /** Brings the line back at once, or asks whether it has all events. After sleep it may be dead without a word. */
 const hurry = (): void => {
   if (document.visibilityState !== 'visible' || !account) return
+  hurriedAt = performance.now()
   if (socket?.readyState !== WebSocket.OPEN) {
     // A line that broke while the page slept: its end is not told yet.
     if (socket && socket.readyState > WebSocket.OPEN) renew()
@@ -206,6 +219,13 @@ export const onEvent = (listener: (event: LiveEvent) => void): (() => void) => {
 export const onLiveFrame = (listener: (frame: LiveServerFrame) => void): (() => void) => {
   frameListeners.add(listener)
   return () => frameListeners.delete(listener)
+}
+
+/** The server answers again: the line need not wait for its next attempt. */
+requestContext.onReached = (isNow) => {
+  const isBack = isNow && !isReached
+  isReached = isNow
+  if (isBack && !socket) connect()
 }
 
 effect(subscribe)

@@ -11,12 +11,15 @@ export type ListProps<Row> = {
   readonly rowHeight: number
   readonly row: (row: Row, isCurrent: boolean) => ComponentChildren
   readonly current?: string | undefined
-  /** Called when the last rows come into view. */
+  /** Called when the last rows come into view, or near it while the person scrolls. */
   readonly onEnd?: (() => void) | undefined
 }
 
 /** Rows above and below the window: a fast wheel shows no blank rows. */
 const spare = 8
+
+/** Rows before the end at which more are read while the person scrolls. */
+const ahead = 100
 
 /**
  * A window on many rows of one height. Only rows in view are in the document; screen readers learn the position of each
@@ -47,10 +50,11 @@ export const List = <Row,>({ label, rows, total, rowKey, rowHeight, row, current
   }, [rowHeight])
 
   const last = Math.min(rows.length, view.first + view.count)
-  const isAtEnd = last >= rows.length
+  // The first page alone leads to no other request.
+  const isNearEnd = last + (view.first > 0 ? ahead : 0) >= rows.length
   useEffect(() => {
-    if (isAtEnd && rows.length > 0) end.current?.()
-  }, [isAtEnd, rows.length])
+    if (isNearEnd && rows.length > 0) end.current?.()
+  }, [isNearEnd, rows.length])
 
   // Properties of the element, set by script: the policy forbids style attributes.
   useLayoutEffect(() => {

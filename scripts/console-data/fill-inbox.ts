@@ -116,8 +116,16 @@ const addMembers = (db: Db, account: string, members: number) =>
     [account],
   )
 
+type Report = (line: string) => void
+
 /** Adds texts, from the oldest to the newest, to the conversations in turn. */
-const addTexts = (db: Db, account: string, channel: string, { texts, conversations }: InboxSizes, kinds: number) =>
+const addTexts = (
+  db: Db,
+  account: string,
+  channel: string,
+  { texts, conversations }: InboxSizes,
+  { kinds, report }: { kinds: number; report: Report },
+) =>
   inParts(texts, 100_000, async (from, to) => {
     // The first turn of every conversation is inbound, the second one an answer.
     const rows = `select n, ${idOf(texts)} as id, ${momentOf(texts)} as at, 1 + n % ${conversations} as c,
@@ -131,17 +139,30 @@ const addTexts = (db: Db, account: string, channel: string, { texts, conversatio
        from (${rows}) r join console_data_texts t on t.n = r.t order by r.n`,
       [account, channel],
     )
+    report(`${to} of ${texts} texts`)
   })
 
-/** Adds the conversations of the texts, with their items and words. */
-const addConversations = async (
-  db: Db,
-  account: string,
-  sizes: InboxSizes,
-  kinds: number,
-  report: (line: string) => void,
-) => {
-  const { conversations, open, texts } = sizes
+/**
+ * Lets the index of words take new rows in bulk, and sorts them in at the end of each part. One by one, a part of 100,000
+ * texts took minutes: they have 3.5 million hashes.
+ */
+const inBulk = async (db: Db, work: (sortIn: () => Promise<unknown>) => Promise<void>): Promise<void> => {
+  const sortIn = () =>
+    db.raw(`set maintenance_work_mem = '1GB'; select gin_clean_pending_list('conversation_words_by_word');
+      reset maintenance_work_mem`)
+  await db.raw('alter index conversation_words_by_word set (fastupdate = on, gin_pending_list_limit = 2097151)')
+  try {
+    await work(sortIn)
+  } finally {
+    await db.raw(`alter index conversation_words_by_word reset (gin_pending_list_limit);
+      alter index conversation_words_by_word set (fastupdate = off)`)
+    await sortIn()
+  }
+}
+
+/** Adds the conversations of the texts. */
+const addConversations = async (db: Db, account: string, channel: string, sizes: InboxSizes, report: Report) => {
+  const { conversations, open } = sizes
   await inParts(conversations, 50_000, async (from, to) => {
     const newest = `(select id, created_at, direction, text, channel_id from sms_messages m
       where m.account_id = $1::uuid and m.contact = ${numberOf} and m.channel_id = $2::uuid order by created_at desc, id desc limit 1)`
@@ -157,10 +178,20 @@ const addConversations = async (
        left join (select id, row_number() over (order by id) - 1 as place from users where account_id = $1::uuid and status = 'ACTIVE') u
          on n % 2 = 0 and u.place = (n / 2) % ${sizes.members}
        cross join lateral ${newest} m`,
-      [account, await makeChannel(db, account)],
+      [account, channel],
     )
     report(`${to} of ${conversations} conversations`)
   })
+}
+
+/** Adds the items and words of the conversations. */
+const addItems = async (
+  db: Db,
+  account: string,
+  { conversations, texts }: InboxSizes,
+  kinds: number,
+  { sortIn, report }: { sortIn: () => Promise<unknown>; report: Report },
+) => {
   await inParts(texts, 100_000, async (from, to) => {
     const rows = `select n, ${idOf(texts)} as id, 1 + n % ${conversations} as c, n % ${kinds} as t,
       case when (n / ${conversations}) % 2 = 0 then 'inbound' else 'outbound' end as direction, ${momentOf(texts)} as at
@@ -176,6 +207,7 @@ const addConversations = async (
        select $1::uuid, r.id, c.id, 'text', t.words from ${joined} join console_data_texts t on t.n = r.t order by r.n`,
       [account],
     )
+    await sortIn()
     report(`${to} of ${texts} texts in conversations`)
   })
   await inParts(conversations, 5_000, async (from, to) => {
@@ -188,6 +220,10 @@ const addConversations = async (
     await db.run`
       insert into conversation_words (account_id, id, conversation_id, kind, words)
       select ${account}, id, id, 'name', words::integer[] from unnest(${ids}::uuid[], ${words}::text[]) w (id, words)`
+    if (to % 50_000 === 0) {
+      await sortIn()
+      report(`${to} of ${conversations} names`)
+    }
   })
 }
 
@@ -199,7 +235,7 @@ export const fillInbox = async (
   db: Db,
   account: string,
   sizes: InboxSizes,
-  report: (line: string) => void = () => {},
+  report: Report = () => {},
 ): Promise<void> => {
   const kinds = Math.min(50_000, sizes.texts)
   const channel = await makeChannel(db, account)
@@ -207,10 +243,11 @@ export const fillInbox = async (
   await prepareTexts(db, account, kinds)
   report('texts are prepared')
   await addMembers(db, account, sizes.members)
-  await addTexts(db, account, channel, sizes, kinds)
+  await addTexts(db, account, channel, sizes, { kinds, report })
   await db.raw('analyze sms_messages')
-  report(`${sizes.texts} texts`)
-  await addConversations(db, account, sizes, kinds, report)
+  await addConversations(db, account, channel, sizes, report)
+  await db.raw('analyze conversations')
+  await inBulk(db, (sortIn) => addItems(db, account, sizes, kinds, { sortIn, report }))
   await db.raw('drop table console_data_texts')
   await addContacts(db, account, sizes)
   for (const table of ['sms_messages', 'conversations', 'conversation_items', 'conversation_words', 'contacts'])

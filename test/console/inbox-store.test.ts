@@ -77,6 +77,25 @@ test('items are in the order of time whatever their prefix, and a row moves with
   assert.deepEqual(placeInWindow({ ids: ids.slice(1), cursor: undefined }, newest, true, keyOf).ids, ids)
   assert.deepEqual(placeInWindow({ ids: ids.slice(0, 2), cursor: 'more' }, oldest, true, keyOf).ids, ids.slice(0, 2))
   assert.deepEqual(placeInWindow({ ids, cursor: undefined }, newest, false, keyOf).ids, ids.slice(1))
+  // The last loaded row stays when it changes in its place.
+  assert.deepEqual(placeInWindow({ ids, cursor: 'more' }, oldest, true, keyOf).ids, ids)
+})
+
+test('a place among 20,000 rows is found by few comparisons', () => {
+  const ids = Array.from({ length: 20_000 }, (_, i) => `CNV${String(20_000 - i).padStart(8, '0')}`)
+  let compared = 0
+  const keyOf = (id: string) => {
+    compared++
+    return { value: id, id, isDescending: true }
+  }
+  const middle = ids[10_000] ?? ''
+  assert.deepEqual(
+    placeInWindow({ ids: ids.filter((id) => id !== middle), cursor: 'more' }, middle, true, keyOf).ids,
+    ids,
+  )
+  const last = { ids, cursor: 'more' }
+  assert.equal(placeInWindow(last, 'CNV00000000', true, keyOf, true), last)
+  assert.ok(compared < 50, String(compared))
 })
 
 const outgoing = (place: number, state: Outgoing['state'] = 'waiting'): Outgoing => ({

@@ -180,6 +180,7 @@ test(
       await Promise.all([a, b].map((page) => box(page).fill(`Answer ${round}`)))
       await Promise.all([a, b].map((page) => Promise.all([page.waitForResponse(isAnswer), box(page).press('Enter')])))
     }
+    for (const page of [a, b]) await thread(page).getByText('sending').waitFor({ state: 'detached' })
     await Promise.all(replies)
     assert.ok(answers.length >= rounds, `${answers.length} answers, ${refused} refused`)
     for (const { by, seen, item } of answers) {

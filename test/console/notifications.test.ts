@@ -147,7 +147,10 @@ describe('notifications', needs('chromium'), () => {
     const person = await member(world, tenant, 'agent')
     const line = await inbox.giveNumber(tenant)
     const page = await signIn(person, '/console/you/sessions', { permissions: ['notifications'] })
-    await page.getByRole('heading', { name: 'Your sessions' }).waitFor()
+    const frames: string[] = []
+    page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => frames.push(String(payload))))
+    await page.reload()
+    await until(async () => frames.some((frame) => /"subscribed".*inbox/.test(frame)))
     const look = (isAway: boolean) =>
       page.evaluate(`
         Object.defineProperty(document, 'hasFocus', { configurable: true, value: () => ${!isAway} });

@@ -28,6 +28,7 @@ export const makeSecrets = async (world: World, who: Tenant, user: string): Prom
   const { db, call } = world
   const inbox = makeInbox(world)
   const line = await inbox.giveNumber(who)
+  await db.run`update virtual_numbers set expires_at = now() + interval '1 month' where id = ${line.did}`
   const app = await makeChatHarness(world, who.id)
   const details = [{ type: 'PH', value: known }]
   const contact = await call(who, 'POST', '/open/contacts', { first_name: 'Known', contact_details: details })

@@ -3361,7 +3361,7 @@ export type AccountOperations = {
       name?: string | undefined
       /** USD, above 0: balance.low is published when the balance falls below; null: never */
       low_balance?: string | null | undefined
-      /** Agents also get the right read_only: numbers, channels, logs and timelines */
+      /** Agents also get the right read_only: numbers, channels, logs and timelines. No effect while agents_see_all is false */
       agents_see_log?: boolean | undefined
       /** false: agents see only their own conversations, and those without assignee */
       agents_see_all?: boolean | undefined

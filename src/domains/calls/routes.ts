@@ -41,7 +41,7 @@ export const callRoutes = (parts: Services) => {
   const visibleCallOf = async (call: NarrowingCall, printed: string) => {
     const row = await callOf(call.account.id, printed)
     const narrowing = await narrowingOf(db, call, 'read_only')
-    const isSeen = narrowing === null || (await store.isVisible(db, narrowing, row.id))
+    const isSeen = narrowing === null || (await store.visible(db, narrowing, [row.id])).has(row.id)
     return isSeen ? row : refuse(refusals.unknownCall(printed))
   }
   const timelineOf = async (row: store.CallRow, showsMoney: boolean, shown = (line: story.TimelineEntry) => line) => {

@@ -206,15 +206,18 @@ const counterpartsSql = `array[${other}] || case when is_msgapp then array(
 const visibleCallSql = (user: string) =>
   `(coalesce(examined.user_id = ${user}::uuid, false) or ${visibleSql(counterpartsSql, 'examined.account_id', user)})`
 
-/** Whether a reader may see a call. */
-export const isVisible = async (db: Sql, { account, user }: Narrowing, id: string): Promise<boolean> =>
-  (
-    await db.raw(`select 1 from calls examined where account_id = $1 and id = $2 and ${visibleCallSql('$3')}`, [
-      account,
-      id,
-      user,
-    ])
-  ).length > 0
+/** Returns those of the calls that a reader may see. */
+export const visible = async (
+  db: Sql,
+  { account, user }: Narrowing,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  const rows = await db.raw<{ id: string }>(
+    `select id from calls examined where account_id = $1 and id = any ($2::uuid[]) and ${visibleCallSql('$3')}`,
+    [account, [...ids], user],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
 
 /**
  * The calls of an account, newest first. The indexes of the filters contain calls that have ended, so that the

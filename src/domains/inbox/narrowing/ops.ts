@@ -21,7 +21,7 @@ export type NarrowingCall = {
 
 /**
  * Returns what a request may see; null for everything.
- * @param unless a capability whose readers see everything
+ * @param unless a capability whose readers see everything. Agents of a narrowed account do not, even if they have it
  */
 export const narrowingOf = async (
   sql: Sql,
@@ -29,10 +29,8 @@ export const narrowingOf = async (
   unless?: Capability,
 ): Promise<Narrowing | null> => {
   const has = (capability: Capability) => (key.scopes & bitOf(capability)) !== 0
-  if (unless !== undefined && has(unless)) return null
   const { role = null, userId: user = null } = request.sessionAccount ?? {}
-  if (!has('inbox.all')) return { account, user }
-  if (role !== 'agent') return null
+  if (role !== 'agent') return has('inbox.all') || (unless !== undefined && has(unless)) ? null : { account, user }
   const { all } = await sql.one<{ all: boolean }>`select agents_see_all as all from accounts where id = ${account}`
   return all ? null : { account, user }
 }
