@@ -198,6 +198,7 @@ test('views have an order, and a view of the inbox filters its list', async () =
   const { uuid: tag } = (await call(who, 'POST', '/open/tags', { name: 'gone' })).body.tag
   const third = await make('tagged', { tag })
   assert.equal((await call(who, 'DELETE', `/open/tags/${tag}`)).status, 200)
+  assert.equal((await call(who, 'GET', '/open/conversations/counts?views=valueOf')).status, 400)
   const counted = await call(who, 'GET', `/open/conversations/counts?views=open,${third}`)
   assert.deepEqual([counted.status, counted.body.counts?.open.n, counted.body.counts?.[third].n], [200, 1, 0])
   const calls = { name: 'calls', page: 'calls', query: { since: 'yesterday', status: 'MISSED' } }

@@ -64,9 +64,9 @@ export const countLists = async (
   access: Access,
   names: readonly string[] = countedLists,
 ): Promise<{ [name: string]: CappedCount }> => {
-  const counters: { [name: string]: number } = await countFromCounters(sql, access)
+  const counters = new Map<string, number>(Object.entries(await countFromCounters(sql, access)))
   const count = async (name: string): Promise<CappedCount> => {
-    const known = counters[name]
+    const known = counters.get(name)
     if (known !== undefined) return capped(known)
     if (name === 'unread' && !access.isNarrowed) {
       const after = await unreadAfter(sql, access.account, access.user)
