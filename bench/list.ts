@@ -124,6 +124,8 @@ export const benches: readonly Bench[] = [
       common: { label: 'conversations by a word of half of all texts, p95', unit: 'ms' },
       on: { label: 'SMS accepted and sent over the sandbox, with the projector', unit: '/s' },
       off: { label: 'the same without it', unit: '/s' },
+      'cpu.on': { label: 'accepted SMS: CPU with the projector', unit: 'µs' },
+      'cpu.off': { label: 'the same without it', unit: 'µs' },
       ratio: { label: 'with the projector to without it', unit: '×', isHeadline: true },
     },
     run: () => import('./inbox.ts'),
