@@ -6,14 +6,26 @@ import { gzipSync } from 'node:zlib'
 
 const root = join(import.meta.dirname, '..')
 
-/** Paints fifty rows, and opens the dialog on `?`. */
-const script = `const rows = document.getElementById('rows')
-for (let i = 0; i < 50; i++) {
-  const row = rows.insertRow()
-  for (const text of ['+44 7700 90' + (1000 + i), 'Message ' + i + ' of the bench, as long as most', 'Delivered', '12:' + (10 + i)])
-    row.insertCell().textContent = text
+/** Paints fifty rows, and moves to the next one on `j`. */
+const script = `const list = document.getElementById('rows')
+const add = (parent, name, className, text = '') => {
+  const element = parent.appendChild(document.createElement(name))
+  element.className = className
+  element.textContent = text
+  return element
 }
-addEventListener('keydown', ({ key }) => key === '?' && document.getElementById('help').showModal())`
+for (let i = 0; i < 50; i++) {
+  const row = add(add(list, 'li', ''), 'div', 'inbox-row')
+  const link = add(row, 'a', 'inbox-link')
+  link.href = '#' + i
+  link.dataset.row = i
+  const [first, second] = [add(link, 'span', 'inbox-line'), add(link, 'span', 'inbox-line')]
+  add(first, 'span', 'inbox-name cut', '+44 7700 9' + (10000 + i))
+  add(first, 'time', 'inbox-time', '12:' + (10 + i))
+  add(second, 'span', 'inbox-preview cut', 'Message ' + i + ' of the bench, as long as most of them')
+}
+let next = 0
+addEventListener('keydown', ({ key }) => key === 'j' && document.querySelectorAll('[data-row]')[next++].focus())`
 
 /** Serves the page that the console is compared with. */
 export const serveYardstick = async (): Promise<{ readonly url: string; close(): void }> => {

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { LocationProvider, useLocation } from 'preact-iso/router'
 import { account, enterAccount, entered, isOperator, leaving, selectAccount, session } from './api/session.ts'
-import { onNotificationClick } from './live/attention.ts'
+import { onNotificationClick } from './live/notification-click.ts'
 import { followAccount } from './live/socket.ts'
 import { ToastHost } from './parts/toast.tsx'
 import { paths } from './paths.ts'
@@ -51,7 +51,7 @@ const useAccountOf = (path: string): 'known' | 'unknown' | 'entering' => {
   if (selected?.uuid !== account.value?.uuid) selectAccount(selected ?? null)
   useEffect(() => {
     rememberAccount()
-    followAccount(selected?.uuid ?? '')
+    followAccount(selected?.uuid ?? '', session.value?.now)
   }, [selected?.uuid])
   const mayEnter = session.value?.operator === 'operator' && named !== null && !found
   useEffect(() => {

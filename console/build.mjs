@@ -79,10 +79,15 @@ const pageSources = async () => {
 
 const lazyImport = /\bimport\('(\.[^']+)'\)/g
 
+/** Files that the usable inbox consists of, with the entry. They do without the parts of other pages. */
+const firstFiles = new Set(
+  ['inbox/inbox.tsx', 'inbox/thread-pane.tsx', 'live/attention.ts'].map((file) => join(here, file)),
+)
+
 /**
  * Keeps the number of files small. esbuild makes a file for each set of modules that the same entries use, and every
- * lazy module is an entry. So each of them imports the entry of the console: the frame and the parts that most pages
- * use become one file.
+ * lazy module is an entry. So each of them imports the entry of the console: the frame and the parts that all pages
+ * use become one file. The parts that most pages use become a second one.
  */
 const sharedModules = () => {
   const lazy = new Map(
@@ -101,7 +106,9 @@ const sharedModules = () => {
     )
   }
   const added = (path) =>
-    [join(here, 'main.tsx'), ...pageOf(path)].map((each) => `import ${JSON.stringify(each)}`).join('\n')
+    [join(here, 'main.tsx'), ...(firstFiles.has(path) ? [] : [join(here, 'common-pages.ts')]), ...pageOf(path)]
+      .map((each) => `import ${JSON.stringify(each)}`)
+      .join('\n')
   return {
     name: 'shared modules',
     setup: ({ onLoad }) =>
@@ -113,8 +120,8 @@ const sharedModules = () => {
   }
 }
 
-/** Length from which a file has a compressed copy. */
-const worthZipping = 1024
+/** Length from which a file has a compressed copy: a shorter one takes one packet in any case. */
+const worthZipping = 1_400
 
 /** Returns the files that a file of the build loads before it runs, itself first. */
 const staticFiles = (outputs, file, seen = new Set()) => {

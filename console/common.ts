@@ -1,23 +1,8 @@
-// Parts that most pages use: they are in the file of the entry. Parts that few pages use, such as charts, are left to
-// the files of those pages.
+// Parts that the inbox and most other pages use: they are in the file of the entry.
 
-import './parts/banner.tsx'
-import './parts/choice-fields.tsx'
-import './parts/code-block.tsx'
-import './parts/dialog.tsx'
-import './parts/filters.tsx'
-import './parts/form.tsx'
 import './parts/menu.tsx'
 import './parts/page.tsx'
 import './parts/states.tsx'
-import './parts/status.tsx'
-import './parts/table.tsx'
-import './parts/text-fields.tsx'
-import './parts/timeline.tsx'
 import './parts/values.tsx'
 import './api/files.ts'
 import './api/query.ts'
-import './shell/days.ts'
-import './shell/export-button.tsx'
-import './shell/list-table.tsx'
-import './words/decimal.ts'

@@ -3,7 +3,6 @@ import { render } from 'preact'
 import { ErrorBoundary } from 'preact-iso/lazy'
 import { loadSession, session } from './api/session.ts'
 import { App } from './app.tsx'
-import { startAttention } from './live/attention.ts'
 import { adoptPreferences } from './shell/choices.ts'
 import { Unreachable } from './shell/faults.tsx'
 import { startKeys } from './shell/keys.ts'
@@ -11,12 +10,25 @@ import { startWorker } from './shell/worker.ts'
 import { pseudo } from './words/pseudo.ts'
 import { chooseLanguage, direction, locale } from './words/section.ts'
 
+/** Milliseconds before attention.ts is loaded again after a failure. */
+const retryDelay = 5_000
+
 const app = document.getElementById('app')
 
 /** The language of the person, or of the browser. All texts are English so far; numbers and dates follow the region. */
 const languageOf = (): string => {
   const wanted = [session.value?.person?.locale, ...navigator.languages]
   return wanted.find((tag) => tag?.split('-')[0] === 'en') ?? 'en'
+}
+
+/** Signals to a person who looks elsewhere. The first page comes first. */
+const startAttention = async (): Promise<void> => {
+  try {
+    const attention = await import('./live/attention.ts')
+    attention.startAttention()
+  } catch {
+    setTimeout(startAttention, retryDelay)
+  }
 }
 
 const show = () => {
@@ -35,10 +47,10 @@ const show = () => {
     </ErrorBoundary>,
     app,
   )
+  void startAttention()
 }
 
 startKeys()
-startAttention()
 loadSession().then(show, () => {
   app?.replaceChildren()
   if (app) render(<Unreachable onReached={show} />, app)

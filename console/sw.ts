@@ -1,8 +1,9 @@
-import { isConsolePath, notificationOf, type PushMessage } from './live/push-messages.ts'
+import { isConsolePath } from './live/notification-click.ts'
+import { notificationOf, type PushMessage } from './live/push-messages.ts'
 
 // The service worker: keeps the hashed assets of the build, so that a warm page loads none from the network, and shows
-// notifications. It never stores an answer of the API, and never the page itself, whose policy and build must be those of
-// the server.
+// notifications. It never stores an answer of the API. The page comes from the server, whose policy and build it has: the
+// copy opens only while no server can be reached.
 
 type Work = { waitUntil(work: Promise<unknown>): void }
 
@@ -35,11 +36,22 @@ type WorkerScope = {
 const worker = globalThis as unknown as WorkerScope
 const cacheName = `trunkline-${BUILD}`
 const assets = new Set(ASSETS)
+const pageAddress = '/console'
 
 worker.addEventListener('install', (event) => {
   worker.skipWaiting()
   event.waitUntil(caches.open(cacheName))
 })
+
+/** Keeps a copy of the page that knows nothing of the session. */
+const storePage = async (cache: Cache): Promise<void> => {
+  const page = await fetch(pageAddress, { headers: { accept: 'text/html' } })
+  if (!page.ok) return
+  const headers = new Headers(page.headers)
+  for (const name of ['content-encoding', 'content-length', 'link']) headers.delete(name)
+  const html = (await page.text()).replace('data-session="none"', 'data-session="unknown"')
+  await cache.put(pageAddress, new Response(html, { headers }))
+}
 
 worker.addEventListener('activate', (event) => {
   const clean = async () => {
@@ -47,7 +59,7 @@ worker.addEventListener('activate', (event) => {
     await worker.clients.claim()
     // The chunks of the page that is open already were loaded before the worker ran.
     const cache = await caches.open(cacheName)
-    await Promise.allSettled(ASSETS.map((asset) => cache.add(asset)))
+    await Promise.allSettled([storePage(cache), ...ASSETS.map((asset) => cache.add(asset))])
   }
   event.waitUntil(clean())
 })
@@ -61,10 +73,24 @@ const answer = async (request: Request): Promise<Response> => {
   return response
 }
 
+/** Opens a page of the server, or the copy while the server cannot be reached. */
+const openDocument = async (request: Request): Promise<Response> => {
+  try {
+    return await fetch(request)
+  } catch (error) {
+    const copy = await (await caches.open(cacheName)).match(pageAddress)
+    if (copy) return copy
+    throw error
+  }
+}
+
 worker.addEventListener('fetch', (event) => {
-  const { method, url } = event.request
+  const { method, mode, url } = event.request
   const { origin, pathname } = new URL(url)
-  if (method === 'GET' && origin === location.origin && assets.has(pathname)) event.respondWith(answer(event.request))
+  if (method !== 'GET' || origin !== location.origin) return
+  if (assets.has(pathname)) event.respondWith(answer(event.request))
+  else if (mode === 'navigate' && isConsolePath(pathname) && !pathname.startsWith('/console/phone'))
+    event.respondWith(openDocument(event.request))
 })
 
 /** Shows a message, or withdraws the one that it names. */

@@ -78,6 +78,9 @@ export const packDependencies = async (stamp, to = join(cache, 'packed')) => {
       external: ['pg-native'],
       banner: { js: banner },
       legalComments: 'none',
+      // The text stays in memory while the process runs: 0.9 MB less. Names stay, for stack traces.
+      minifyWhitespace: true,
+      lineLimit: 200,
       logLevel: 'error',
       absWorkingDir: root,
       plugins: [entries],

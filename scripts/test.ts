@@ -4,19 +4,22 @@ import { parseArgs } from 'node:util'
 import { needs } from '../test/needs.ts'
 import { oldest } from '../test/servers.ts'
 import { globalSetup, globalTeardown } from '../test/setup.ts'
-import { type FileRun, fullRun, type Group, grouped, groupName, runsOf, ungrouped } from './tests/plan.ts'
+import { type FileRun, fullRun, type Group, grouped, groupName, runsOf, runsOnOldest, ungrouped } from './tests/plan.ts'
 import { type FileResult, killAll, runFiles, type TimeLimits } from './tests/run-files.ts'
+import { type Concurrency, concurrencyHere, workThrough } from './tests/scheduler.ts'
 
 // npm test                    everything except the long forms.
 // npm test -- src/domains/sms only these files or folders.
 // npm run fuzz, chaos, image  the long forms, without a time limit.
+// --oldest                    every SQL test of the domains on PostgreSQL 15; a full run has the quick ones.
 // --cost                      prints the processor time of each file.
 
 const root = join(import.meta.dirname, '..')
-// Default for two cores: a file waits for a third of its time, so one more runs. With more, tests with deadlines fail.
+// --concurrency: files at a time. By default the load decides (tests/scheduler.ts).
 const options = {
   long: { type: 'string' },
-  concurrency: { type: 'string', default: '3' },
+  concurrency: { type: 'string' },
+  oldest: { type: 'boolean', default: false },
   cost: { type: 'boolean', default: false },
 } as const
 const { values, positionals } = parseArgs({ options, allowPositionals: true })
@@ -54,6 +57,7 @@ const filesIn = (path: string): string[] => {
 const oldestServer = needs('PostgreSQL 15', oldest !== null)
 
 const selectRuns = (): FileRun[] => {
+  if (values.oldest) return runsOnOldest(root)
   if (values.long !== undefined) {
     const patterns = longForms[values.long]
     if (!patterns) throw new Error(`--long must be one of ${Object.keys(longForms).join(', ')}`)
@@ -79,21 +83,21 @@ const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
 
 const queue: Group[] = []
 
-/** Runs groups, `concurrency` at a time. Prints the output of each when it has ended, or at once if `live`. */
-const runAll = async (groups: readonly Group[], concurrency: number): Promise<FileResult[]> => {
+const exactly = (count: number): Concurrency => ({ least: count, most: count })
+
+/** Runs groups concurrently. Prints the output of each when it has ended, or at once if `live`. */
+const runAll = async (groups: readonly Group[], concurrency: Concurrency): Promise<FileResult[]> => {
   queue.push(...groups)
   const all: FileResult[] = []
-  const worker = async () => {
-    for (let group = queue.shift(); group !== undefined; group = queue.shift()) {
-      const { outcomes, unreported, ms, text } = await runFiles(group, timeLimits, { live: isLive, cost: values.cost })
-      all.push(...outcomes)
-      queue.push(...ungrouped(unreported))
-      const isPassed = unreported.length === 0 && outcomes.every(({ passed }) => passed)
-      console.log(`${isPassed ? '▶' : '✖'} ${groupName(group)} (${seconds(ms)})\n${isLive ? '' : text}`)
-      if (unreported.length > 0) console.log(`Run again alone, as their process ended early: ${namesOf(unreported)}`)
-    }
+  const runGroup = async (group: Group) => {
+    const { outcomes, unreported, ms, text } = await runFiles(group, timeLimits, { live: isLive, cost: values.cost })
+    all.push(...outcomes)
+    queue.push(...ungrouped(unreported))
+    const isPassed = unreported.length === 0 && outcomes.every(({ passed }) => passed)
+    console.log(`${isPassed ? '▶' : '✖'} ${groupName(group)} (${seconds(ms)})\n${isLive ? '' : text}`)
+    if (unreported.length > 0) console.log(`Run again alone, as their process ended early: ${namesOf(unreported)}`)
   }
-  await Promise.all(Array.from({ length: concurrency }, worker))
+  await workThrough(queue, runGroup, concurrency)
   return all
 }
 
@@ -144,7 +148,7 @@ const retry = async (failed: readonly FileRun[]): Promise<readonly FileRun[]> =>
   let still = failed
   for (let round = 1; round <= maxRetries && still.length > 0; round++) {
     console.log(`\nRetry ${round} of ${maxRetries}, one file at a time: ${namesOf(still)}`)
-    still = failedRuns(await runAll(ungrouped(still), 1))
+    still = failedRuns(await runAll(ungrouped(still), exactly(1)))
   }
   return still
 }
@@ -153,7 +157,10 @@ const retry = async (failed: readonly FileRun[]): Promise<readonly FileRun[]> =>
 const runEverything = async (): Promise<boolean> => {
   const began = performance.now()
   const groups = values.long === undefined ? grouped(runs, root) : ungrouped(runs)
-  const outcomes = await runAll(groups, Number(values.concurrency))
+  const outcomes = await runAll(
+    groups,
+    values.concurrency === undefined ? concurrencyHere() : exactly(Number(values.concurrency)),
+  )
   const failed = failedRuns(outcomes)
   printCost(outcomes)
   printSlowAndSkipped(outcomes)

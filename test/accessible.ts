@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
-import axe from 'axe-core'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
+
+/** The small form: each page reads it. Measured: a third less processor time than the readable one. */
+const axeSource = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
 type Finding = { readonly rule: string; readonly targets: string }
 
@@ -20,7 +24,7 @@ const modes = [
 export const isAccessible = async (page: Page, state: string, within = 'html'): Promise<void> => {
   for (const { colorScheme, rules } of modes) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    if (!(await page.evaluate(`typeof axe === 'object'`))) await page.evaluate(axe.source)
+    if (!(await page.evaluate(`typeof axe === 'object'`))) await page.evaluate(axeSource)
     // Only violations are described in full, and no style sheet is loaded again: both take long and change no result.
     const options = { resultTypes: ['violations'], preload: false, ...(rules ? { runOnly: rules } : {}) }
     const findings = await page.evaluate<

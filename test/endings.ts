@@ -22,3 +22,22 @@ export const runEndings = async (): Promise<void> => {
     }
   if (errors.length > 0) throw errors[0]
 }
+
+const processEndings: Ending[] = []
+let isShared = false
+
+/** Whether several test files share this process. */
+export const isProcessShared = (): boolean => isShared
+
+/** Registers the ending of a thing that the files of a shared process use one after the other. */
+export const atProcessEnd = (ending: Ending): void => {
+  processEndings.push(ending)
+}
+
+/** Declares that several test files share this process. @returns what runs the endings of the process */
+export const shareProcess = (): (() => Promise<void>) => {
+  isShared = true
+  return async () => {
+    for (const ending of processEndings.splice(0)) await ending()
+  }
+}

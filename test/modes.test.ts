@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
-import { buyNumber, type Platform, startPlatform, until } from './platform.ts'
-import { temporaryFolder } from './servers.ts'
+import { buyNumber, type Platform, startedHome, startPlatform, until } from './platform.ts'
 
 let platform: Platform
+const token = 'a-token-for-the-metrics'
 after(() => platform?.end('SIGKILL'))
 
 /** Permissions of other users on a file or folder. */
 const others = (path: string): number => statSync(path).mode & 0o077
 
 test('a home that other users can read is closed at the start, and only its owner can read anything in it', async () => {
-  const home = join(temporaryFolder(), 'home')
+  const home = startedHome()
   mkdirSync(join(home, 'simulator'), { recursive: true })
   for (const path of [home, join(home, 'simulator')]) chmodSync(path, 0o755)
-  platform = await startPlatform(home)
+  platform = await startPlatform(home, { TRUNKLINE_METRICS_TOKEN: token })
   // Root grants others the execute bit for PostgreSQL's account, and nothing else.
   assert.equal(others(home) & 0o066, 0)
   if (process.getuid?.() !== 0) assert.equal(others(home), 0)
@@ -38,11 +38,7 @@ test('a home that other users can read is closed at the start, and only its owne
   }
 })
 
-test('/metrics is open by default, and requires its token if one is set', async () => {
-  assert.equal((await fetch(`${platform.url}/metrics`)).status, 200)
-  await platform.end()
-  const token = 'a token for the metrics'.replaceAll(' ', '-')
-  platform = await startPlatform(platform.home, { TRUNKLINE_METRICS_TOKEN: token })
+test('/metrics requires its token if one is set', async () => {
   const ask = async (authorization: string | null) => {
     const answer = await fetch(`${platform.url}/metrics`, { headers: authorization === null ? {} : { authorization } })
     return [answer.status, /trunkline_jobs/.test(await answer.text())]

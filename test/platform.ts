@@ -129,19 +129,20 @@ export const buyNumber = async ({ call }: Pick<Platform, 'call'>): Promise<{ num
 
 /**
  * Waits for a condition.
- * @param everyMs between two looks; longer where a look is dear, such as a question to a browser
+ * @param everyMs between two looks; longer where a look is dear, such as a question to a browser. Default: 25 ms, and 50
+ * after ten looks
  * @throws Error when the condition stays false until the timeout
  */
 export const until = async <T>(
   look: () => Promise<T | null | undefined | false>,
   seconds = 60,
-  everyMs = 25,
+  everyMs?: number,
 ): Promise<T> => {
   const end = Date.now() + seconds * 1000
-  for (;;) {
+  for (let looks = 1; ; looks++) {
     const found = await look()
     if (found) return found
     if (Date.now() > end) throw new Error(`not true within ${seconds} s: ${String(look).slice(0, 300)}`)
-    await new Promise((resolve) => setTimeout(resolve, everyMs))
+    await new Promise((resolve) => setTimeout(resolve, everyMs ?? (looks > 10 ? 50 : 25)))
   }
 }

@@ -4,7 +4,6 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { buyNumber, startPlatform, until } from './platform.ts'
 import { temporaryFolder } from './servers.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -57,23 +56,4 @@ test('imports of our files lead to the packed dependencies; without a whole pack
 test('npm start, the container and the systemd unit use the preload', () => {
   for (const file of ['package.json', 'deploy/Containerfile', 'deploy/trunkline.service'])
     assert.match(readFileSync(join(root, file), 'utf8'), /--import=\.\/scripts\/preload\.mjs/, file)
-})
-
-test('the platform works with packed dependencies: documents, purchase, SMS, metrics', async (t) => {
-  const platform = await startPlatform(undefined, { NODE_OPTIONS: `--import=${preload}` })
-  t.after(() => platform.end('SIGKILL'))
-  const { number } = await buyNumber(platform)
-  const sent = await platform.call('POST', '/open/sms/send', {
-    from_number: number,
-    to_number: '+447700900123',
-    text: 'packed',
-  })
-  assert.equal(sent.status, 202)
-  const path = `/open/sms/message/${sent.body.message_uuid}`
-  await until(async () => (await platform.call('GET', path)).body.message.status === 'delivered', 10)
-  for (const path of ['/docs', '/docs/try', '/docs/voice', '/metrics', '/openapi.json', '/console/phone'])
-    assert.equal((await fetch(platform.url + path)).status, 200, path)
-  const refused = await platform.call('POST', '/open/sms/send', { from_number: 1 })
-  assert.equal(refused.status, 400)
-  assert.equal(await platform.end(), 0)
 })

@@ -19,7 +19,7 @@ const all = globSync(['**/*', '.*', '.ci/*'], { cwd: root, exclude: ({ name }) =
 const sources = all.filter((path) => /\.tsx?$/.test(path) && !path.endsWith('.d.ts'))
 const isTest = (path: string) => /\.(?:test|conformance|worker-fixture)\.tsx?$|[/-]testing\.ts$/.test(path)
 
-type Import = { from: string; to: string; isType: boolean; isExport: boolean }
+type Import = { from: string; to: string; isType: boolean; isExport: boolean; isDynamic: boolean }
 
 /** Formatted by Biome, every import begins a line; a dynamic one may stand anywhere. */
 const statement = /^(import|export) (type )?(?:[^'";]*? from )?'([^']+)'|(\btypeof )?\bimport\('([^']+)'\)/gm
@@ -36,6 +36,7 @@ const imports: Import[] = sources.flatMap((from) =>
     to: targetOf(from, fixed ?? dynamic ?? ''),
     isType: (type ?? isTypeof) !== undefined,
     isExport: word === 'export',
+    isDynamic: dynamic !== undefined,
   })),
 )
 const own = imports.filter(({ to }) => sources.includes(to))
@@ -160,6 +161,32 @@ test('no file imports itself through others, by values or by types', () => {
   }
   for (const path of sources) walk(path, [])
   assert.deepEqual(cycles, [])
+})
+
+/** What few installations need at once, and costs 3 to 35 ms of a start: decision 0038. */
+const loadedLater = [
+  ...['didww/didww-supplier', 'sandbox/sandbox-network', 'xmpp/xmpp-network'].map((name) => `src/adapters/${name}.ts`),
+  ...['whatsapp-cloud', 'whatsapp-web'].map((name) => `src/adapters/${name}/${name}-network.ts`),
+  ...['documents', 'reference', 'markdown'].map((name) => `src/interfaces/site/${name}.ts`),
+  ...['bson', 'marked', 'node:http', 'saxes', 'undici'],
+]
+
+test('a start loads no chat network, supplier or document before its first use', () => {
+  const next = Map.groupBy(
+    imports.filter(({ isType, isDynamic }) => !isType && !isDynamic),
+    ({ from }) => from,
+  )
+  const loaded = new Set(['src/main.ts'])
+  for (const path of loaded) for (const { to } of next.get(path) ?? []) loaded.add(to)
+  assert.ok(loaded.size >= 700, `saw only ${loaded.size} files`)
+  assert.deepEqual(
+    loadedLater.filter((path) => loaded.has(path)),
+    [],
+  )
+  assert.deepEqual(
+    loadedLater.filter((path) => path.endsWith('.ts') && !sources.includes(path)),
+    [],
+  )
 })
 
 test('no file passes on what another one exports but the door of a package, and none has a default export', () => {

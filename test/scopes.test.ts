@@ -4,9 +4,16 @@ import { contracts } from '../src/contracts.ts'
 import type { getInfo } from '../src/domains/accounts/contract.ts'
 import { type Capability, capabilities } from '../src/platform/http/capability.ts'
 import type { Contract } from '../src/platform/http/endpoint.ts'
+import { roleCapabilities } from '../src/platform/http/role.ts'
+import { uuid } from '../src/platform/lib/id.ts'
+import { type Browser, member } from './persons.ts'
 import { recipes } from './recipes/all.ts'
+import type { Request } from './recipes/recipe.ts'
 import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
-import { send } from './recipes/send.ts'
+import { fields, nodeOf } from './recipes/schema.ts'
+import { makeSecrets, type SecretInputs } from './recipes/secrets.ts'
+import { type RawAnswer, send } from './recipes/send.ts'
+import { anyRequest } from './recipes/usable.ts'
 
 // Tests tenant endpoints with a key that has every scope except the required one, and with a key that has only that one.
 
@@ -85,4 +92,119 @@ test('a foreign capability is refused before the existence of a thing is checked
   const ask = async (key = '') =>
     (await world.app.inject({ method: 'GET', url: path, headers: { 'x-user-api-key': key } })).statusCode
   assert.deepEqual([await ask(only.get('money')), await ask(only.get('inbox'))], [403, 404])
+})
+
+// An account whose agents see only their own conversations. A colleague has some of every kind; nothing of them may be in
+// an answer to another agent. Endpoints that are added later are walked, too.
+
+/** A request of the walk. `isOne`: its path names one secret thing. */
+type WalkedRequest = { readonly request: Request; readonly isOne: boolean }
+
+/** The request without filters. */
+const needed = (contract: Contract, request: Request): Request => {
+  const required = nodeOf(contract.query).required ?? []
+  return {
+    ...request,
+    query: Object.fromEntries(Object.entries(request.query ?? {}).filter(([name]) => required.includes(name))),
+  }
+}
+
+/** The request of a recipe, with the inputs that name secret things; nothing if it names none of them. */
+const naming = (contract: Contract, request: Request, secret: SecretInputs): WalkedRequest[] => {
+  const chosen = <V extends string | string[]>(
+    schema: Contract['query'],
+    values: Readonly<Record<string, V>>,
+  ): Record<string, V> =>
+    Object.fromEntries(
+      fields(schema).flatMap(([name, { pattern = '' }]) => {
+        const value = values[name]
+        const fits = value !== undefined && (typeof value !== 'string' || new RegExp(pattern).test(value))
+        return fits ? [[name, value]] : []
+      }),
+    )
+  const parts = { params: chosen(contract.params, secret.params), query: chosen(contract.query, secret.query) }
+  const body = chosen(contract.body, secret.body)
+  if (Object.keys({ ...parts.params, ...parts.query, ...body }).length === 0) return []
+  const named = {
+    ...request,
+    params: { ...request.params, ...parts.params },
+    query: { ...request.query, ...parts.query },
+    ...(typeof request.body === 'object' ? { body: { ...request.body, ...body } } : {}),
+  }
+  return [{ request: named, isOne: ofOneThing.some((name) => parts.params[name] !== undefined) }]
+}
+
+/** Path parameters that name one thing of a conversation. */
+const ofOneThing = ['conversation_uuid', 'message_uuid', 'call_uuid', 'group_uuid', 'note_uuid', 'session_key']
+
+/** The same request for things that never existed. */
+const forMissing = ({ params = {}, ...rest }: Request): Request => {
+  const missing = Object.entries(params).map(([name, value]) => {
+    if (name === 'session_key') return [name, value.replace(/(WPN.{36}-).*/, '$115550001111@c.us')]
+    return [name, ofOneThing.includes(name) ? value.slice(0, 3) + uuid() : value]
+  })
+  return { ...rest, params: Object.fromEntries(missing) }
+}
+
+const withoutInputs = ({ status, text }: RawAnswer, { params = {}, query = {}, body }: Request): string => {
+  const given: unknown[] = [...Object.values(params), ...Object.values(query), ...Object.values(Object(body)).flat()]
+  const inputs = given
+    .flatMap((one) => (typeof one === 'string' && one.length > 5 ? [one] : []))
+    .sort((a, b) => b.length - a.length)
+  const rest = inputs.reduce((left, one) => left.replaceAll(one, '‹input›'), text)
+  return `${status} ${rest.replace(/"request_id":"[^"]*"/, '')}`
+}
+
+test('no answer to an agent contains anything of a conversation that the agent may not see', async () => {
+  const mine = await makeScene(world, 'plain')
+  const { tenant } = mine
+  const [agent, colleague] = [await member(world, tenant, 'agent'), await member(world, tenant, 'agent')]
+  const { sets, words } = await makeSecrets(world, tenant, colleague.user)
+  const key = (
+    await world.call('operator', 'POST', `/operator/accounts/${tenant.uuid}/keys`, { label: 'k', scopes: ['inbox'] })
+  ).body.key
+  // With `agents_see_log`, agents read the log, too.
+  const agentMay: readonly Capability[] = [...(roleCapabilities.agent ?? []), 'read_only']
+  const callable = walked.filter(({ needs, orNeeds = needs }) => agentMay.includes(needs) || agentMay.includes(orNeeds))
+  assert.ok(callable.length >= 70, `saw only ${callable.length} endpoints`)
+
+  const variantsOf = async (contract: ContractWithScope): Promise<WalkedRequest[]> => {
+    const recipe = recipes[contract.id] ?? assert.fail(`${contract.id} has no recipe: give it one in test/recipes`)
+    const { cookie: _, ...given } = await anyRequest(recipe, mine)
+    const request = needed(contract, given)
+    const csv = contract.csv ? [{ ...request, query: { ...request.query, format: 'csv' } }] : []
+    const all = [
+      ...[request, ...csv].map((one) => ({ request: one, isOne: false })),
+      ...sets.flatMap((set) => naming(contract, request, set)),
+    ]
+    return [...new Map(all.map((one) => [JSON.stringify(one.request), one])).values()]
+  }
+  const leaksTo = async (by: Browser | null, contract: ContractWithScope): Promise<string[]> => {
+    const ask = (request: Request) =>
+      by === null
+        ? send(world, contract, tenant, request, { key })
+        : send(world, contract, tenant, { ...request, cookie: by.cookie })
+    const leaks: string[] = []
+    for (const { request, isOne } of await variantsOf(contract)) {
+      const answered = await ask(request)
+      assert.ok(answered.status < 500, `${contract.id}: ${JSON.stringify(request)}: ${answered.text}`)
+      const answer = withoutInputs(answered, request)
+      leaks.push(
+        ...words.filter((word) => answer.includes(word)).map((word) => `${contract.id} shows ${word}: ${answer}`),
+      )
+      if (!isOne || by === colleague || leaks.length > 0) continue
+      const missing = forMissing(request)
+      assert.equal(answer, withoutInputs(await ask(missing), missing), contract.id)
+    }
+    return leaks
+  }
+
+  await world.call(tenant, 'PATCH', '/open/account', { agents_see_all: false, agents_see_log: true })
+  const shown: ContractWithScope[] = []
+  for (const contract of callable)
+    if (contract.method === 'GET' && (await leaksTo(colleague, contract)).length > 0) shown.push(contract)
+  assert.ok(shown.length >= 15, `the colleague sees the conversations by only ${shown.map(({ id }) => id)}`)
+  for (const contract of callable) assert.deepEqual(await leaksTo(agent, contract), [])
+  // A key without inbox.all is no agent, and has no conversations of its own.
+  for (const contract of shown) assert.deepEqual(await leaksTo(null, contract), [])
 })

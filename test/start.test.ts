@@ -48,6 +48,13 @@ test('the main use works: buy a number, send an SMS, get its receipt and the han
   assert.equal(answer.messages[0].fragments, Math.ceil(text.length / 67))
 })
 
+test('pages, documents and metrics of a platform with packed dependencies are served, without a key', async () => {
+  for (const path of ['/docs', '/docs/try', '/docs/voice', '/metrics', '/openapi.json', '/console/phone'])
+    assert.equal((await fetch(platform.url + path)).status, 200, path)
+  const refused = await platform.call('POST', '/open/sms/send', { from_number: 1 })
+  assert.equal(refused.status, 400)
+})
+
 test('magic numbers and the behaviour of handsets give every final state', async () => {
   const finals: Record<string, string> = { '0001': 'undelivered', '0002': 'expired', '0003': 'rejected' }
   for (const [last, status] of Object.entries(finals)) {
@@ -61,14 +68,6 @@ test('magic numbers and the behaviour of handsets give every final state', async
 
 test('a second start on the same home ends with a clear message', async () => {
   await assert.rejects(startPlatform(platform.home), new RegExp(`in use.*${platform.pid}`, 's'))
-})
-
-test('Ctrl-C stops the platform cleanly, and the next start has the same data', async () => {
-  const before = (await platform.call('GET', '/open/info')).body.balance
-  assert.equal(await platform.end('SIGINT'), 0)
-  platform = await startPlatform(platform.home)
-  assert.deepEqual((await platform.call('GET', '/open/info')).body.balance, before)
-  assert.equal((await platform.call('GET', `/open/sms/messages/${own.channel}/447700900123`)).body.count, 2)
 })
 
 test('the carrier is real: while its process is stopped messages stay queued, and they are sent after its next start', async () => {
@@ -210,14 +209,17 @@ test('SIGUSR1 neither opens the debugger nor stops the platform', async () => {
   assert.equal((await platform.call('GET', '/open/info')).status, 200)
 })
 
-test('the sandbox’s clock moves created_at in every answer, and survives a restart', async () => {
+test('Ctrl-C stops the platform cleanly; the next start has the same data, and the sandbox’s clock, which moves created_at', async () => {
   const moved = await platform.call('POST', '/sandbox/clock', { advance_seconds: 86_400 })
   assert.equal(moved.status, 202)
   assert.ok(Math.abs(Date.parse(moved.body.now) - Date.now() - 86_400_000) < 5_000)
-  assert.equal(await platform.end(), 0)
+  const before = (await platform.call('GET', '/open/info')).body.balance
+  assert.equal(await platform.end('SIGINT'), 0)
   // SIGUSR1 was sent above. A process handles pending signals before it exits: the debugger would have printed its address.
   assert.doesNotMatch(platform.output(), /debugger/i)
   platform = await startPlatform(platform.home)
+  assert.deepEqual((await platform.call('GET', '/open/info')).body.balance, before)
+  assert.equal((await platform.call('GET', `/open/sms/messages/${own.channel}/447700900123`)).body.count, 2)
   const uuid = await send(own.number, '+447700900400', 'tomorrow')
   const { message } = (await platform.call('GET', `/open/sms/message/${uuid}`)).body
   assert.ok(Date.parse(message.created_at) > Date.now() + 86_000_000)

@@ -25,6 +25,10 @@ export const markStale = (eventName: string): void => {
 /** Asks again for everything that is shown. */
 export const refreshAll = (): void => void queryClient.invalidateQueries()
 
+/** Asks again for what could not be read. */
+export const refreshFailed = (): void =>
+  void queryClient.refetchQueries({ type: 'active', predicate: ({ state }) => state.error !== null })
+
 type ReadOptions = {
   /** Names, or beginnings of names, of events after which the answer is asked for again. */
   readonly live?: readonly string[]

@@ -1,3 +1,4 @@
+import { takeEarly } from './early.ts'
 import { ApiError, isPassing } from './errors.ts'
 
 /** The parts of a request that fill its address and its body. */
@@ -60,14 +61,15 @@ const attempt = async (method: string, url: string, body: unknown, options: Send
   const signals = [AbortSignal.timeout(timeout), ...(options.signal ? [options.signal] : [])]
   let response: Response
   try {
-    response = await fetch(url, {
-      method,
-      headers,
-      credentials: 'same-origin',
-      cache: 'no-store',
-      signal: AbortSignal.any(signals),
-      ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
-    })
+    response = await (takeEarly(method, url) ??
+      fetch(url, {
+        method,
+        headers,
+        credentials: 'same-origin',
+        cache: 'no-store',
+        signal: AbortSignal.any(signals),
+        ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
+      }))
   } catch (error) {
     if (options.signal?.aborted) throw error
     requestContext.onReached(false)

@@ -109,6 +109,7 @@ export const BulkBar = ({ place, query }: { place: Place; query: ListQuery }) =>
 const workText = ({ job, isUndo }: BulkWork): string => {
   if (!job || job.state === 'running')
     return isUndo ? words.select.undoing : words.select.working(job?.done ?? 0, job?.total ?? 0)
+  if (job.state === 'failed') return words.select.failed(job.done, job.total)
   return isUndo ? words.select.undone : words.select.changed(job.changed)
 }
 

@@ -25,3 +25,8 @@ export const useLiveCounts = (enabled: boolean): void => {
     if (live) counts.value = { ...counts.value, ...live }
   }, [live])
 }
+
+/** Forgets the counts of another account. */
+export const forgetCounts = (): void => {
+  counts.value = null
+}

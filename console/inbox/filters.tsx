@@ -120,11 +120,9 @@ export const FilterBox = ({ place }: { place: Place }) => {
     <div class="inbox-filters">
       <Filters
         values={place.search}
-        onChange={(values) => place.setSearch(values, true)}
+        onChange={(values) => place.setSearch(values)}
         filters={[
-          ...choices()
-            .filter(({ options }) => options.length > 0)
-            .map((choice) => ({ ...choice, kind: 'choice' as const })),
+          ...choices().map((choice) => ({ ...choice, kind: 'choice' as const })),
           { kind: 'date' as const, name: 'since', label: words.filter.since },
           { kind: 'date' as const, name: 'until', label: words.filter.until },
         ]}

@@ -10,14 +10,14 @@ import { useArrival } from '../shell/page.tsx'
 import { words } from '../words/en/inbox.ts'
 import { bulkChanged, bulkWork } from './bulk.ts'
 import { usePlace } from './context.ts'
-import { useLiveCounts } from './counts.ts'
+import { forgetCounts, useLiveCounts } from './counts.ts'
 import { openDrafts } from './drafts.ts'
 import { useInboxKeys } from './keys.ts'
 import { ListPane } from './list-pane.tsx'
 import { reloadShown } from './load.ts'
 import { shownName } from './row.tsx'
 import { applyEvent, conversationOf, forgetAll, listOf, viewer } from './store.ts'
-import { ownUser, savedViews, useTeam } from './team.ts'
+import { forgetTeam, ownUser, savedViews, useTeam } from './team.ts'
 import { houseViews, queryOf, type Search, startView, viewName } from './views.ts'
 
 // The list is usable first: the thread comes in a file of its own, which the page loads at once.
@@ -36,7 +36,11 @@ let openAccount = ''
 const begin = (): void => {
   const key = `${account.value?.uuid} ${ownUser.value}`
   if (openAccount === key) return
-  if (openAccount !== '') forgetAll()
+  if (openAccount !== '') {
+    forgetAll()
+    forgetTeam()
+    forgetCounts()
+  }
   openAccount = key
   viewer.value = ownUser.value
   openDrafts(ownUser.value)

@@ -1,4 +1,6 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { signal } from '@preact/signals'
+import type { ComponentType } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -16,13 +18,24 @@ import { Row } from './row.tsx'
 import { clearSelection, cursor, isAllSelected, rows, selection } from './selection.ts'
 import { keyOfQuery, listOf } from './store.ts'
 import { ViewSwitch } from './view-switch.tsx'
-import { countText, filtersIn } from './views.ts'
+import { countText, filtersIn, type Search } from './views.ts'
 
 const BulkBar = lazy(() => import('./bulk-bar.tsx').then(({ BulkBar }) => BulkBar))
-const FilterBox = lazy(() => import('./filters.tsx').then(({ FilterBox }) => FilterBox))
 const Begin = lazy(() => import('./begin.tsx').then(({ Begin }) => Begin))
 
 const typingDelay = 200
+
+/** The filters, once their code is here; null if it did not come. */
+const filterBox = signal<ComponentType<{ place: Place }> | null | undefined>(undefined)
+
+const loadFilterBox = async (): Promise<void> => {
+  filterBox.value = await import('./filters.tsx').then(
+    ({ FilterBox }) => FilterBox,
+    () => null,
+  )
+}
+
+const wantsFilters = ({ filter, ...search }: Search): boolean => filter === '1' || filtersIn(search).length > 0
 
 const SearchBox = ({ place }: { place: Place }) => {
   const value = place.search.q ?? ''
@@ -84,6 +97,7 @@ const ListHead = ({ place }: { place: Place }) => {
   const [isBeginning, setBeginning] = useState(false)
   const filters = filtersIn(place.search).length
   const isOpen = place.search.filter === '1'
+  const FilterBox = filterBox.value
   return (
     <header class="inbox-list-head">
       <div class="inbox-list-title">
@@ -105,7 +119,7 @@ const ListHead = ({ place }: { place: Place }) => {
         </Button>
       </div>
       <SearchBox place={place} />
-      {(isOpen || filters > 0) && <FilterBox place={place} />}
+      {wantsFilters(place.search) && FilterBox && <FilterBox place={place} />}
       {isBeginning && <Begin place={place} onClose={() => setBeginning(false)} />}
     </header>
   )
@@ -135,7 +149,8 @@ const Rows = ({ place, query }: { place: Place; query: ListQuery }) => {
   const key = keyOfQuery(query)
   const list = listOf(query).value
   const fault = faults.value.get(key)
-  useEffect(() => {
+  // Before the paint: the request is under way while the browser draws the frame.
+  useLayoutEffect(() => {
     void loadList(query)
     clearSelection()
   }, [key])
@@ -175,11 +190,24 @@ const Rows = ({ place, query }: { place: Place; query: ListQuery }) => {
 }
 
 /** The list: its view, search and filters, and the conversations. */
-export const ListPane = ({ place, query }: { place: Place; query: ListQuery | undefined }) => (
-  <section class="inbox-list" aria-label={words.list.pane}>
-    {selection.value.size > 0 || isAllSelected.value ? <BulkBar place={place} query={query ?? {}} /> : null}
-    <ListHead place={place} />
-    <div class="inbox-rows">{query ? <Rows place={place} query={query} /> : <Skeleton rows={9} shape="table" />}</div>
-    {query && <Foot place={place} query={query} />}
-  </section>
-)
+export const ListPane = ({ place, query }: { place: Place; query: ListQuery | undefined }) => {
+  const wants = wantsFilters(place.search)
+  useEffect(() => {
+    if (wants && !filterBox.peek()) void loadFilterBox()
+  }, [wants])
+  // A list that begins with filters waits for them: they are above it.
+  const hasBegun = useRef(false)
+  if (!wants || filterBox.value !== undefined) hasBegun.current = true
+  return (
+    <section class="inbox-list" aria-label={words.list.pane}>
+      {selection.value.size > 0 || isAllSelected.value ? <BulkBar place={place} query={query ?? {}} /> : null}
+      <ListHead place={place} />
+      {hasBegun.current && (
+        <div class="inbox-rows">
+          {query ? <Rows place={place} query={query} /> : <Skeleton rows={9} shape="table" />}
+        </div>
+      )}
+      {query && <Foot place={place} query={query} />}
+    </section>
+  )
+}

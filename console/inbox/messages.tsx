@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import lazy from 'preact-iso/lazy'
 import { Icon } from '../parts/icon.tsx'
 import { announcement } from '../shell/announcer.tsx'
 import { words as texts } from '../words/en/conversation.ts'
@@ -9,7 +10,6 @@ import { now } from './clock.ts'
 import type { Place } from './context.ts'
 import { rowsOf } from './groups.ts'
 import { ThreadItem } from './item.tsx'
-import { RemoveItem } from './item-acts.tsx'
 import { busyWith, loadNewer, loadOlder, loadThread } from './load.ts'
 import { outgoing } from './outbox.ts'
 import { notYetShown, outgoingOf } from './outbox-rules.ts'
@@ -19,6 +19,8 @@ import { textOf } from './states.ts'
 import { open, type Thread } from './store.ts'
 import { ownUser } from './team.ts'
 import type { Conversation, Item } from './types.ts'
+
+const RemoveItem = lazy(() => import('./remove-item.tsx').then(({ RemoveItem }) => RemoveItem))
 
 /** Pixels from the end within which the person reads the newest message. */
 const endZone = 48
@@ -56,6 +58,9 @@ export const Messages = ({ place, conversation, thread }: Props) => {
   const { uuid } = conversation
   const box = useRef<HTMLDivElement>(null)
   const [removing, setRemoving] = useState<Item>()
+  // The dialog stays in the page once it is there: it gives the focus back.
+  const hasRemoved = useRef(false)
+  if (removing) hasRemoved.current = true
   const acts = useMemo(() => ({ remove: setRemoving }), [])
   const name = shownName(conversation)
   const { isAtEnd } = open.value
@@ -143,7 +148,7 @@ export const Messages = ({ place, conversation, thread }: Props) => {
           {below > 0 ? words.list.new(below) : <span class="for-readers">{texts.thread.newest}</span>}
         </button>
       )}
-      <RemoveItem item={removing} conversation={uuid} onClose={() => setRemoving(undefined)} />
+      {hasRemoved.current && <RemoveItem item={removing} conversation={uuid} onClose={() => setRemoving(undefined)} />}
       {busyWith.value.has(`newer ${uuid}`) && <span class="for-readers">{parts.loading}</span>}
     </div>
   )

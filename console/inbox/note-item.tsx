@@ -1,16 +1,11 @@
 import { useState } from 'preact/hooks'
-import { api } from '../api/client.ts'
-import { asApiError } from '../api/errors.ts'
+import lazy from 'preact-iso/lazy'
 import { may } from '../api/session.ts'
-import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Menu } from '../parts/menu.tsx'
-import { TextareaField } from '../parts/text-fields.tsx'
 import { words as texts } from '../words/en/conversation.ts'
-import { words as parts } from '../words/en/parts.ts'
 import { clock, exactTime } from '../words/format.ts'
 import type { ItemActs } from './item-acts.tsx'
-import { putItems } from './store.ts'
 import { memberName, members, ownUser } from './team.ts'
 import type { Conversation, Item } from './types.ts'
 
@@ -34,40 +29,7 @@ const NoteText = ({ text }: { text: string }) => {
   )
 }
 
-const EditNote = ({ item, conversation, onClose }: { item: Item; conversation: string; onClose: () => void }) => {
-  const [text, setText] = useState(item.note?.text ?? '')
-  const [error, setError] = useState<string>()
-  const save = async () => {
-    try {
-      const reply = await api('PATCH /open/notes/:note_uuid', { params: { note_uuid: item.uuid }, body: { text } })
-      putItems(conversation, [reply.item])
-      onClose()
-    } catch (thrown) {
-      setError(asApiError(thrown).message)
-    }
-  }
-  return (
-    <div class="stack stack-close">
-      <TextareaField
-        name="text"
-        label={texts.item.editNote}
-        hideLabel
-        autofocus
-        value={text}
-        error={error}
-        onInput={setText}
-      />
-      <p class="row">
-        <Button size="small" kind="primary" onClick={() => void save()}>
-          {texts.item.save}
-        </Button>
-        <Button size="small" onClick={onClose}>
-          {parts.cancel}
-        </Button>
-      </p>
-    </div>
-  )
-}
+const EditNote = lazy(() => import('./edit-note.tsx').then(({ EditNote }) => EditNote))
 
 /** A note: for colleagues only, so it looks different from every message. */
 export const NoteItem = ({ item, conversation, acts }: { item: Item; conversation: Conversation; acts: ItemActs }) => {

@@ -17,7 +17,7 @@ import { attach, attachments, detach } from './attach.ts'
 import { replaceTrigger, triggerAt } from './canned.ts'
 import type { Place } from './context.ts'
 import { changeDraft, clearDraft, type DraftKind, draftOf, loadDraft } from './drafts.ts'
-import { loadThread } from './load.ts'
+import { loadConversation, loadThread } from './load.ts'
 import { moved, setMoved } from './moved.ts'
 import { MovedNotice } from './moved-notice.tsx'
 import { closeAndNext } from './next.ts'
@@ -119,7 +119,10 @@ export const ReplyBox = ({ conversation, place }: Props) => {
   const draft = draftOf(uuid, kind).value
   const { text } = draft
   const channel = channelFor(conversation, draftOf(uuid, 'message').value.channel)
-  const blocked = channel ? reasonOf(channel) : texts.box.noChannel
+  // A row of the list may come without the channels, which are read now.
+  const [isRead, setRead] = useState(conversation.channels.length > 0)
+  useEffect(() => void loadConversation(uuid).then(() => setRead(true)), [uuid])
+  const blocked = channel ? reasonOf(channel) : isRead ? texts.box.noChannel : undefined
   const files = attachments.value.filter((each) => each.conversation === uuid)
   const isUploading = files.some(({ media }) => media === undefined)
   const canAttach = !isNote && channel?.kind === 'msgapp'

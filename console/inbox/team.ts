@@ -35,3 +35,10 @@ export const useTeam = (enabled: boolean, needsViews: boolean): void => {
     else if (views.error) savedViews.value = []
   }, [views.data, views.error])
 }
+
+/** Forgets everything: another account, or another person. */
+export const forgetTeam = (): void => {
+  members.value = []
+  tags.value = []
+  savedViews.value = undefined
+}

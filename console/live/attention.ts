@@ -4,7 +4,7 @@ import unreadIcon from '../icon-unread.svg'
 import { words } from '../words/en/notifications.ts'
 import type { LiveEvent } from './apply.ts'
 import { isQuietNow, notificationChoices } from './notification-choices.ts'
-import { isConsolePath, notificationOf, type PushMessage } from './push-messages.ts'
+import { notificationOf, type PushMessage } from './push-messages.ts'
 import { onEvent, onLiveFrame, sendLiveFrame } from './socket.ts'
 import { playSound } from './sound.ts'
 import { followTopic } from './topics.ts'
@@ -16,6 +16,9 @@ import { followTopic } from './topics.ts'
 const reportEvery = 15_000
 /** Age in milliseconds beyond which a message is no news: a resumed line repeats old events. */
 const newsFor = 60_000
+/** Attempts to show a notification, and milliseconds between them. */
+const showAttempts = 4
+const showPause = 500
 
 /** Conversations with news since the person looked at the page. */
 const news = signal<ReadonlySet<string>>(new Set())
@@ -23,23 +26,43 @@ const news = signal<ReadonlySet<string>>(new Set())
 /** Address of the icon without the dot. */
 const plainIcon = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href ?? ''
 
-const isAway = (): boolean => document.visibilityState !== 'visible' || !document.hasFocus()
+/** True while the person looks elsewhere. */
+export const isAway = (): boolean => document.visibilityState !== 'visible' || !document.hasFocus()
 
 const tagOf = (conversation: string): string => conversation.slice('CNV'.length)
 
 const registration = async () =>
   'serviceWorker' in navigator ? navigator.serviceWorker.getRegistration('/console') : undefined
 
-/** Withdraws the notification of a conversation: the person sees it, or it was answered. */
-export const closeNotification = async (conversation: string): Promise<void> => {
-  if (news.value.has(conversation)) news.value = new Set([...news.value].filter((each) => each !== conversation))
-  for (const each of (await (await registration())?.getNotifications({ tag: tagOf(conversation) })) ?? []) each.close()
+/** Tags of notifications that are shown, or are about to be. */
+const wanted = new Set<string>()
+
+/** Withdraws the notification with a tag. */
+export const withdraw = async (tag: string): Promise<void> => {
+  wanted.delete(tag)
+  for (const each of (await (await registration())?.getNotifications({ tag })) ?? []) each.close()
 }
 
-const show = async (message: PushMessage): Promise<void> => {
+/** Withdraws the notification of a conversation: the person sees it, or it was answered. */
+export const closeNotification = (conversation: string): Promise<void> => {
+  if (news.value.has(conversation)) news.value = new Set([...news.value].filter((each) => each !== conversation))
+  return withdraw(tagOf(conversation))
+}
+
+/** Shows a notification, once the worker runs. A browser drops those that come while the worker starts. */
+export const notify = async (message: PushMessage): Promise<void> => {
   if (!('Notification' in globalThis) || Notification.permission !== 'granted') return
   const { title, body, tag, url } = notificationOf(message)
-  await (await registration())?.showNotification(title, { body, tag, data: { url }, icon: plainIcon })
+  if (wanted.size > 500) wanted.clear()
+  wanted.add(tag)
+  const worker = await navigator.serviceWorker.ready
+  for (let attempt = 1; attempt <= showAttempts && wanted.has(tag); attempt += 1) {
+    await worker.showNotification(title, { body, tag, data: { url }, icon: plainIcon }).catch(() => {})
+    if ((await worker.getNotifications({ tag })).length > 0) break
+    await new Promise((resolve) => setTimeout(resolve, showPause))
+  }
+  // It was withdrawn meanwhile.
+  if (!wanted.has(tag)) await withdraw(tag)
 }
 
 type Conversation = {
@@ -89,7 +112,13 @@ const onConversation = (event: LiveEvent): void => {
   if (notificationChoices().sound_messages) playSound('messages')
   if (!isAway()) return
   news.value = new Set([...news.value, uuid])
-  void show({ kind, tag: tagOf(uuid), account: account.value?.uuid ?? '', conversation: uuid, count: news.value.size })
+  void notify({
+    kind,
+    tag: tagOf(uuid),
+    account: account.value?.uuid ?? '',
+    conversation: uuid,
+    count: news.value.size,
+  })
 }
 
 const reportVisibility = (): void =>
@@ -133,15 +162,5 @@ export const startAttention = (): void => {
     lookedAt()
   })
   addEventListener('focus', lookedAt)
-}
-
-/** Calls back with the address of a notification that was clicked. Returns the function that ends it. */
-export const onNotificationClick = (open: (url: string) => void): (() => void) => {
-  const listener = ({ data }: MessageEvent) => {
-    const { type, url } = Object(data)
-    if (type === 'open' && isConsolePath(url)) open(url)
-  }
-  const { serviceWorker } = navigator
-  serviceWorker?.addEventListener('message', listener)
-  return () => serviceWorker?.removeEventListener('message', listener)
+  reportVisibility()
 }

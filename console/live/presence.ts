@@ -1,7 +1,6 @@
 import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { LiveCounts, LivePerson } from '../../src/interfaces/live/contract.ts'
-import { closeNotification } from './attention.ts'
 import { line, onLiveFrame, sendLiveFrame } from './socket.ts'
 import { followTopic } from './topics.ts'
 
@@ -53,7 +52,8 @@ export const announcePresence = (conversation: string, state: PresenceState | nu
   }
   if (own?.conversation !== conversation) {
     stop()
-    void closeNotification(conversation)
+    // The file is loaded already, unless the line is slow.
+    void import('./attention.ts').then(({ closeNotification }) => closeNotification(conversation)).catch(() => {})
     own = { conversation, state, typedAt: Date.now() }
     endTopic = followTopic(`conversation:${conversation}` as `conversation:CNV${string}`)
     repeat = setInterval(report, repeatEvery)

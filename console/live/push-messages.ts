@@ -53,6 +53,3 @@ export const notificationOf = (message: PushMessage): NotificationText => {
   const body = kind === 'test' ? shown.testBody : count > 1 && kind !== 'call' ? shown.waiting(count) : ''
   return { title: titleOf(message), body, tag, url: urlOf(message) }
 }
-
-/** True for an address that a notification may open: a page of the console. */
-export const isConsolePath = (url: unknown): url is string => typeof url === 'string' && /^\/console(?:\/|$)/.test(url)

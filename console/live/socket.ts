@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import type { LivePageFrame, LiveServerFrame } from '../../src/interfaces/live/contract.ts'
-import { markStale, refreshAll } from '../api/query.ts'
-import { recovery } from '../api/send.ts'
+import { markStale, refreshAll, refreshFailed } from '../api/query.ts'
+import { recovery, requestContext } from '../api/send.ts'
 import { apply, type LiveEvent, type Position, start } from './apply.ts'
 import { pollEvents } from './poll.ts'
 import { followed } from './topics.ts'
@@ -25,6 +25,8 @@ const attemptsBeforePolling = 3
 let socket: WebSocket | null = null
 let position: Position = start
 let account = ''
+/** A time of the server before the page read anything of the account. The first line tells of events since then. */
+let serverTime = ''
 let failures = 0
 /** Whether the account has had a line before. */
 let hasGreeted = false
@@ -82,6 +84,7 @@ const onFrame = (frame: LiveServerFrame): void => {
     subscribe()
     // The log tells of everything that was missed, except of these.
     if (hasGreeted) for (const name of ['balance.changed', 'member.changed', 'webhook.delivery']) mark(name)
+    if (hasGreeted) refreshFailed()
     hasGreeted = true
   }
   if (next.event) {
@@ -89,6 +92,7 @@ const onFrame = (frame: LiveServerFrame): void => {
     for (const listener of eventListeners) listener(next.event)
     if (next.event.logged) acknowledge()
   }
+  if (frame.type === 'head') serverTime = frame.now
   if (next.isBehind) refreshAll()
   if (frame.type === 'bye' && frame.code === 4401) void signInAgain()
   for (const listener of frameListeners) listener(frame)
@@ -99,7 +103,18 @@ const isAlive = (): void => {
   watchdog = setTimeout(() => socket?.close(), silence)
 }
 
-const pause = (): number => Math.min(10_000, 250 * 2 ** failures) * (0.75 + Math.random() / 2)
+/** Whether the last request reached the server. */
+let isReached = true
+/** When a line was wanted at once, after sleep or a cut. Its end may be reported afterwards. */
+let hurriedAt = Number.NEGATIVE_INFINITY
+
+/** Milliseconds between attempts, before jitter: a person who waits for the server sees it within two seconds. */
+const longestPause = (): number => (!isReached && document.visibilityState === 'visible' ? 1_200 : 10_000)
+
+const pause = (): number => {
+  if (failures === 0 && performance.now() - hurriedAt < 5_000) return 0
+  return Math.min(longestPause(), 250 * 2 ** failures) * (0.75 + Math.random() / 2)
+}
 
 const stopPolling = (): void => {
   polling?.abort()
@@ -120,6 +135,7 @@ const connect = (): void => {
   const address = new URL('/console/live', location.href)
   address.protocol = address.protocol.replace('http', 'ws')
   if (position.last) address.searchParams.set('after', position.last)
+  else if (serverTime) address.searchParams.set('since', serverTime)
   const current = new WebSocket(address, 'trunkline.console.1')
   socket = current
   let hasOpened = false
@@ -160,6 +176,7 @@ const renew = (): void => {
 /** Brings the line back at once, or asks whether it has all events. After sleep it may be dead without a word. */
 const hurry = (): void => {
   if (document.visibilityState !== 'visible' || !account) return
+  hurriedAt = performance.now()
   if (socket?.readyState !== WebSocket.OPEN) {
     // A line that broke while the page slept: its end is not told yet.
     if (socket && socket.readyState > WebSocket.OPEN) renew()
@@ -171,9 +188,13 @@ const hurry = (): void => {
   watchdog = setTimeout(renew, answerTime)
 }
 
-/** Opens the line for an account; closes it for an empty one. */
-export const followAccount = (uuid: string): void => {
+/**
+ * Opens the line for an account; closes it for an empty one.
+ * @param since a time of the server before the page read anything of the account
+ */
+export const followAccount = (uuid: string, since = ''): void => {
   if (uuid === account) return
+  if (since && !(Date.parse(since) < Date.parse(serverTime))) serverTime = since
   account = uuid
   position = start
   hasGreeted = false
@@ -198,6 +219,13 @@ export const onEvent = (listener: (event: LiveEvent) => void): (() => void) => {
 export const onLiveFrame = (listener: (frame: LiveServerFrame) => void): (() => void) => {
   frameListeners.add(listener)
   return () => frameListeners.delete(listener)
+}
+
+/** The server answers again: the line need not wait for its next attempt. */
+requestContext.onReached = (isNow) => {
+  const isBack = isNow && !isReached
+  isReached = isNow
+  if (isBack && !socket) connect()
 }
 
 effect(subscribe)

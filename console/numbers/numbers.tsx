@@ -111,7 +111,7 @@ export const NumbersPage = ({ search }: PageOf<typeof paths.numbers>) => {
       {hasAny && (
         <Filters
           values={{ q: search.q, status: search.status, country: search.country }}
-          onChange={(values) => go(paths.numbers({}, values), true)}
+          onChange={(values) => go(paths.numbers({}, values))}
           filters={[
             { kind: 'search', name: 'q', label: words.search },
             {

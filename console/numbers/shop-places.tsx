@@ -186,7 +186,7 @@ export const ShopPlaces = ({ country, search }: { country: string; search: Searc
   const { groups = [], nearby = [] } = data?.data ?? {}
   return (
     <>
-      <Filters filters={filters} values={values} onChange={(next) => go(paths.shop({ country }, { ...next }), true)} />
+      <Filters filters={filters} values={values} onChange={(next) => go(paths.shop({ country }, { ...next }))} />
       {isChosen ? (
         <>
           {nearby.length > 0 && <NearbyPlaces country={country} search={search} cities={nearby} />}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { words } from '../words/en/parts.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
@@ -25,6 +25,15 @@ const Modal = ({ open, onClose, title, children, actions, size = 'normal', shape
     if (open && element && !element.open) element.showModal()
     if (!open && element?.open) element.close()
   }, [open])
+  // A dialog that goes away while it is open gives the focus back too, as the browser does after closing.
+  const isGone = useRef(false)
+  useLayoutEffect(() => {
+    const element = dialog.current
+    return () => {
+      isGone.current = true
+      element?.close()
+    }
+  }, [])
 
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: a click on the backdrop; Escape is its key.
@@ -32,7 +41,7 @@ const Modal = ({ open, onClose, title, children, actions, size = 'normal', shape
       ref={dialog}
       class={`${shape} ${shape}-${size}`}
       aria-labelledby={titleId}
-      onClose={() => open && onClose()}
+      onClose={() => open && !isGone.current && onClose()}
       onCancel={(event) => {
         // A file input inside has a cancel event of its own, which bubbles.
         if (event.target !== dialog.current) return

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
-import { phone } from '../shell/phone.ts'
+import { isOfAccount, phone } from '../shell/phone.ts'
 import type { CallQuality, PhoneCall } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
 import { phoneNumber, stopwatch } from '../words/format.ts'
@@ -97,12 +97,13 @@ type OpenPane = 'keypad' | 'note' | null
 const Active = ({ call, pane, setPane }: { call: PhoneCall; pane: OpenPane; setPane: (pane: OpenPane) => void }) => {
   const { id, isMuted, isHeld, state } = call
   const isActive = state === 'active'
+  const isOfPage = isOfAccount()
   const toggle = (name: 'keypad' | 'note') => () => setPane(pane === name ? null : name)
   return (
     <div class="phone-acts">
       {isActive && (
         <>
-          {call.conversation && (
+          {isOfPage && call.conversation && (
             <ButtonLink icon="message-square" href={paths.inbox({ view: 'all', conversation: call.conversation })}>
               {words.conversation}
             </ButtonLink>
@@ -126,9 +127,11 @@ const Active = ({ call, pane, setPane }: { call: PhoneCall; pane: OpenPane; setP
           <Button icon="grid-3x3" expanded={pane === 'keypad'} onClick={toggle('keypad')}>
             {words.keypad}
           </Button>
-          <Button icon="pencil" expanded={pane === 'note'} onClick={toggle('note')}>
-            {words.notes}
-          </Button>
+          {isOfPage && (
+            <Button icon="pencil" expanded={pane === 'note'} onClick={toggle('note')}>
+              {words.notes}
+            </Button>
+          )}
         </>
       )}
       <Button kind="danger" icon="phone-off" shortcut="Alt+X" onClick={() => act({ act: 'hangUp', call: id })}>
@@ -165,7 +168,7 @@ export const CallRow = ({ call, isSecond }: { call: PhoneCall; isSecond: boolean
           </p>
         </div>
       )}
-      {pane === 'note' && (
+      {pane === 'note' && isOfAccount() && (
         <div class="phone-pane">
           <NoteForm call={call} onSaved={() => setPane(null)} />
         </div>

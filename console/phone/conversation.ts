@@ -1,5 +1,5 @@
 import { api } from '../api/client.ts'
-import { newIdempotencyKey } from '../api/send.ts'
+import { newIdempotencyKey, requestContext } from '../api/send.ts'
 import type { EndedCall, PhoneCall } from '../shell/phone-state.ts'
 
 type Party = Pick<PhoneCall | EndedCall, 'number'>
@@ -11,12 +11,14 @@ export const hasConversation = ({ number }: Party): boolean => /^\+\d{7,15}$/.te
 
 /** Returns the conversation with the other side of a call. */
 export const conversationOf = ({ number }: Party): Promise<string> => {
-  const known = found.get(number)
+  // Accounts have conversations of their own with a number.
+  const key = `${requestContext.account} ${number}`
+  const known = found.get(key)
   if (known) return known
   const begun = api('POST /open/conversations', { body: { number } }, { idempotencyKey: newIdempotencyKey() }).then(
     ({ conversation }) => conversation.uuid,
   )
-  found.set(number, begun)
-  begun.catch(() => found.delete(number))
+  found.set(key, begun)
+  begun.catch(() => found.delete(key))
   return begun
 }

@@ -10,11 +10,17 @@ type Subject = Pick<PhoneCall, 'direction' | 'number'>
 const pause = 400
 const attempts = 5
 
-/** The Call-ID of an incoming call begins with the id of its record; that of an outgoing call is in the record. */
-const readRecord = async ({ account, user, sipId }: CallContext, { direction }: Subject) => {
+/** Returns the id of an incoming call's record, with which its Call-ID begins. */
+export const recordOf = (sipId: string): string | undefined => {
   const id = uuidForm.exec(sipId)?.[0]
-  if (direction === 'inbound' && id !== undefined) {
-    const params = { call_uuid: `CDR${id}` }
+  return id && `CDR${id}`
+}
+
+/** The Call-ID of an outgoing call is in its record. */
+const readRecord = async ({ account, user, sipId }: CallContext, { direction }: Subject) => {
+  const known = recordOf(sipId)
+  if (direction === 'inbound' && known !== undefined) {
+    const params = { call_uuid: known }
     return (await api('GET /open/voip/call/:call_uuid', { params }, { account })).cdr
   }
   const query = { direction: 'outbound', user_uuid: user, results_per_page: 5 } as const

@@ -3,7 +3,7 @@ import { api } from '../api/client.ts'
 import { audio } from '../shell/audio.ts'
 import type { CallFacts, EndedCall, LineState, PhoneCall, PhoneState } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
-import { readFacts } from './facts.ts'
+import { readFacts, recordOf } from './facts.ts'
 import { outcomeOf } from './outcome.ts'
 import type { PhoneCommand } from './protocol.ts'
 import { qualityOf } from './quality.ts'
@@ -45,7 +45,10 @@ export const openLine = (who: LineUser, isAway: boolean, publish: (state: PhoneS
   const calls = new Map<string, OpenCall>()
   const media: { inputDeviceId?: string; outputDeviceId?: string } = {}
   let device: Device | null = null
-  let state: PhoneState = { line: 'connecting', problem: '', isAway, calls: [], ended: null }
+  let state: PhoneState = {
+    ...{ account: who.account, line: 'connecting', problem: '' },
+    ...{ isAway, calls: [], ended: null },
+  }
   let isClosed = false
   let failures = 0
   let count = 0
@@ -90,7 +93,11 @@ export const openLine = (who: LineUser, isAway: boolean, publish: (state: PhoneS
     count += 1
     const id = `${who.user} ${Date.now()} ${count}`
     const { direction } = call
+    // The session of JsSIP has the Call-ID at the start of its id.
+    const sipId = (call.session as unknown as { readonly id: string }).id
+    const record = direction === 'inbound' ? recordOf(sipId) : undefined
     const shown: PhoneCall = {
+      ...(record ? { uuid: record } : {}),
       ...{ id, direction, number: call.remoteIdentity, startedAt: Date.now(), keys: '' },
       state: direction === 'inbound' ? 'ringing' : 'dialling',
       ...{ isMuted: false, isHeld: false, isHeldThere: false },
@@ -117,8 +124,7 @@ export const openLine = (who: LineUser, isAway: boolean, publish: (state: PhoneS
       show({ ended })
     })
     show({ ended: null, problem: '' })
-    // The session of JsSIP has the Call-ID at the start of its id.
-    void addFacts(id, (call.session as unknown as { readonly id: string }).id)
+    void addFacts(id, sipId)
     return id
   }
 

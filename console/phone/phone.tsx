@@ -111,7 +111,7 @@ export const Phone = () => {
   ])
   return (
     <>
-      {barrier === null && <Bar />}
+      {(barrier === null || calls.length > 0) && <Bar />}
       {problem && calls.length > 0 && <ProblemRow text={problem} />}
       {dialRequest.value && <DialDialog request={dialRequest.value} barrier={barrier} />}
     </>

@@ -62,6 +62,8 @@ export type EndedCall = CallFacts &
   }
 
 export type PhoneState = {
+  /** `ACC…` of the calls: during a call the page may come to show another account. Empty without a telephone. */
+  readonly account: string
   readonly line: LineState
   /** Why the line failed, or the last act did. */
   readonly problem: string
@@ -70,4 +72,7 @@ export type PhoneState = {
   readonly ended: EndedCall | null
 }
 
-export const noPhone: PhoneState = { line: 'off', problem: '', isAway: false, calls: [], ended: null }
+export const noPhone: PhoneState = {
+  ...{ account: '', line: 'off', problem: '' },
+  ...{ isAway: false, calls: [], ended: null },
+}

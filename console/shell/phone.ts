@@ -7,6 +7,9 @@ import { noPhone, type PhoneState } from './phone-state.ts'
 /** The state of the telephone, in whichever tab it runs. */
 export const phone = signal<PhoneState>(noPhone)
 
+/** False during a call that began before the page came to another account: the call belongs to the former one. */
+export const isOfAccount = (): boolean => phone.value.account === account.value?.uuid
+
 type DialRequest = { readonly number: string; readonly from?: string }
 
 /** The first contents of the dialog of the telephone; null while it is closed. */

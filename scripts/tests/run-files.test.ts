@@ -4,8 +4,9 @@ import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../test/platform.ts'
 import { temporaryFolder } from '../../test/servers.ts'
-import { fullRun, type Group, grouped, newestOnly, runsOf, slowFiles } from './plan.ts'
+import { fullRun, type Group, grouped, newestOnly, oldestOnRequest, runsOf, runsOnOldest, slowFiles } from './plan.ts'
 import { runFiles } from './run-files.ts'
+import { workThrough } from './scheduler.ts'
 
 const folder = temporaryFolder()
 
@@ -188,7 +189,11 @@ test('files share a process when their imports do not affect the whole process',
     'src/platform/lib/outbound.test.ts',
     'src/adapters/smpp/flood.test.ts',
   ]
-  const shared = ['src/domains/ledger/ledger.test.ts', 'src/platform/lib/money.test.ts', 'src/domains/sms/sms.test.ts']
+  const shared = [
+    ...['src/domains/ledger/ledger.test.ts', 'src/platform/lib/money.test.ts', 'src/domains/sms/sms.test.ts'],
+    // With programs that they end themselves.
+    ...['test/console/numbers.test.ts', 'test/voice/inbound.test.ts'],
+  ]
   const groups = grouped([...runsOf([...alone, 'test/fuzz.test.ts', ...shared])], root)
   assert.deepEqual(
     groups.map((group) => group.map(({ file }) => file)),
@@ -196,23 +201,54 @@ test('files share a process when their imports do not affect the whole process',
   )
 })
 
-test('a full run runs each file once, the longest first, and the SQL of the domains also on the oldest server', () => {
+test('a full run runs each file once, the longest first, and the quick SQL tests also on the oldest server', () => {
   const root = join(import.meta.dirname, '../..')
   const files = ['src/domains/sms/sms.test.ts', 'src/domains/webhooks/webhooks.test.ts', 'test/fuzz.test.ts']
   const names = fullRun(files, root, true).map(({ name }) => name)
   assert.deepEqual(names.slice(0, 3), ['test/fuzz.test.ts', ...files.slice(0, 2)])
   assert.ok(names.length > 30 && names.includes('src/domains/sms/sms.test.ts on PostgreSQL 15'), names.join())
   assert.equal(fullRun(files, root, false).length, 3)
+  const all = runsOnOldest(root).map(({ file }) => file)
+  assert.deepEqual([...all.filter((file) => !oldestOnRequest.includes(file)), ...oldestOnRequest].sort(), all.sort())
+  assert.ok(names.every((name) => !oldestOnRequest.some((file) => name === `${file} on PostgreSQL 15`)))
 })
 
 test('every file that the plan of a full run names exists', () => {
   const root = join(import.meta.dirname, '../..')
   const missing = [...slowFiles, ...newestOnly].filter((file) => !existsSync(join(root, file)))
   assert.deepEqual(missing, [])
-  const oldest = fullRun([], root, true).map(({ file }) => file)
+  const oldest = runsOnOldest(root).map(({ file }) => file)
   assert.deepEqual(
     oldest.filter((file) => newestOnly.includes(file)),
     [],
   )
   assert.ok(oldest.includes('src/domains/numbers/catalogue/search.test.ts'), oldest.join())
+})
+
+test('few files run at a time on busy processors, more on idle ones, and never more than allowed', async () => {
+  const limits = { least: 2, most: 4 }
+  const most = async (isIdle: boolean) => {
+    const ends: (() => void)[] = []
+    let running = 0
+    let highest = 0
+    let done = 0
+    const work = async (item: string) => {
+      highest = Math.max(highest, ++running)
+      await new Promise<void>((resolve) => ends.push(resolve))
+      running--
+      done++
+      if (item === 'fails once') queue.push('again')
+    }
+    const queue = ['fails once', ...'abcdef']
+    let looks = 0
+    const idleShare = () => {
+      if (++looks > 5) for (const end of ends.splice(0)) end()
+      return isIdle ? 0.9 : 0.1
+    }
+    await workThrough(queue, work, limits, idleShare, 1)
+    assert.equal(done, 8)
+    return highest
+  }
+  assert.equal(await most(false), 2)
+  assert.equal(await most(true), 4)
 })

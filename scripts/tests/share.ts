@@ -2,25 +2,35 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /**
- * Code that a file must not contain to share its process. It must not start a program or thread, nor change or measure
- * the state of the whole process. A hook in a helper, which is loaded once, would serve only the first file.
+ * Code that a file must not contain to share its process. It must not start a program or thread by itself, nor change or
+ * measure the state of the whole process. A hook in a helper, which is loaded once, would serve only the first file.
  */
 const unshareable = [
   /'node:(?:child_process|worker_threads|cluster|vm|inspector)'/,
   /\bprocess\.env(?:\.\w+|\[[^\]]+\])?\s*=(?!=)|\bdelete process\.env|Object\.assign\(process\.env/,
   /\bprocess\.(?:on|once|emit|exit|abort|chdir|umask|send|kill|exitCode|memoryUsage|cpuUsage|resourceUsage)\b/,
   /\bmock\b|\bglobalThis\b|\bglobal\.|setGlobalDispatcher|setFlagsFromString|eventLoopDelay|eventLoopUtilization/,
-  /\bsetDefault\w+\(|\bsyncBuiltinESMExports\b|\bDate\.now =|\bMath\.random =/,
+  /(?<!\bpage\.)\bsetDefault\w+\(|\bsyncBuiltinESMExports\b|\bDate\.now =|\bMath\.random =/,
 ]
 const hookOfHelper = /^(?:after|before|afterEach|beforeEach)\(/m
 
 /**
  * Helpers that change nothing for later files although they contain such code. The servers of the run exist already,
- * programs for folders and certificates end by themselves, and shared-process.ts runs the endings after each file.
+ * programs end with the test or file that started them, and shared-process.ts runs the endings after each file.
  */
-const harmless = ['test/certificate.ts', 'test/database.ts', 'test/endings.ts', 'test/servers.ts']
+const harmless = [
+  ...['certificate', 'database', 'endings', 'servers'],
+  // Programs and processes of ours.
+  ...['child', 'compiler', 'console/pseudo-server', 'counterparts/program', 'didww/simulated-supplier', 'ejabberd'],
+  ...['media/rtpengine', 'platform', 'prosody', 'simulator', 'whatsapp-cloud/graph'],
+  ...['whatsapp-web/installed', 'whatsapp-web/network', '../src/domains/backup/testing'],
+  // Scripts of pages, which are text here.
+  ...['console/fixture', 'media/page-peer', 'sdk/tab'],
+  // They read `globalThis`.
+  ...['../console/inbox/store', '../packages/client/src/event-stream', '../packages/client/src/transport'],
+].map((name) => `test/${name}.ts`)
 
-const imports = /^(?:import|export)\s+(?!type\b)([^'"(=]*?)\s*(?:from\s+)?'(\.[^']+)'/gm
+const imports = /^(?:import|export)\s+(?!type\b)[^'"(=]*?\s*(?:from\s+)?'(\.[^']+)'/gm
 
 /**
  * Decides by the transitive imports of a file, except those of the product: every file makes its own services of it.
@@ -31,11 +41,7 @@ export const makeShareCheck = (root: string): ((file: string) => boolean) => {
     const before = cache.get(path)
     if (before) return before
     const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-    // `until` starts nothing, although its module does.
-    const found = [...text.matchAll(imports)].filter(
-      ([, names, from]) => !(names === '{ until }' && from?.endsWith('/platform.ts')),
-    )
-    const entry = { text, imports: found.map(([, , from = '']) => join(dirname(path), from)) }
+    const entry = { text, imports: [...text.matchAll(imports)].map(([, from = '']) => join(dirname(path), from)) }
     cache.set(path, entry)
     return entry
   }

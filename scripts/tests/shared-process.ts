@@ -1,7 +1,7 @@
 import { after, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { runEndings } from '../../test/endings.ts'
+import { runEndings, shareProcess } from '../../test/endings.ts'
 import { sendEvent } from './reporter.ts'
 
 // Runs several test files in this process, one after the other. Each file is one test that contains the tests of the
@@ -10,6 +10,7 @@ import { sendEvent } from './reporter.ts'
 // Loaded here, so that its hook belongs to the process and not to the first file.
 await import('../../test/database.ts')
 
+const endProcess = shareProcess()
 for (const file of process.argv.slice(2)) {
   sendEvent({ kind: 'begin' })
   await test(file, async () => {
@@ -20,3 +21,4 @@ for (const file of process.argv.slice(2)) {
   // The next file may block the event loop, so events of this file are sent first.
   await setImmediate()
 }
+await endProcess()

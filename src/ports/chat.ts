@@ -260,6 +260,9 @@ export type ChatPlatform = 'sandbox' | 'xmpp' | 'whatsapp-cloud' | 'whatsapp-web
  */
 export type ChatProof = 'pairing' | 'listing' | 'none' | 'simulated'
 
+/** The code of a kind of network. */
+export type ChatConnector<Settings> = { start(settings: Settings, deps: ChatDeps): ChatNetwork }
+
 /** A kind of network, configured by settings. */
 export type ChatDriver<Settings> = {
   readonly platform: ChatPlatform
@@ -272,7 +275,8 @@ export type ChatDriver<Settings> = {
   readonly checksPerMinute: number
   /** Hours after a message of a person in which the network accepts free text to them. Default: always. */
   readonly freeTextHours?: number
-  start(settings: Settings, deps: ChatDeps): ChatNetwork
+  /** Loads the code of the network. Called on first use, as most installations use one network or none. */
+  load(): Promise<ChatConnector<Settings>>
   /** Answers requests of the network to us, in any process. `channelOf` returns the channel of a number. */
   callback?(
     settings: Settings,

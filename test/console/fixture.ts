@@ -31,6 +31,7 @@ type Shift = { readonly sum: number; readonly moved: string }
 const watchShifts = `(() => {
   let [sum, first, last, most, moved, input] = [0, 0, 0, 0, '', -Infinity]
   for (const name of ['pointerdown', 'keydown', 'input']) addEventListener(name, () => { input = performance.now() }, true)
+  const isOfThread = ({ node }) => (node?.nodeType === 1 ? node : node?.parentElement)?.closest('[role=log]')
   const nameOf = ({ node, previousRect: from, currentRect: to }) =>
     (node?.nodeType === 1 ? node.tagName.toLowerCase() + '.' + node.className : node?.parentNode?.className ?? 'gone') +
     ' ' + [from.x, from.y, from.width, from.height].map(Math.round) + ' to ' + [to.x, to.y, to.width, to.height].map(Math.round)
@@ -38,6 +39,8 @@ const watchShifts = `(() => {
     for (const { value, startTime, hadRecentInput, sources } of list.getEntries()) {
       // The answer to an act may come late on the busy machine of the tests: 3 s instead of half a second.
       if (hadRecentInput || startTime - input < 3000) continue
+      // A message that arrives moves those before it: a thread ends at its newest.
+      if (sources.length > 0 && sources.every(isOfThread)) continue
       if (startTime - last > 1000 || startTime - first > 5000) [sum, first, moved] = [0, startTime, '']
       last = startTime
       sum += value

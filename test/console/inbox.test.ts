@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Page, Response } from 'playwright-core'
 import { isInList, type ListQuery } from '../../console/inbox/match.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
@@ -156,6 +156,41 @@ test(
 )
 
 test(
+  'at-once: of two answers at the same moment none goes out before its writer was shown the other',
+  needs('chromium'),
+  async () => {
+    allow(/409/)
+    const rounds = process.env.TRUNKLINE_TEST_LONG ? 100 : 5
+    const a = await opened(ruth, '+447700900327', 'Who answers first?')
+    const b = await signIn(linus, new URL(a.url()).pathname)
+    await inThread(b, 'Who answers first?')
+    type Answer = { readonly by: Page; readonly seen: string; readonly item: string }
+    const answers: Answer[] = []
+    const replies: Promise<unknown>[] = []
+    let refused = 0
+    // Ids are in the order of time behind their prefix.
+    const noteReply = async (by: Page, reply: Response) => {
+      const { seen } = reply.request().postDataJSON()
+      if (reply.status() === 409) refused += 1
+      else answers.push({ by, seen: seen.slice(3), item: (await reply.json()).item.uuid.slice(3) })
+    }
+    const isAnswer = (reply: Response) => reply.request().method() === 'POST' && /\/messages$/.test(reply.url())
+    for (const page of [a, b]) page.on('response', (reply) => isAnswer(reply) && replies.push(noteReply(page, reply)))
+    for (let round = 1; round <= rounds; round += 1) {
+      await Promise.all([a, b].map((page) => box(page).fill(`Answer ${round}`)))
+      await Promise.all([a, b].map((page) => Promise.all([page.waitForResponse(isAnswer), box(page).press('Enter')])))
+    }
+    for (const page of [a, b]) await thread(page).getByText('sending').waitFor({ state: 'detached' })
+    await Promise.all(replies)
+    assert.ok(answers.length >= rounds, `${answers.length} answers, ${refused} refused`)
+    for (const { by, seen, item } of answers) {
+      const unseen = answers.filter((other) => other.by !== by && other.item > seen && other.item < item)
+      assert.deepEqual(unseen, [], `${item} after ${seen}`)
+    }
+  },
+)
+
+test(
   'note-mention-assign: a mention is found, and an assignment is seen in every browser',
   needs('chromium'),
   async () => {
@@ -236,8 +271,6 @@ test(
   needs('chromium'),
   async () => {
     const count = process.env.TRUNKLINE_TEST_LONG ? 1_200 : 60
-    // The filters of an address come with a file of their own.
-    allow(/layout shift/)
     const { tag } = (await call('POST', '/open/tags', { name: 'Bulk' })).body
     for (let from = 0; from < count; from += 20)
       await Promise.all(

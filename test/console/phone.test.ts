@@ -6,7 +6,7 @@ import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
 import { needs } from '../needs.ts'
 import { goodPassword, tokenOf } from '../persons.ts'
 import { buyNumber, until } from '../platform.ts'
-import { isWellMade, mediaFlags, openPlatform } from './fixture.ts'
+import { isWellMade, joinPlatform, mediaFlags, openPlatform } from './fixture.ts'
 
 // The telephone of the console, with the handsets of the sandbox at the other end.
 
@@ -46,22 +46,27 @@ const makeAgent = async () => {
 
 const agent = await makeAgent()
 
-/** Runs in each page: counts the sounds that it starts, and keeps its connections for the meter. */
+/** Runs in each page: counts the sounds that it starts, and keeps its connections for the meter. Keeps the titles of its
+ *  notifications, as browsers without a window show none. */
 const script = `
-  globalThis.sounds = 0
+  window.sounds = 0
   const { start } = AudioScheduledSourceNode.prototype
   AudioScheduledSourceNode.prototype.start = function (...when) {
-    globalThis.sounds += 1
+    window.sounds += 1
     return start.apply(this, when)
   }
-  globalThis.connections = []
-  globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+  window.notified = new Set()
+  Object.defineProperty(Notification, 'permission', { get: () => 'granted' })
+  if (globalThis.ServiceWorkerRegistration)
+    ServiceWorkerRegistration.prototype.showNotification = async (title) => void notified.add(title)
+  window.connections = []
+  window.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(...options) {
       super(...options)
       connections.push(this)
     }
   }
-  globalThis.heard = async () => {
+  window.heard = async () => {
     let energy = 0
     for (const connection of connections)
       for (const [, { type, totalAudioEnergy = 0 }] of await connection.getStats())
@@ -119,6 +124,9 @@ const newest = (query = '') =>
 
 const sounds = (page: Page) => page.evaluate<number>('sounds')
 const heard = (page: Page) => page.evaluate<number>('heard()')
+
+/** Titles of the notifications that a page has shown. */
+const notified = (page: Page) => page.evaluate<string[]>('[...notified]')
 
 const dial = async (page: Page, number: string) => {
   const dialog = await openDialog(page)
@@ -236,17 +244,26 @@ test(
 )
 
 test(
-  'call-in-a-hidden-tab: a hidden tab rings, and another tab takes over within 2 s of its end',
+  'call-in-a-hidden-tab: a hidden tab rings and notifies at once, and another tab takes over within 2 s of its end',
   needs('chromium'),
   async () => {
     const first = await openTab()
     const second = await openTab(first.context())
-    await first.evaluate(`Object.defineProperty(document, 'visibilityState', { value: 'hidden' })`)
+    await first.evaluate(`
+      Object.defineProperty(document, 'visibilityState', { value: 'hidden' })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+    const look = (isAway: boolean) =>
+      second.evaluate(`
+        Object.defineProperty(document, 'hasFocus', { configurable: true, value: () => ${!isAway} })
+        dispatchEvent(new Event('${isAway ? 'blur' : 'focus'}'))`)
+    await look(true)
     const cdp = await first.context().newCDPSession(first)
     await cdp.send('Emulation.setCPUThrottlingRate', { rate: 4 })
     const id = await ringFrom(ada)
     await until(async () => (await sounds(first)) > 0)
     await bar(second).getByText('Incoming call').waitFor()
+    await until(async () => (await notified(first)).includes('Incoming call'))
+    await look(false)
     await hangUp(ada, id)
     await bar(second).getByText('Missed call').waitFor()
     assert.equal(await sounds(second), 0)
@@ -271,8 +288,27 @@ test(
     await until(async () => (await sounds(second)) > 0)
     await bar(second).getByRole('button', { name: 'Reject' }).click()
     await bar(second).getByText('You declined the call').waitFor()
+    assert.ok(!(await notified(second)).includes('Incoming call'), 'the page is looked at')
   },
 )
+
+test('a tab of another person shows no call of the first, and cannot end it', needs('chromium'), async () => {
+  const first = await openTab()
+  await dial(first, bob)
+  await bar(first).getByText('In a call').waitFor()
+  const linus = await joinPlatform(platform, 'Linus Berg')
+  const [name = '', value = ''] = linus.cookie.split('=')
+  await first.context().addCookies([{ name, value, url, httpOnly: true, sameSite: 'Strict' }])
+  const second = await openTab(first.context())
+  await second.getByRole('button', { name: 'Linus Berg: your menu' }).waitFor()
+  assert.equal(await bar(second).getByText('In a call').count(), 0)
+  await second.keyboard.press('Alt+x')
+  await dial(second, '+44 7700 900004')
+  await bar(second).getByText('The number is busy').waitFor()
+  await bar(first).getByText('In a call').waitFor()
+  await first.keyboard.press('Alt+x')
+  await bar(first).getByText('Call ended').waitFor()
+})
 
 test('a second call waits, and the first one is held while it is answered', needs('chromium'), async () => {
   const page = await openTab()

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, describe, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
+import { fillLists } from '../list-rows.ts'
 import { needs } from '../needs.ts'
 import { member } from '../persons.ts'
-import { accountPages, ownPages } from './every-page.ts'
+import { until } from '../platform.ts'
+import { accountPages, ownPages, thingPages } from './every-page.ts'
 import { fitsWidth, openConsole, widths } from './fixture.ts'
 import { servePseudo } from './pseudo-server.ts'
 
@@ -61,6 +64,32 @@ const clipped = `[...document.body.querySelectorAll('button, a, label, legend, t
   .filter((element) => getComputedStyle(element).overflowX !== 'visible' && element.scrollWidth > element.clientWidth + 1)
   .map((element) => element.tagName.toLowerCase() + '.' + element.className + ': ' + element.textContent)`
 
+/** Shows another page without loading the console again. */
+const show = async (page: Page, path: string) => {
+  await page.evaluate(`(() => {
+    document.querySelector('main h1')?.setAttribute('data-old', '')
+    history.pushState(null, '', ${JSON.stringify(path)})
+    dispatchEvent(new PopStateEvent('popstate'))
+  })()`)
+  await page.locator('main h1:not([data-old])').waitFor()
+}
+
+const marks = { waiting: '[aria-busy="true"]', refused: '[role="alert"]' }
+
+/** Marks the parts of the page whose structure no page has had before. */
+const newParts = `(() => {
+  const seen = (globalThis.seenParts ??= new Set())
+  const shape = (element) => element.tagName + '.' + element.className + ' ' + (element.getAttribute('role') ?? '') +
+    '(' + [...new Set([...element.children].map(shape))].join() + ')'
+  for (const element of document.querySelectorAll('[data-new]')) element.removeAttribute('data-new')
+  for (const element of document.querySelector('main .page, main > *').children) {
+    const own = shape(element)
+    if (!seen.has(own) && element.checkVisibility()) element.setAttribute('data-new', '')
+    seen.add(own)
+  }
+  return document.querySelector('[data-new]') !== null
+})()`
+
 describe('the console in the pseudo-locale', needs('chromium'), () => {
   test('no page has a text outside the catalogue, and no label is cut when texts are 40 % longer', async () => {
     const page = await openPseudo('en-GB')
@@ -87,6 +116,179 @@ describe('the console in the pseudo-locale', needs('chromium'), () => {
       assert.ok(mirrored, path)
       await isAccessible(page, `${path} in Arabic`)
       for (const width of [widths.phone, widths.desktop]) await fitsWidth(page, width)
+    }
+  })
+
+  test('every page has an accessible state while it waits, and after a refusal, from right to left', async () => {
+    const page = await openPseudo('ar')
+    const base = await baseOf(page)
+    allow(/^foreign: http:\/\/127/, /^layout shift/, /409/)
+    const paths = [...accountPages, ...ownPages].map(({ path }) => path).concat(thingPages)
+    let answer: (route: Route) => Promise<unknown> = async () => {}
+    await page.route(/\/(?:open|console)\/(?!assets|session$)/, (route) =>
+      route.request().resourceType() === 'fetch' ? answer(route) : route.continue(),
+    )
+    const shown = { waiting: 0, refused: 0 }
+    for (const state of ['waiting', 'refused'] as const) {
+      if (state === 'refused')
+        answer = (route) =>
+          route.fulfill({ status: 409, json: { error_code: 'refused', message: 'No.', request_id: 'req_1' } })
+      await page.goto(`${pseudo.url}${base}/no/page`)
+      for (const path of paths) {
+        await show(page, path.startsWith('/console') ? path : base + path)
+        if (state === 'refused') await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
+        shown[state] += await page.locator('main').locator(marks[state]).first().count()
+        // Parts that an earlier page has had too are checked there.
+        if (await page.evaluate<boolean>(newParts)) await isAccessible(page, `${path}, ${state}`, '[data-new]')
+      }
+    }
+    // The others need no answer before they are usable.
+    assert.ok(shown.waiting >= paths.length - 7 && shown.refused >= paths.length - 7, JSON.stringify(shown))
+  })
+})
+
+/** An account with 24 rows in every list. Half of them differ in what the walk filters by. */
+const fullAccount = async () => {
+  const tenant = await world.tenant()
+  const owner = await member(world, tenant, 'owner')
+  const hook = { hook_url: 'http://127.0.0.1:9000/crm', event_names: ['contact.created'] }
+  const { webhooks } = (await world.call(tenant, 'POST', '/open/webhooks', hook)).body
+  const channel = `00000001${tenant.id.slice(8)}`
+  const owners = { account: tenant.id, smsChannel: channel, chatChannel: channel, group: 'GB' }
+  await fillLists(world.db, { ...owners, webhook: webhooks[0].uuid.slice(3) }, { from: 0, to: 24 })
+  for (const [table, change] of [
+    ['virtual_numbers', "status_text = 'SUSPENDED'"],
+    ['contacts', 'blocked_at = now()'],
+    ['sms_messages', "direction = 'inbound', status = 'received'"],
+    ['calls', "direction = 'I'"],
+    ['api_requests', "method = 'POST'"],
+  ])
+    await world.db.raw(
+      `update ${table} set ${change} where account_id = '${tenant.id}' and get_byte(uuid_send(id), 3) % 2 = 1`,
+    )
+  return { tenant, owner }
+}
+
+/** Buttons that open a dialog or menu, and items of the menu that open a dialog. */
+const openers: readonly (readonly [path: string, button: RegExp, item?: string])[] = [
+  ['/inbox/all', /^New conversation/],
+  ['/numbers/caller-ids', /^Add your number/],
+  ['/numbers/caller-ids', /^Actions for/],
+  ['/numbers/caller-ids', /^Actions for/, 'Remove'],
+  ['/contacts', /^Add a contact/],
+  ['/calls', /^Actions for/],
+  ['/money', /^Change$/],
+  ['/developers/keys', /^Create key/],
+  ['/developers/keys', /^Actions for/],
+  ['/developers/keys', /^Actions for/, 'Revoke'],
+  ['/developers/webhooks', /^Add endpoint/],
+  ['/channels', /^Add a channel/],
+  ['/people', /^Invite a person/],
+  ['/people', /^Actions for A B/],
+  ['/people', /^Actions for A B/, 'Change role'],
+  ['/people', /^Actions for A B/, 'Withdraw the invitation'],
+  ['/settings/tags', /^Create tag/],
+  ['/settings/replies', /^Create canned reply/],
+  ['/console/you/sessions', /^Actions for/],
+  ['/console/you/security', /^Set up an authenticator app/],
+]
+
+/** Lists with a filter and its choice, and their rows before and after it. */
+const lists = [
+  // First: exports are recorded too.
+  ['/settings/audit', 'Action', 'Invited a person', 27, 1],
+  ['/numbers', 'Status', 'Suspended', 24, 12],
+  ['/contacts', 'Blocked', 'Only blocked', 24, 12],
+  ['/logs', 'Direction', 'Received', 24, 12],
+  ['/calls', 'Direction', 'Incoming', 24, 12],
+  ['/money', 'Kind', 'Credit', 25, 1],
+  ['/developers/events', 'Event', 'contact.created', 26, 24],
+  ['/developers/requests', 'Method', 'POST', 24, 12],
+] as const
+
+/** Lists without filters, and their rows. */
+const plainLists = [
+  ['/money/holds', 24],
+  ['/numbers/caller-ids', 24],
+  ['/developers/keys', 1],
+  ['/people', 25],
+] as const
+
+/** Which things the rows are: other cells may come with a second answer, or with time. */
+const rowNames = `[...document.querySelector('main tbody').rows].map((row) =>
+  [...row.querySelectorAll('a, th')].map((each) => each.getAttribute('href') ?? each.textContent).join(' ') || row.textContent)`
+
+const savedRows = async (page: Page): Promise<number> => {
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Export CSV' }).click(),
+  ])
+  return (await readFile(await file.path(), 'utf8')).trim().split(/\r?\n/).length - 1
+}
+
+describe('every list and dialog', needs('chromium'), () => {
+  const account = fullAccount()
+
+  test('the address of each list gives the same rows after a reload, Back undoes a filter, and its file has these rows', async () => {
+    const { tenant, owner } = await account
+    const page = await signIn(owner, '/no/page')
+    const rows = page.locator('main tbody').first().locator('tr')
+    const has = (count: number, what: string) =>
+      until(async () => (await rows.count()) === count, 20).catch(async () =>
+        assert.fail(`${what}: ${await rows.count()} rows, not ${count}`),
+      )
+    for (const [path, label, option, all, some] of lists) {
+      await show(page, `/console/${tenant.uuid}${path}`)
+      await has(all, path)
+      const before = await page.evaluate<string[]>(rowNames)
+      await page.getByRole('combobox', { name: label }).first().selectOption({ label: option })
+      await has(some, `${path} with its filter`)
+      const filtered = await page.evaluate<string[]>(rowNames)
+      const address = page.url()
+      await page.reload()
+      await has(some, `${path} after a reload`)
+      assert.deepEqual(await page.evaluate<string[]>(rowNames), filtered, `${path} after a reload`)
+      assert.equal(page.url(), address)
+      if ((await page.getByRole('button', { name: 'Export CSV' }).count()) > 0)
+        assert.equal(await savedRows(page), some, path)
+      await page.goBack()
+      await rows.nth(some).waitFor()
+      const names = await page.evaluate<string[]>(rowNames)
+      assert.deepEqual(names.slice(-all), before, `${path} after Back`)
+    }
+    for (const [path, all] of plainLists) {
+      await show(page, `/console/${tenant.uuid}${path}`)
+      await has(all, path)
+      if (path === '/money/holds') assert.equal(await savedRows(page), all)
+    }
+  })
+
+  test('every dialog and menu opens by keyboard, is accessible, and gives the focus back', async () => {
+    const { tenant, owner } = await account
+    const page = await signIn(owner, '/inbox/all')
+    let shown = '/inbox/all'
+    for (const [path, button, item] of openers) {
+      if (path !== shown) await show(page, path.startsWith('/console') ? path : `/console/${tenant.uuid}${path}`)
+      shown = path
+      const opener = page.getByRole('button', { name: button }).first()
+      await opener.focus()
+      await page.keyboard.press('Enter')
+      const opened = page.locator('dialog[open], [role="menu"]:popover-open').first()
+      await opened.waitFor()
+      if (item) {
+        await page.getByRole('menuitem', { name: item }).focus()
+        await page.keyboard.press('Enter')
+        await page.locator('dialog[open]').waitFor()
+      }
+      await isAccessible(
+        page,
+        `${path}, ${button} ${item ?? ''}`,
+        item ? 'dialog[open]' : 'dialog[open], [role="menu"]:popover-open',
+      )
+      await page.keyboard.press('Escape')
+      await opened.waitFor({ state: 'hidden' })
+      const isFocused = opener.and(page.locator(':focus')).waitFor({ timeout: 5_000 })
+      await isFocused.catch(() => assert.fail(`${path}, ${button} ${item ?? ''}: the focus is not back`))
     }
   })
 })

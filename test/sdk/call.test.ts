@@ -107,7 +107,7 @@ describe('calls of the SDK', needs('chromium'), () => {
     await ann.run(`call.setOutputDevice(${JSON.stringify(last('audiooutput'))})`)
     await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
 
-    const quality = await until(() => ann.run<{ mos: number; codec: string }>('globalThis.quality'))
+    const quality = await until(() => ann.run<{ mos: number; codec: string }>('window.quality'))
     assert.ok(quality.mos > 3 && quality.codec === 'audio/PCMU', JSON.stringify(quality))
     await ann.run('call.disconnect()')
     const end = await ann.waitForEvent('call disconnect')
@@ -137,13 +137,13 @@ describe('calls of the SDK', needs('chromium'), () => {
     const telephone = await phone(t)
     const ann = await ground.tab('ANN', { ringtoneUrl: '/ring.wav' })
     await ann.run(`HTMLMediaElement.prototype.play = ((play) => function () {
-      if (this.src.endsWith('ring.wav')) globalThis.tone = this
+      if (this.src.endsWith('ring.wav')) window.tone = this
       return play.call(this)
     })(HTMLMediaElement.prototype.play)`)
     const { dialled } = await dial(ground.carrier, inbound(ground.gateway.port), telephone)
     assert.equal(await ann.waitForEvent('incoming'), '+33187654321')
     await until(async () => dialled.progress.includes(180))
-    await until(() => ann.run('globalThis.tone?.loop === true && !tone.paused'))
+    await until(() => ann.run('window.tone?.loop === true && !tone.paused'))
     await ann.run('call.accept()')
     await until(async () => dialled.session)
     await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
@@ -201,7 +201,7 @@ describe('calls of the SDK', needs('chromium'), () => {
     await bob.run('call.accept()')
     await Promise.all([ann.waitForTone(1_000), bob.waitForTone(1_000)])
     for (const one of [ann, bob])
-      assert.equal((await until(() => one.run<{ codec: string }>('globalThis.quality'))).codec, 'audio/opus')
+      assert.equal((await until(() => one.run<{ codec: string }>('window.quality'))).codec, 'audio/opus')
     await bob.run('call.hold(true)')
     assert.deepEqual(await ann.waitForEvent('call hold'), { onHold: true, by: 'remote' })
     await bob.run('call.hold(false)')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
+import { type FirefoxPage, openFirefox } from '../firefox.ts'
 import { needs } from '../needs.ts'
 import { apiKey, buyNumber, until } from '../platform.ts'
-import { type FirefoxPage, openFirefox } from './firefox.ts'
 
 // Debian's Firefox with the softphone, on the quick start: a platform bound to loopback. Firefox pairs no loopback
 // address with its own candidates. Every call there was silent until the platform offered a second address of the
@@ -16,13 +16,13 @@ import { type FirefoxPage, openFirefox } from './firefox.ts'
 const listening = `() => {
   let call = null
   const Connection = RTCPeerConnection
-  globalThis.RTCPeerConnection = class extends Connection {
+  window.RTCPeerConnection = class extends Connection {
     constructor(...settings) {
       super(...settings)
       call = this
     }
   }
-  globalThis.hertz = async () => {
+  window.hertz = async () => {
     const recorder = new MediaRecorder(new MediaStream(call.getReceivers().map(({ track }) => track)))
     const recorded = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data) })
     recorder.start(500)
@@ -56,7 +56,7 @@ describe('Firefox with the softphone of the quick start', needs('firefox-esr'), 
 
   let page: FirefoxPage
   test('a call from Firefox receives the tone of 620 Hz and sends the tone of its microphone', async () => {
-    page = await firefox.open(`${platform.url}/console/phone`, listening)
+    page = await firefox.open(`${platform.url}/console/phone`, { before: listening })
     await signIn(page)
     assert.equal(await page.run(`document.querySelector('#notice').hidden`), true)
     await page.run(`document.querySelector('#number').value = '+447700900123'; ${click('call')}`)

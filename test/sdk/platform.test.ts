@@ -105,7 +105,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
   /** A customer's page with the SDK as a module. */
   const open = async (t: TestContext, registers: string[] = []): Promise<Tab> => {
     const tab = await openTab(t, browser, `${platform.url}/healthz`, registers)
-    await tab.run(`import('/sdk/voice.mjs').then((module) => { globalThis.Trunkline = module })`)
+    await tab.run(`import('/sdk/voice.mjs').then((module) => { window.Trunkline = module })`)
     return tab
   }
   const mint = async (user: string, ttl = 3_600): Promise<string> =>
@@ -124,7 +124,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     assert.equal(await start(tab, await mint(ada)), 'done')
     const asked = performance.now()
     await tab.run(`dial({ to: '+447700900321', headers: { Record: 'true' } })`)
-    await tab.run(`call.on('accepted', () => { globalThis.began = performance.now() })`)
+    await tab.run(`call.on('accepted', () => { window.began = performance.now() })`)
     await tab.waitForEvent('call ringing')
     t.diagnostic(`it rang ${Math.round(performance.now() - asked)} ms after it was dialled`)
     await tab.waitForEvent('call accepted')
@@ -280,7 +280,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
   /** A tab of a user, whose connection to the server goes over a network that can be cut. */
   const openFar = async (t: TestContext, user: string) => {
     const [tab, network] = [await open(t), await relayTcp(t, Number(new URL(platform.url).port))]
-    await tab.run(`globalThis.WebSocket = class extends WebSocket {
+    await tab.run(`window.WebSocket = class extends WebSocket {
       constructor(url, protocol) { super(url.replace(/:\\d+/, ':${network.port}'), protocol) }
     }`)
     assert.equal(await start(tab, await mint(user)), 'done')
@@ -299,7 +299,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     const sound = await relayUdp(t)
     await tab.page.exposeFunction('reach', sound.toward)
     await tab.run(`(() => {
-      globalThis.detour = ${sound.port}
+      window.detour = ${sound.port}
       const set = RTCPeerConnection.prototype.setRemoteDescription
       RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {
         const port = /^m=audio (\\d+)/m.exec(sdp)[1]
@@ -312,7 +312,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
     const { telephone, session } = await talk(t, tab, prefix)
     await tab.run(`(() => {
       detour = null
-      globalThis.states = []
+      window.states = []
       const { connection } = call.session
       connection.addEventListener('iceconnectionstatechange', () => states.push(connection.iceConnectionState))
     })()`)
@@ -325,7 +325,7 @@ describe('a newcomer with the softphone', needs('chromium'), () => {
       network.mend()
       await tab.waitForEvent('reconnected')
     }
-    await until(() => tab.run('globalThis.quality?.lossPercent === 100 && quality.mos < 1.5'))
+    await until(() => tab.run('window.quality?.lossPercent === 100 && quality.mos < 1.5'))
     await until(
       async () =>
         (await states()).includes('disconnected') && /^(?:connected|completed)$/.test((await states()).at(-1) ?? ''),

@@ -6,8 +6,9 @@ import { callFlags, launchChromium } from '../chromium.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 
-/** The input of a microphone: 16-bit mono, 48,000 samples a second. */
-const toneFile = (hertz: number): string => {
+/** The input of microphones: 1,000 Hz, 16-bit mono, 48,000 samples a second. */
+const makeTone = (): string => {
+  const hertz = 1_000
   const samples = Buffer.alloc(48_000 * 2)
   for (let i = 0; i < 48_000; i++) samples.writeInt16LE(12_000 * Math.sin((2 * Math.PI * hertz * i) / 48_000), 2 * i)
   const header = Buffer.alloc(44)
@@ -28,11 +29,14 @@ const toneFile = (hertz: number): string => {
   return file
 }
 
+let tone: string | undefined
+
 /** Chromium with permitted microphones that all produce a tone of 1,000 Hz. */
 export const openChromium = (executablePath?: string): Promise<Browser> => {
   const microphones = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
-  const tone = `--use-file-for-fake-audio-capture=${toneFile(1_000)}`
-  return launchChromium([...callFlags, ...microphones, tone], executablePath)
+  // One file for the whole process, so that its test files share the browser.
+  tone ??= makeTone()
+  return launchChromium([...callFlags, ...microphones, `--use-file-for-fake-audio-capture=${tone}`], executablePath)
 }
 
 /**

@@ -31,7 +31,7 @@ const startCoturn = async (t: ProgramOwner): Promise<number> => {
 
 /** Restricts a page to relay candidates. */
 const relayOnly = `
-  globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+  window.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(configuration) { super({ ...configuration, iceTransportPolicy: 'relay' }) }
   }
 `

@@ -109,6 +109,7 @@ export const words = section('inbox', {
     tag: 'Tag',
     working: (done: number, total: number) => `${done} of ${total}`,
     changed: (count: number) => counted(count, { one: 'conversation changed', other: 'conversations changed' }),
+    failed: (done: number, total: number) => `The change stopped after ${done} of ${total}`,
     undo: 'Undo',
     undoing: 'Undoing',
     undone: 'Everything is as it was',

@@ -113,6 +113,7 @@ export const words = section('phone', {
   problems: {
     denied: 'The microphone is not allowed. Allow it next to the address of this page, then try again.',
     noMicrophone: 'There is no microphone, or another program uses it. Check the devices, then try again.',
+    otherAccount: 'A call of another account is in progress. End it first.',
     suspended: 'The account or your user is suspended.',
     unknown: 'The telephone had a fault. Try again.',
   },

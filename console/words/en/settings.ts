@@ -12,7 +12,7 @@ export const words = section('settings', {
   lowBalance: 'Warn below a balance of',
   lowBalanceHint: 'The event balance.low is published when the balance falls below. Empty: no warning.',
   agentsSeeLog: 'Agents see numbers, channels and logs',
-  agentsSeeLogHint: 'They may read them, and change nothing. The change counts at once.',
+  agentsSeeLogHint: 'They may read them, and change nothing. Only while agents see conversations of others.',
   agentsSeeAll: 'Agents see conversations of others',
   agentsSeeAllHint: 'Without it, they see their own conversations and those without assignee.',
   save: 'Save',

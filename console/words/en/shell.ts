@@ -138,7 +138,8 @@ export const words = section('shell', {
     unknownAccount: 'You do not belong to this account',
     unknownAccountHint: 'The account does not exist, or you are not a member. Choose another one.',
     unreachable: 'The server cannot be reached',
-    unreachableHint: 'It may be starting. The page tries again by itself.',
+    unreachableHint:
+      'It may be starting. The page tries again by itself. Drafts and messages that wait are kept in this browser.',
     broken: 'This page has a defect',
     brokenHint: 'Reload the page. If the fault remains, report it with the text below.',
     title: (page: string, account: string) => (account ? `${page} · ${account}` : page),

@@ -1414,7 +1414,8 @@ export type Draft = {
 export type BulkChange = {
   /** Starts with JOB */
   job_uuid: string
-  state: 'running' | 'completed' | 'undone'
+  /** failed: it was given up before its end */
+  state: 'running' | 'completed' | 'failed' | 'undone'
   /** Conversations found so far; final once state is not running */
   total: number
   /** Conversations that were examined */
@@ -3269,7 +3270,8 @@ export type ConversationBulkEvent = {
   note?: string
   /** Starts with JOB */
   job_uuid: string
-  state: 'running' | 'completed' | 'undone'
+  /** failed: it was given up before its end */
+  state: 'running' | 'completed' | 'failed' | 'undone'
   /** Conversations found so far; final once state is not running */
   total: number
   /** Conversations that were examined */
@@ -3359,7 +3361,7 @@ export type AccountOperations = {
       name?: string | undefined
       /** USD, above 0: balance.low is published when the balance falls below; null: never */
       low_balance?: string | null | undefined
-      /** Agents also get the right read_only: numbers, channels, logs and timelines */
+      /** Agents also get the right read_only: numbers, channels, logs and timelines. No effect while agents_see_all is false */
       agents_see_log?: boolean | undefined
       /** false: agents see only their own conversations, and those without assignee */
       agents_see_all?: boolean | undefined
@@ -4523,7 +4525,7 @@ export type AccountOperations = {
     }>
     /**
      * Subscribe a browser to your notifications.
-     * The body is the result of PushManager.subscribe in the browser. Its address is checked as those of webhooks are. The same browser replaces its subscription. It ends when its session is signed out.
+     * The body is the result of PushManager.subscribe in the browser. Its address is checked as those of webhooks are. The same browser replaces its subscription. It ends when its session is signed out or expires.
      */
     subscribe(args: {
       /** Address at the push service, a secret */

@@ -1,6 +1,5 @@
 import type { ChatDriver } from '../../ports/chat.ts'
 import type { SandboxSettings } from './link.ts'
-import { connectSandbox } from './sandbox-network.ts'
 
 /** The sandbox's chat network (simulator/chat), which supports every operation of the port. */
 export const sandboxDriver: ChatDriver<SandboxSettings> = {
@@ -27,5 +26,5 @@ export const sandboxDriver: ChatDriver<SandboxSettings> = {
   }),
   notes: { templates: 'The sandbox’s network has no templates: any number can be written to.' },
   checksPerMinute: 30,
-  start: connectSandbox,
+  load: async () => ({ start: (await import('./sandbox-network.ts')).connectSandbox }),
 }

@@ -1,6 +1,4 @@
 import type { ChatDriver } from '../../ports/chat.ts'
-import { answerCallback } from './callback.ts'
-import { WhatsappCloudNetwork } from './whatsapp-cloud-network.ts'
 import type { WhatsappCloudSettings } from './whatsapp-cloud-settings.ts'
 
 /** Numbers of a WhatsApp business account, over the official Graph API (Cloud API). */
@@ -43,6 +41,12 @@ export const whatsappCloudDriver: ChatDriver<WhatsappCloudSettings> = {
   },
   checksPerMinute: 0,
   freeTextHours: 24,
-  start: (settings, tools) => new WhatsappCloudNetwork(settings, tools),
-  callback: answerCallback,
+  load: async () => {
+    const { WhatsappCloudNetwork } = await import('./whatsapp-cloud-network.ts')
+    return { start: (settings, deps) => new WhatsappCloudNetwork(settings, deps) }
+  },
+  callback: async (settings, request, deps, channelOf) => {
+    const { answerCallback } = await import('./callback.ts')
+    return await answerCallback(settings, request, deps, channelOf)
+  },
 }

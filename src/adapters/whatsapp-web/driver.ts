@@ -1,6 +1,5 @@
 import type { ChatDriver } from '../../ports/chat.ts'
 import { notice } from './notice.ts'
-import { connectWhatsappWeb } from './whatsapp-web-network.ts'
 import type { WhatsappWebSettings } from './whatsapp-web-settings.ts'
 
 /**
@@ -41,5 +40,5 @@ export const whatsappWebDriver: ChatDriver<WhatsappWebSettings> = {
     calls: 'Reported, never answered.',
   },
   checksPerMinute: 30,
-  start: connectWhatsappWeb,
+  load: async () => ({ start: (await import('./whatsapp-web-network.ts')).connectWhatsappWeb }),
 }

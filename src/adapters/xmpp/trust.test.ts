@@ -14,7 +14,7 @@ const users = ['15550000001', '15550000002']
 
 const refusedWith = async (t: TestContext, settings: XmppSettings): Promise<RecordedEvents> => {
   const seen = recordEvents()
-  const network = xmppDriver.start(settings, seen.tools)
+  const network = (await xmppDriver.load()).start(settings, seen.tools)
   t.after(() => network.close())
   network.attach(us)
   await until('it is reported', () => ['failed', 'disconnected'].includes(seen.phase(us.channel) ?? ''))

@@ -1,6 +1,5 @@
 import type { XmppSettings } from '@trunkline/xmpp/xmpp-settings.ts'
 import type { ChatDriver } from '../../ports/chat.ts'
-import { XmppNetwork } from './xmpp-network.ts'
 
 /**
  * Connects numbers to an XMPP server (RFC 6120): each with its own login, or all over one component link (XEP-0114).
@@ -41,5 +40,8 @@ export const xmppDriver: ChatDriver<XmppSettings> = {
     remove: 'The recipient’s application is asked to delete the message (XEP-0424); it may not support that.',
   },
   checksPerMinute: 600,
-  start: (settings, tools) => new XmppNetwork(settings, tools),
+  load: async () => {
+    const { XmppNetwork } = await import('./xmpp-network.ts')
+    return { start: (settings, deps) => new XmppNetwork(settings, deps) }
+  },
 }

@@ -127,7 +127,7 @@ export const link = async (
   seen: RecordedEvents,
   lines: readonly ChatChannel[],
 ): Promise<ChatNetwork> => {
-  const network = xmppDriver.start(settings, seen.tools)
+  const network = (await xmppDriver.load()).start(settings, seen.tools)
   t.after(() => network.close())
   for (const one of lines) network.attach(one)
   for (const { channel } of lines) await until(`${channel} is linked`, () => seen.phase(channel) === 'connected')

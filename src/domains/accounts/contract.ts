@@ -107,7 +107,10 @@ export const changeOwnAccount = contract({
       name: Type.Optional(FreeText(200)),
       low_balance: LowBalance,
       agents_see_log: Type.Optional(
-        Type.Boolean({ description: 'Agents also get the right read_only: numbers, channels, logs and timelines' }),
+        Type.Boolean({
+          description:
+            'Agents also get the right read_only: numbers, channels, logs and timelines. No effect while agents_see_all is false',
+        }),
       ),
       agents_see_all: Type.Optional(
         Type.Boolean({ description: 'false: agents see only their own conversations, and those without assignee' }),

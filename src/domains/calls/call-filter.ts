@@ -18,7 +18,8 @@ const numberOf = (value: string | undefined) => (value === undefined ? null : ph
 
 /** Reads a search: digits of a number, or the numbers of contacts with a name. */
 const searchOf = async (db: Db, account: string, q: string): Promise<Pick<CallFilter, 'digits' | 'others'>> => {
-  if (/^[\d\s().+-]+$/.test(q)) return { digits: q.replace(/\D/g, '').replace(/^0+/, ''), others: null }
+  const digits = q.replace(/\D/g, '').replace(/^0+(?=[1-9])/, '')
+  if (digits !== '' && /^[\d\s().+-]+$/.test(q)) return { digits, others: null }
   const found = await findContacts(db, account, q, maxSearchedContacts)
   return { digits: null, others: found.map(({ detail }) => detail) }
 }
@@ -29,7 +30,12 @@ const userIdOf = async (db: Db, account: string, printed: string): Promise<strin
 }
 
 /** Reads the filters of the call history. A number filters only calls of its own direction. */
-export const readFilter = async (db: Db, account: string, query: Query): Promise<CallFilter> => {
+export const readFilter = async (
+  db: Db,
+  account: string,
+  query: Query,
+  narrowing: CallFilter['narrowing'],
+): Promise<CallFilter> => {
   const { direction } = query
   const [to, from] = [numberOf(query.to_number), numberOf(query.from_number)]
   return {
@@ -42,6 +48,7 @@ export const readFilter = async (db: Db, account: string, query: Query): Promise
     number: numberOf(query.number),
     recorded: query.recorded === undefined ? null : query.recorded === 'true',
     minDuration: query.min_duration ?? null,
+    narrowing,
     ...(query.q === undefined ? { digits: null, others: null } : await searchOf(db, account, query.q)),
   }
 }

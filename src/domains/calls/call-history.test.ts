@@ -122,6 +122,8 @@ test('calls are found by user, number of either side, recording, duration, digit
   assert.deepEqual(await found('q=900123'), [third, first], 'the end of a number')
   assert.deepEqual(await found('q=grace'), [third, first])
   assert.deepEqual(await found('q=unknown'), [])
+  assert.deepEqual(await found('q=-'), [], 'a search without digits is no number')
+  assert.deepEqual(await found('q=00000'), [], 'zeros are looked for like other digits')
   const { cdr } = (await call(who, 'GET', `/open/voip/call/${first}`)).body
   assert.equal(cdr.contact_name, 'Grace Hopper')
   assert.deepEqual(cdr.quality, { callee: { mos: 4.31, loss_percent: 0.5, jitter_ms: 3, round_trip_ms: 40 } })

@@ -320,6 +320,9 @@ export const closeAllOpenCalls = async (db: Db): Promise<void> => {
 /** Returns the number of current calls of an account. */
 export const countOpenCalls = store.countOpenOfAccount
 
+/** Returns those of the calls that a narrowed reader may see. */
+export const visibleCalls = store.visible
+
 /** Makes the function that returns calls of an account in the form of the API, by their bare ids. */
 export const makeCallLoader = (deps: Parameters<typeof recordingLinks>[0]) => {
   const { urlOf } = recordingLinks(deps)

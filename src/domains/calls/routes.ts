@@ -9,6 +9,7 @@ import { dollars } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import { findConnection } from '../connections/ops.ts'
+import { type NarrowingCall, narrowingOf } from '../inbox/narrowing/ops.ts'
 import { calledNumber } from '../numbers/ops.ts'
 import { hasOneOf, presentTimeline, publicationOf } from '../timelines/ops.ts'
 import { userOf } from '../users/ops.ts'
@@ -36,6 +37,13 @@ export const callRoutes = (parts: Services) => {
     const id = parse('CDR', printed)
     return (account && id && (await store.find(db, account, id))) || refuse(refusals.unknownCall(printed))
   }
+  /** Finds a call that a reader may see. @throws Problem 404 */
+  const visibleCallOf = async (call: NarrowingCall, printed: string) => {
+    const row = await callOf(call.account.id, printed)
+    const narrowing = await narrowingOf(db, call, 'read_only')
+    const isSeen = narrowing === null || (await store.visible(db, narrowing, [row.id])).has(row.id)
+    return isSeen ? row : refuse(refusals.unknownCall(printed))
+  }
   const timelineOf = async (row: store.CallRow, showsMoney: boolean, shown = (line: story.TimelineEntry) => line) => {
     const [lines, publication] = await Promise.all([
       story.readTimeline(db, row.account_id, row.id),
@@ -55,8 +63,9 @@ export const callRoutes = (parts: Services) => {
       })
     }),
 
-    route(c.getCallHistory, async ({ account, key, query }) => {
-      const filter = await readFilter(db, account.id, query)
+    route(c.getCallHistory, async ({ query, ...call }) => {
+      const { account, key } = call
+      const filter = await readFilter(db, account.id, query, await narrowingOf(db, call, 'read_only'))
       const until = boundOf(query.until)
       const asked = requestedPage(query, cursors.key(query.cursor), until)
       const { rows: found, examined } = await store.page(db, account.id, filter, asked.read)
@@ -71,8 +80,9 @@ export const callRoutes = (parts: Services) => {
       })
     }),
 
-    route(c.getCall, async ({ account, key, params }) => {
-      const row = await callOf(account.id, params.call_uuid)
+    route(c.getCall, async ({ params, ...call }) => {
+      const { account, key } = call
+      const row = await visibleCallOf(call, params.call_uuid)
       const agent = row.user_id ? await userOf(db, account.id, row.user_id) : null
       const nameOf = await callNames(db, [row], key)
       return ok({
@@ -90,9 +100,9 @@ export const callRoutes = (parts: Services) => {
       })
     }),
 
-    route(c.getCallTimeline, async ({ account, key, params }) => {
-      const row = await callOf(account.id, params.call_uuid)
-      return timelineOf(row, hasOneOf(key, 'money', 'inbox'), (line) => redact(row, line))
+    route(c.getCallTimeline, async ({ params, ...call }) => {
+      const row = await visibleCallOf(call, params.call_uuid)
+      return timelineOf(row, hasOneOf(call.key, 'money', 'inbox'), (line) => redact(row, line))
     }),
 
     route(c.getCallTimelineOfAccount, async ({ params }) => {

@@ -1,6 +1,7 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
+import { type Narrowing, visibleSql } from '../inbox/narrowing/ops.ts'
 import type { CallQuality } from './call-quality.ts'
 
 export type Status = 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
@@ -182,6 +183,8 @@ export type CallFilter = {
   digits: string | null
   /** Numbers of the other side. */
   others: readonly string[] | null
+  /** Conversations to which the list is limited, besides the user's own calls; null: none. */
+  narrowing: Narrowing | null
 }
 
 const callsByTime = { table: 'calls', key: byTimeAndId(), isNewestFirst: true }
@@ -191,6 +194,30 @@ const other = "(case direction when 'O' then to_number else from_number end)"
 const own = "(case direction when 'O' then caller_id_used else to_number end)"
 const isEnded = 'ended_at is not null'
 const isOpen = 'ended_at is null'
+
+/** Counterparts of a call of the table `examined`: the number, and of a network that hides it the id, or what became
+ *  known since. */
+const counterpartsSql = `array[${other}] || case when is_msgapp then array(
+  select unnest(array['remote:' || w.channel_id || ':' || w.remote_id, h.number]) from msgapp_calls w
+  left join msgapp_chats h on h.account_id = w.account_id and h.channel_id = w.channel_id and h.remote_id = w.remote_id
+  where w.account_id = examined.account_id and w.id = examined.id) end`
+
+/** The condition that a reader may see a call of the table `examined`. @param user placeholder */
+const visibleCallSql = (user: string) =>
+  `(coalesce(examined.user_id = ${user}::uuid, false) or ${visibleSql(counterpartsSql, 'examined.account_id', user)})`
+
+/** Returns those of the calls that a reader may see. */
+export const visible = async (
+  db: Sql,
+  { account, user }: Narrowing,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  const rows = await db.raw<{ id: string }>(
+    `select id from calls examined where account_id = $1 and id = any ($2::uuid[]) and ${visibleCallSql('$3')}`,
+    [account, [...ids], user],
+  )
+  return new Set(rows.map(({ id }) => id))
+}
 
 /**
  * The calls of an account, newest first. The indexes of the filters contain calls that have ended, so that the
@@ -211,6 +238,7 @@ const callsOf = (account: string, f: CallFilter) => {
     ...(f.minDuration === null ? [] : [{ text: 'duration >= ?', value: f.minDuration }]),
     ...(f.digits === null ? [] : [{ text: `strpos(concat_ws(' ', ${other}, ${own}), ?) > 0`, value: f.digits }]),
     ...(f.others === null ? [] : [{ text: `${other} = any (?::text[])`, value: [...f.others] }]),
+    ...(f.narrowing === null ? [] : [{ text: visibleCallSql('?'), value: f.narrowing.user }]),
   ]
   if (filters.length > 0) {
     if (f.number !== null) filters.push({ text: `? in (${other}, ${own})`, value: f.number })

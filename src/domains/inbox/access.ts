@@ -1,7 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import type { Sql } from '../../platform/db/sql.ts'
-import { bitOf } from '../../platform/http/capability.ts'
 import type { ConversationRow } from './conversation-row.ts'
+import { type NarrowingCall, narrowingOf } from './narrowing/ops.ts'
 import { keyReader, type Reader } from './presenter.ts'
 
 /** The reader of a request, and which conversations the reader may see. */
@@ -12,20 +11,11 @@ export type Access = Reader & {
   readonly isNarrowed: boolean
 }
 
-type Caller = { readonly account: { readonly id: string }; readonly key: { readonly scopes: number } }
-
-/** Returns the access of a request: see `agents_see_all` in docs/inbox.md. */
-export const accessOf = async (
-  sql: Sql,
-  { account, key, request }: Caller & { readonly request: Pick<FastifyRequest, 'sessionAccount'> },
-): Promise<Access> => {
-  const { role = null, userId = null } = request.sessionAccount ?? {}
-  const lacksAll = (key.scopes & bitOf('inbox.all')) === 0
-  const isNarrowed =
-    lacksAll ||
-    (role === 'agent' &&
-      !(await sql.one<{ all: boolean }>`select agents_see_all as all from accounts where id = ${account.id}`).all)
-  return { account: account.id, user: userId ?? keyReader, userId, isNarrowed }
+/** Returns the access of a request. */
+export const accessOf = async (sql: Sql, call: NarrowingCall): Promise<Access> => {
+  const userId = call.request.sessionAccount?.userId ?? null
+  const isNarrowed = (await narrowingOf(sql, call)) !== null
+  return { account: call.account.id, user: userId ?? keyReader, userId, isNarrowed }
 }
 
 /** True if a conversation is visible to a reader. */

@@ -4,10 +4,12 @@ import { type Browser, member } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { setPrices } from '../../../test/recipes/scene.ts'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
+import { connect, type Sql } from '../../platform/db/sql.ts'
 import { startWorker } from '../../platform/jobs/consume/worker.ts'
+import { uuid } from '../../platform/lib/id.ts'
 import { deleteOldUploads } from '../msgapp/media/uploads.ts'
 import { makeChatHarness } from '../msgapp/messages/testing.ts'
-import { bulkJob } from './bulk/jobs.ts'
+import { bulkJob, purgeBulkChanges } from './bulk/jobs.ts'
 import { makeInbox } from './inbox-testing.ts'
 import { endSnoozes } from './snooze/jobs.ts'
 import { untagJob } from './tags/jobs.ts'
@@ -251,6 +253,56 @@ test('1,200 conversations are closed by one act in seconds, also across a crash,
   assert.deepEqual(after, waiting)
   const again = await call(who, 'POST', `/open/conversations/bulk/${job_uuid}/undo`)
   assert.deepEqual([again.status, again.body.error_code], [409, 'not_undoable'])
+})
+
+test('a change whose job is given up has failed, and old changes are deleted by the hundred', async () => {
+  const who = await tenant()
+  const uuids = [await begin(who)]
+  await worker.stop(1_000)
+  const change = { status: 'closed' }
+  const { job_uuid } = (await call(who, 'POST', '/open/conversations/bulk', { uuids, change })).body
+  // A fault of the data, and the last of its attempts.
+  await db.run`update bulk_changes set change = '{"status": "no such status"}' where account_id = ${who.id}`
+  await db.run`update jobs set attempts = 19 where account_id = ${who.id}`
+  worker = work()
+  const jobOf = async () => (await call(who, 'GET', `/open/conversations/bulk/${job_uuid}`)).body.job
+  assert.equal((await until(async () => ((await jobOf()).state === 'running' ? null : await jobOf()))).state, 'failed')
+  await db.run`
+    insert into bulk_changes (account_id, id, is_narrowed, change, is_found, created_at)
+    select ${who.id}, gen_random_uuid(), false, '{}', true, now() - interval '2 days' from generate_series(1, 300)`
+  await db.begin((tx) => purgeBulkChanges.run(tx, new Date()))
+  assert.equal((await db.many`select from bulk_changes where account_id = ${who.id}`).length, 1)
+})
+
+test('two changes of several conversations never wait for the counters of each other', async () => {
+  const who = await tenant()
+  const [one, other] = [(await begin(who)).slice(3), (await begin(who)).slice(3)]
+  const [first, second] = [uuid(), uuid()]
+  const tag = (tx: Sql, conversation: string, tags: string[]) => tx.run`
+    update conversations set tags = ${tags}::uuid[] where account_id = ${who.id} and id = ${conversation}`
+  const slotOf = async (sql: Sql) => (await sql.one<{ slot: number }>`select pg_backend_pid() % 32 as slot`).slot
+  const open = () => connect({ url: db.url, connections: 1, unlimited: true })
+  const mine = open()
+  const slot = await slotOf(mine)
+  // Sessions of the same slot: before, these blocked each other.
+  let theirs = open()
+  for (; (await slotOf(theirs)) !== slot; theirs = open()) await theirs.end()
+  try {
+    await mine.begin((tx) =>
+      theirs.begin(async (their) => {
+        await tag(tx, one, [first])
+        await tag(their, other, [second])
+        await Promise.all([tag(tx, one, [first, second]), tag(their, other, [second, first])])
+      }),
+    )
+  } finally {
+    await mine.end()
+    await theirs.end()
+  }
+  const counted = await db.many<{ n: number }>`
+    select sum(n)::integer as n from conversation_counts
+    where account_id = ${who.id} and kind = 'tagged' and subject = any (${[first, second]}::uuid[]) group by subject`
+  assert.deepEqual(counted, [{ n: 2 }, { n: 2 }])
 })
 
 test('a snoozed conversation comes back at its time, and earlier when its person writes', async () => {

@@ -8,6 +8,7 @@ import type { ConversationRow } from './conversation-row.ts'
 import { conversationOf, foldItems } from './fold-items.ts'
 import { loadItems, type NewItem, refsOf } from './item-sources.ts'
 import { openHistoryMs, takenIn } from './limits.ts'
+import { contactOfNumber } from './names.ts'
 import { hashesOf, nameHashesOf } from './words.ts'
 
 /** `history`: items of long ago, which begin closed conversations and publish nothing. */
@@ -36,6 +37,19 @@ const identify = async (tx: Tx, account: string, items: ReadonlyMap<string, read
     const name = fullName || pushname || store.hiddenName(counterpart)
     return { contact_id: contact ? parse('CON', contact.uuid) : null, name }
   }
+}
+
+/** Continues a conversation under the number that its network revealed: with its contact, and found by its digits. */
+const revealNumber = async (tx: Tx, account: string, former: string, number: string): Promise<void> => {
+  const renamed = await store.renameCounterpart(tx, account, former, number)
+  if (renamed === null) return
+  const { id } = renamed
+  const contact = await contactOfNumber(tx, account, number)
+  const name = contact?.name ?? renamed.name
+  if (contact) await store.setContact(tx, account, { id, contact: contact.id, name })
+  await store.putWords(tx, account, [
+    { id, conversation: id, kind: 'name', words: nameHashesOf(account, name, number) },
+  ])
 }
 
 /** A conversation of the history is closed, unless somebody waited for an answer until lately. */
@@ -119,8 +133,7 @@ export const applyItems = async (
   mode: ApplyMode = 'live',
   by: string | null = null,
 ): Promise<AppliedConversation[]> => {
-  for (const { former, counterpart } of given)
-    if (former !== null) await store.renameCounterpart(tx, account, former, counterpart)
+  for (const { former, counterpart } of given) if (former !== null) await revealNumber(tx, account, former, counterpart)
   const byCounterpart = Map.groupBy(given, ({ counterpart }) => counterpart)
   let known = await store.lockByCounterpart(tx, account, [...byCounterpart.keys()])
   const knownNames = new Set(known.map(({ counterpart }) => counterpart))

@@ -14,12 +14,22 @@ export const lockById = (tx: Tx, account: string, ids: readonly string[]) => tx.
 export const hiddenName = (counterpart: string): string =>
   counterpart.startsWith('remote:') ? counterpart.split(':').slice(2).join(':') : counterpart
 
-/** Continues the conversation of a hidden number under the number, unless that has one. */
-export const renameCounterpart = (tx: Tx, account: string, former: string, counterpart: string) => tx.run`
+/** Continues the conversation of a hidden number under the number, unless that has one. @returns it, if it was renamed */
+export const renameCounterpart = (tx: Tx, account: string, former: string, counterpart: string) => tx.maybe<
+  Pick<ConversationRow, 'id' | 'name'>
+>`
   update conversations c set counterpart = ${counterpart},
     name = case when name = ${hiddenName(former)} then ${counterpart} else name end
   where account_id = ${account} and counterpart = ${former}
-    and not exists (select from conversations o where o.account_id = ${account} and o.counterpart = ${counterpart})`
+    and not exists (select from conversations o where o.account_id = ${account} and o.counterpart = ${counterpart})
+  returning id, name`
+
+export const setContact = (
+  tx: Tx,
+  account: string,
+  { id, contact, name }: { readonly id: string; readonly contact: string; readonly name: string },
+) => tx.run`
+  update conversations set contact_id = ${contact}, name = ${name} where account_id = ${account} and id = ${id}`
 
 /** Inserts conversations. @returns the ids of those whose counterpart had none */
 export const insertConversations = (tx: Tx, rows: readonly ConversationRow[]) => tx.many<{ id: string }>`

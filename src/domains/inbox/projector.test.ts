@@ -115,8 +115,12 @@ test('messages of the messaging app, of groups and of hidden numbers are convers
   const named = (name: string) => until(async () => (await inbox.conversations(who)).find((one) => one.name === name))
   await chat.intake.inbound(chat.line, inbound(from(null)))
   const hidden = await named('88@lid')
+  const contact_details = [{ type: 'PH', value: '+447911123499' }]
+  await call(who, 'POST', '/open/contacts', { first_name: 'Grace', last_name: 'Hopper', contact_details })
   await chat.intake.inbound(chat.line, inbound(from('+447911123499')))
-  assert.equal((await named('+447911123499')).uuid, hidden.uuid, 'the network revealed the number')
+  assert.equal((await named('Grace Hopper')).uuid, hidden.uuid, 'the network revealed the number')
+  const [byNumber] = await inbox.conversations(who, '?q=07911123499')
+  assert.deepEqual([byNumber?.uuid, Object(byNumber?.contact).first_name], [hidden.uuid, 'Grace'])
 })
 
 test('a missed call begins a conversation, and a call of a person too', async () => {

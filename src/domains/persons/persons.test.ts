@@ -168,31 +168,32 @@ test('a password link that an account made ends when the person joins another ac
 
 test('wrong sign-ins are answered alike and in the same time whether the person exists or not, then paced', async () => {
   const known = await member(world, ada, 'billing')
-  const wrong = async (email: string, i: number) => {
-    const remoteAddress = `198.51.100.${i}`
-    const began = performance.now()
+  /** The processor time of the process does not depend on the load of the machine. */
+  const wrong = async (email: string, remoteAddress: string) => {
+    const before = process.cpuUsage()
     const answer = await world.app.inject({
       method: 'POST',
       url: '/console/session',
       remoteAddress,
-      headers: { 'x-forwarded-for': '' },
+      headers: { 'x-trunkline-console': '1' },
       payload: { email, password: 'a wrong password' },
     })
-    return { status: answer.statusCode, body: answer.json(), ms: performance.now() - began, headers: answer.headers }
+    const { user, system } = process.cpuUsage(before)
+    return { status: answer.statusCode, body: answer.json(), ms: (user + system) / 1_000, headers: answer.headers }
   }
-  assert.equal((await wrong('nobody@example.com', 1)).status, 403, 'plain HTTP from another machine')
-  const local = async (email: string) => {
-    const began = performance.now()
-    const answer = await callAs(world, null, 'POST', '/console/session', { email, password: 'a wrong password' })
-    return { ...answer, ms: performance.now() - began }
+  assert.equal((await wrong('nobody@example.com', '198.51.100.1')).status, 403, 'plain HTTP from another machine')
+  const pairs: Awaited<ReturnType<typeof wrong>>[][] = []
+  for (let i = 1; i < signInBurst; i++)
+    pairs.push([await wrong(known.email, `127.0.0.${i}`), await wrong(`nobody${i}@example.com`, `127.0.0.${i}`)])
+  for (const [one, other] of pairs) {
+    assert.deepEqual({ ...one?.body, request_id: '' }, { ...other?.body, request_id: '' })
+    assert.equal(one?.status, 401)
   }
-  const [one, other] = [await local(known.email), await local('nobody@example.com')]
-  assert.deepEqual({ ...one.body, request_id: '' }, { ...other.body, request_id: '' })
-  assert.equal(one.status, 401)
-  assert.ok(Math.min(one.ms, other.ms) > 0.3 * Math.max(one.ms, other.ms), `${one.ms} and ${other.ms} ms`)
-  const rest = await Promise.all(Array.from({ length: 20 }, () => local(known.email)))
+  const [ofKnown = 0, ofUnknown = 0] = [0, 1].map((i) => Math.min(...pairs.map((pair) => pair[i]?.ms ?? Infinity)))
+  assert.ok(Math.min(ofKnown, ofUnknown) >= 0.75 * Math.max(ofKnown, ofUnknown), `${ofKnown} and ${ofUnknown} ms`)
+  const rest = await Promise.all(Array.from({ length: 20 }, () => wrong(known.email, '127.0.0.1')))
   const statuses = rest.map(({ status }) => status)
-  assert.ok(statuses.filter((status) => status === 401).length <= 3, statuses.join())
+  assert.ok(statuses.filter((status) => status === 401).length <= 1, statuses.join())
   const paced = rest.find(({ status }) => status === 429)
   assert.equal(paced?.body.error_code, 'sign_in_pace')
   assert.match(String(paced?.headers['retry-after']), /^(?:[1-9]|[12]\d|30)$/)

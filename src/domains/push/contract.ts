@@ -56,7 +56,7 @@ export const createPushSubscription = contract({
   summary: 'Subscribe a browser to your notifications',
   description:
     'The body is the result of PushManager.subscribe in the browser. Its address is checked as those of webhooks are. ' +
-    'The same browser replaces its subscription. It ends when its session is signed out.',
+    'The same browser replaces its subscription. It ends when its session is signed out or expires.',
   body: Type.Object({
     endpoint: Confidential(
       Type.String({ maxLength: maxEndpointLength, description: 'Address at the push service, a secret' }),

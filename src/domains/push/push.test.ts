@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { callAs, member } from '../../../test/persons.ts'
+import { member } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { startPushService } from '../../../test/push-receiver.ts'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
@@ -186,6 +186,13 @@ test('a note notifies those whom it mentions, but not its author, also of a clos
   assert.equal((await mia.call('POST', `/open/conversations/${conversation}/notes`, note)).status, 201)
   await settle(place.who)
   assert.deepEqual([mia.kinds(), max.kinds()], [[], ['mention']])
+  await call(place.who, 'PATCH', '/open/account', { agents_see_all: false })
+  await call(place.who, 'PATCH', `/open/conversations/${conversation}`, { assignee_uuid: mia.user })
+  await db.run`delete from push_shown where account_id = ${place.who.id}`
+  await call(place.who, 'POST', `/open/conversations/${conversation}/notes`, note)
+  await settle(place.who)
+  const mentions = [mia, max].map(({ kinds }) => kinds().filter((kind) => kind === 'mention').length)
+  assert.deepEqual(mentions, [1, 1], 'Max may not see it any more')
 })
 
 test('an incoming call notifies the user of the number at once, and the notification goes with the answer', async () => {
@@ -239,7 +246,8 @@ test('a push service that is down is asked again, one that refuses is shown, and
 })
 
 test('subscriptions belong to one person, end with the session, and a key has none', async () => {
-  const { who } = await account()
+  const place = await account()
+  const { who } = place
   const [mia, max] = [await agent(who), await agent(who)]
   assert.deepEqual((await call(who, 'GET', path)).body.error_code, 'no_person')
   for (const id of [max.subscription, `PSH${uuid()}`])
@@ -250,8 +258,17 @@ test('subscriptions belong to one person, end with the session, and a key has no
   const mine = (await mia.call('GET', path)).body.subscriptions
   assert.equal(mine.length, 2)
   assert.equal((await mia.call('DELETE', `${path}/${mine[0].uuid}`)).status, 200)
-  await callAs(world, mia.cookie, 'DELETE', '/console/session')
   const { uuid: tested } = mine[1]
+  const { session_id: session } = await db.one<{ session_id: string }>`
+    select session_id from push_subscriptions where id = ${tested.slice(3)}`
+  await write(place, 'Before')
+  await settle(who)
+  assert.equal(mia.kinds().length + max.kinds().length, 1)
+  await db.run`update sessions set expires_at = now() where id = ${session}`
+  await db.run`delete from push_shown where account_id = ${who.id}`
+  await write(place, 'After')
+  await settle(who)
+  assert.equal(mia.kinds().length + max.kinds().length, 1, 'nothing goes to an expired session')
   await db.begin((tx) => purgePush.run(tx, new Date()))
   assert.deepEqual(await db.many`select from push_subscriptions where id = ${tested.slice(3)}`, [])
 })

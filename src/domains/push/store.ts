@@ -34,7 +34,8 @@ export const find = (sql: Sql, id: string) => sql.maybe<SubscriptionRow>`
   select s.id, s.person_id, s.account_id, s.sealed_target, s.user_agent, s.created_at, s.delivered_at, s.failed_at,
     s.failure
   from push_subscriptions s
-  where s.id = ${id} and not exists (select from sessions where id = s.session_id and revoked_at is not null)`
+  where s.id = ${id} and exists (
+    select from sessions where id = s.session_id and revoked_at is null and expires_at > clock_timestamp())`
 
 type NewSubscription = {
   id: string
@@ -72,10 +73,11 @@ export const remove = async (tx: Tx, person: string, id: string): Promise<boolea
 export const removeAll = (tx: Tx, ids: readonly string[]) => tx.run`
   delete from push_subscriptions where id = any (${ids}::uuid[])`
 
-/** Deletes subscriptions of sessions that were signed out, and what is too old to matter. */
+/** Deletes subscriptions of sessions that were signed out or expired, and what is too old to matter. */
 export const purge = async (tx: Tx, days: number): Promise<void> => {
   await tx.run`
-    delete from push_subscriptions where session_id in (select id from sessions where revoked_at is not null)`
+    delete from push_subscriptions s where not exists (
+      select from sessions where id = s.session_id and revoked_at is null and expires_at > clock_timestamp())`
   await tx.run`delete from push_shown where shown_at < clock_timestamp() - make_interval(days => ${days})`
 }
 
@@ -132,8 +134,8 @@ export const ringingCall = (sql: Sql, account: string, call: string) => sql.mayb
 export type RecipientRow = { id: string; preferences: unknown; timezone: string | null }
 
 /**
- * Returns the browsers of members to notify: not of those with a visible page, of those who read the item, or who got a
- * notification of the conversation a moment ago.
+ * Returns the browsers of members to notify: not of those with a visible page, of those who read the item or may not
+ * see the conversation, or who got a notification of it a moment ago.
  * @param users null: all who answer and are not away
  */
 export const recipients = (
@@ -157,7 +159,13 @@ export const recipients = (
       select from push_shown h
       where h.subscription_id = s.id and h.subject_id = ${n.subject}
         and h.shown_at > clock_timestamp() - make_interval(secs => ${repeatSeconds}))
-    and not exists (select from sessions x where x.id = s.session_id and x.revoked_at is not null)
+    and exists (
+      select from sessions x
+      where x.id = s.session_id and x.revoked_at is null and x.expires_at > clock_timestamp())
+    and (u.role <> 'agent' or not exists (
+      select from conversations c join accounts a on a.id = c.account_id
+      where c.account_id = u.account_id and c.id = ${n.subject}::uuid and not a.agents_see_all
+        and c.assignee_id is not null and c.assignee_id <> u.id))
   order by s.id limit ${maxRecipients}::integer`
 
 /** Whether the person of a browser has read an item. */

@@ -1,5 +1,6 @@
 import { ok, route } from '../../platform/http/endpoint.ts'
 import type { Services } from '../../services.ts'
+import { narrowingOf } from '../inbox/narrowing/ops.ts'
 import { inboxSearch } from '../inbox/search/ops.ts'
 import { hasOneOf } from '../timelines/ops.ts'
 import * as c from './contract.ts'
@@ -16,6 +17,7 @@ export const searchRoutes = ({ db }: Services) => [
       kinds: searchKinds.filter((kind) => wanted === undefined || wanted.includes(kind)),
       limit: query.results_per_page ?? defaultResults,
       may: (...capabilities) => hasOneOf(key, ...capabilities),
+      narrowing: await narrowingOf(db, { account, key, request }, 'read_only'),
       inbox: hasOneOf(key, 'inbox') ? await inboxSearch(db, { account, key, request }) : null,
     })
     return ok({ groups })

@@ -1,4 +1,5 @@
 import { e164 } from '@trunkline/phone/phone.ts'
+import type { Sql } from '../../platform/db/sql.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeHot, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { boundOf, cutPage, isNumbered, optionalPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
@@ -9,6 +10,7 @@ import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { dollars } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
+import { isHidden, type NarrowingCall, narrowingOf } from '../inbox/narrowing/ops.ts'
 import { preview, quoteFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
 import * as c from './contract.ts'
@@ -56,6 +58,13 @@ export const smsRoutes = (parts: Services) => {
     return (id && (await store.channel(db, account, id))) || refuse(refusals.unknownChannel(printed))
   }
 
+  /** Finds a message that a reader may see. @throws Problem 404 */
+  const messageOf = async (sql: Sql, call: NarrowingCall, printed: string) => {
+    const row = withPrintedDirection(await store.message(sql, call.account.id, messageId(printed)), printed)
+    const narrowing = await narrowingOf(sql, call)
+    return (await isHidden(sql, narrowing, [row.contact])) ? refuse(refusals.unknownMessage(printed)) : row
+  }
+
   return [
     routeHot(c.sendSms, async ({ account, body, tx }) => {
       const text = checkLength(body.text)
@@ -91,22 +100,26 @@ export const smsRoutes = (parts: Services) => {
       ok({ channel: presentChannel(await channelOf(account.id, params.channel_uuid)) }),
     ),
 
-    route(c.getSmsThread, async ({ account, params, query }) => {
+    route(c.getSmsThread, async ({ params, query, ...call }) => {
+      const { account } = call
       const contact = contactOf(params.contact_number)
       const channel = await channelOf(account.id, params.channel_uuid)
       const before = query.before_ts === undefined ? undefined : new Date(query.before_ts * 1_000).toISOString()
       const asked = requestedPage(query, threadCursors.key(query.cursor), boundOf(before))
-      const found = await store.thread(db, channel, contact, asked.read)
+      // A thread that the reader may not see is answered as one without messages.
+      const isEmpty = await isHidden(db, await narrowingOf(db, call), [contact])
+      const found = isEmpty ? [] : await store.thread(db, channel, contact, asked.read)
       const { rows, fields } = cutPage(asked, found, ({ at, id }) => threadCursors.write({ time: at, id }))
       return ok({
         ...fields,
         // The total is counted only for pages by number.
-        ...(isNumbered(query) ? totalFields(await store.threadTotal(db, channel, contact)) : {}),
+        ...(isNumbered(query) ? totalFields(isEmpty ? 0 : await store.threadTotal(db, channel, contact)) : {}),
         messages: rows.map(presentMessage).reverse(),
       })
     }),
 
-    route(c.listSmsMessages, async ({ account, query }) => {
+    route(c.listSmsMessages, async ({ query, ...call }) => {
+      const { account } = call
       const channel = query.channel_uuid === undefined ? null : (await channelOf(account.id, query.channel_uuid)).id
       const filter = {
         channel,
@@ -115,6 +128,7 @@ export const smsRoutes = (parts: Services) => {
         status: query.status ?? null,
         error: query.error_code ?? null,
         since: momentOf(query.since),
+        narrowing: await narrowingOf(db, call),
       }
       const until = boundOf(query.until)
       const asked = requestedPage(query, listCursors.key(query.cursor), until)
@@ -129,15 +143,13 @@ export const smsRoutes = (parts: Services) => {
       })
     }),
 
-    route(c.getSmsMessage, async ({ account, params: { message_uuid: printed } }) =>
-      ok({
-        message: presentMessage(withPrintedDirection(await store.message(db, account.id, messageId(printed)), printed)),
-      }),
+    route(c.getSmsMessage, async ({ params, ...call }) =>
+      ok({ message: presentMessage(await messageOf(db, call, params.message_uuid)) }),
     ),
 
-    route(c.cancelSms, async ({ account, params: { message_uuid: printed }, tx }) => {
-      const id = messageId(printed)
-      withPrintedDirection(await store.message(tx, account.id, id), printed)
+    route(c.cancelSms, async ({ params: { message_uuid: printed }, tx, ...call }) => {
+      const { account } = call
+      const { id } = await messageOf(tx, call, printed)
       // A message that a worker has claimed is sent.
       const isOurs = await cancelJob(tx, id)
       const canceled = isOurs && (await cancelScheduledMessage(tx, account.id, id))

@@ -2,6 +2,7 @@ import { makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
 import { decimal, type Micros } from '../../platform/lib/money.ts'
+import { type Narrowing, visibleSql } from '../inbox/narrowing/ops.ts'
 import type { Segmentation } from './accept/quote.ts'
 import { maxSearchedChannels } from './limits.ts'
 import type { Candidate } from './route/route-table.ts'
@@ -204,6 +205,8 @@ export type Filter = {
   error: string | null
   /** Earliest time of the messages. */
   since: Date | null
+  /** Conversations to which the list is limited; null: none. */
+  narrowing: Narrowing | null
 }
 
 /** Statuses of messages that always have an error code. */
@@ -216,11 +219,11 @@ const statusesWithCode: ReadonlySet<Status> = new Set(['failed', 'expired', 'unk
  */
 const messagesOf = (
   account: string,
-  { channel, contact, direction, status, error, since }: Filter,
+  { channel, contact, direction, status, error, since, narrowing }: Filter,
   channels: readonly string[] | null,
 ) => {
   const asked = makeConditions()
-  const filters: { text: string; value: string }[] = []
+  const filters: { text: string; value: string | null }[] = []
   const isByThread = contact !== null && (channel !== null || channels !== null)
   asked.add('account_id = ?', account)
   asked.add('created_at >= ?', since)
@@ -240,6 +243,11 @@ const messagesOf = (
   }
   filter(`${shownStatus} = ?`, status)
   filter('error_code = ?', error)
+  if (narrowing !== null)
+    filters.push({
+      text: visibleSql('array[examined.contact]', 'examined.account_id', '?'),
+      value: narrowing.user,
+    })
   const isEach = isByThread && channel === null
   if (isEach) asked.push('channel_id = each.channel')
   const each = isEach ? `unnest(${asked.bind(channels)}::uuid[]) each (channel)` : null

@@ -1,6 +1,7 @@
 /**
  * Path of the WebSocket that keeps a page of the console current. A browser with a session opens it, from our own
- * origin. The query may contain `after` (the id of the last event that the page applied). Frames are JSON texts.
+ * origin. The query may contain `after` (the id of the last event that the page applied), or, without one, `since`: a
+ * time of the server (`now` of the session) before the page read anything. Frames are JSON texts.
  */
 export const livePath = '/console/live'
 

@@ -1,5 +1,5 @@
 import type { Sql } from '../../platform/db/sql.ts'
-import { timeOf } from '../../platform/lib/id.ts'
+import { idAt, timeOf } from '../../platform/lib/id.ts'
 import { eventPageSize, lookback } from './limits.ts'
 import * as store from './store.ts'
 import type { FeedEvent } from './topics.ts'
@@ -18,12 +18,6 @@ type AccountWatch = {
   wholeAt: number
 }
 
-/** Returns the first id of a moment, in Unix milliseconds. */
-const firstIdAt = (ms: number): string => {
-  const hex = Math.max(0, ms).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
-}
-
 /**
  * Reads the events of watched accounts, and hands each once to all sinks of its account. All accounts share one
  * statement; without a sink there is none.
@@ -36,7 +30,7 @@ export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
   const floorOf = (watched: AccountWatch, now: number): string => {
     const isWhole = now >= watched.wholeAt
     if (isWhole) watched.wholeAt = now + lookback.wholeEveryMs
-    return firstIdAt(now - (isWhole ? lookback.wholeMs : lookback.eachLookMs))
+    return idAt(now - (isWhole ? lookback.wholeMs : lookback.eachLookMs))
   }
 
   const forget = (watched: AccountWatch, now: number) => {
@@ -94,7 +88,7 @@ export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
   const start = (account: string): AccountWatch => {
     const known = new Set<string>()
     const load = async () => {
-      for (const id of await store.idsAfter(sql, account, firstIdAt(Date.now() - lookback.wholeMs))) known.add(id)
+      for (const id of await store.idsAfter(sql, account, idAt(Date.now() - lookback.wholeMs))) known.add(id)
       watched.isStarted = true
     }
     const watched: AccountWatch = { sinks: new Set(), known, started: load(), isStarted: false, wholeAt: 0 }

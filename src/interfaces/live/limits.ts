@@ -30,6 +30,12 @@ export const maxQueuedEvents = 1_000
 /** Missed events that are sent after a reconnect. Beyond, the page must load again what it shows. */
 export const maxResumedEvents = 5_000
 
+/**
+ * Milliseconds before the `since` of a page from which events are sent. An event may become visible that much later
+ * than its id says.
+ */
+export const lateEventMs = 2_000
+
 /** Events of a page of missed events. */
 export const resumePageSize = 250
 

@@ -91,9 +91,9 @@ const names = (events: readonly EventFrame[]) => events.map(({ data }) => data.f
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `Ada ${i}`)
 
 /** The status that refuses an upgrade. */
-const refusal = (headers: Record<string, string>, protocol: string | null = liveProtocol) =>
+const refusal = (headers: Record<string, string>, protocol: string | null = liveProtocol, query = '') =>
   new Promise<number>((resolve) => {
-    const url = `ws://127.0.0.1:${first.port}/console/live`
+    const url = `ws://127.0.0.1:${first.port}/console/live${query}`
     const socket = protocol === null ? new WebSocket(url, { headers }) : new WebSocket(url, [protocol], { headers })
     socket.on('unexpected-response', (_request, answer) => resolve(answer.statusCode ?? 0))
     socket.on('open', () => resolve(101))
@@ -158,6 +158,19 @@ test('a page that reconnects receives what it missed behind its last event', asy
   await recordEvents(ada)
   await until(async () => again.events().length > count)
   assert.deepEqual(names(again.events().slice(count)), ['Ada 0'])
+})
+
+test('a page that connects for the first time receives the events since it began to read', async () => {
+  const ada = await tenant()
+  const since = new Date().toISOString()
+  await recordEvents(ada, 2)
+  const page = await open(ada, { query: `?since=${since}` })
+  await until(async () => page.events().length === 2)
+  await recordEvents(ada)
+  await until(async () => page.events().length === 3)
+  assert.deepEqual(names(page.events()), [...numbered(2), 'Ada 0'])
+  const { cookie } = await signIn(ada)
+  assert.equal(await refusal({ cookie, origin: originOf(first) }, liveProtocol, '?since=yesterday'), 400)
 })
 
 test('a page that is more than 5,000 events behind, or behind the log, must load again', async () => {

@@ -12,7 +12,7 @@ import { Problem, refuse } from '../../platform/http/problem.ts'
 import type { Session, SessionAccount } from '../../platform/http/session.ts'
 import type { Upgrade } from '../../platform/http/upgrade.ts'
 import { makeFairLimiter } from '../../platform/lib/fair-limiter.ts'
-import { parse, print, timeOf, uuid } from '../../platform/lib/id.ts'
+import { idAt, parse, print, timeOf, uuid } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { makeResumeReader } from '../tunnel/ops.ts'
 import { refusals as tunnelRefusals } from '../tunnel/refusals.ts'
@@ -23,6 +23,7 @@ import {
   countPollMs,
   extraEventDays,
   headMs,
+  lateEventMs,
   maxFrameBytes,
   maxSocketsOfAccount,
   maxTopicsOfKind,
@@ -208,9 +209,16 @@ export const makeLive = (
     },
   })
 
-  const readQuery = (url: string): string | null => {
-    const after = new URLSearchParams(url.split('?', 2)[1] ?? '').get('after') || null
-    return after && (parse('EVT', after) ?? refuse(tunnelRefusals.badAfter()))
+  /** @throws Problem */
+  const readQuery = (url: string): { readonly after: string | null; readonly since: string | null } => {
+    const query = new URLSearchParams(url.split('?', 2)[1] ?? '')
+    const [after, since] = [query.get('after') || null, query.get('since') || null]
+    const began = since === null ? null : Date.parse(since)
+    if (Number.isNaN(began)) throw refusals.badSince()
+    return {
+      after: after && (parse('EVT', after) ?? refuse(tunnelRefusals.badAfter())),
+      since: began === null ? null : idAt(Math.min(began, Date.now()) - lateEventMs),
+    }
   }
 
   const offersProtocol = ({ headers }: IncomingMessage): boolean =>
@@ -224,7 +232,7 @@ export const makeLive = (
     const refusal = sessionKeyRefusal(session, { ip: address })
     if (refusal) throw refusal
     if (!offersProtocol(request)) throw refusals.badProtocol(liveProtocol)
-    const after = readQuery(request.url ?? '')
+    const { after, since } = readQuery(request.url ?? '')
     if (!sockets.tryAcquire(session.id)) throw refusals.tooManySockets(sockets.used(session.id))
     socket.once('close', () => sockets.release(session.id))
     // Many sessions of one account must not take the sockets of others before they subscribe.
@@ -238,7 +246,7 @@ export const makeLive = (
         id,
         socket: browser,
         build: version,
-        after: after ?? uuid(),
+        after: after ?? since ?? uuid(),
         now,
         subscribe: (account, topics, one) => subscribe(session, visitor, account, topics, one),
         watch: async (account, one) => {

@@ -1,6 +1,6 @@
+import { hiddenCounterparts, type Narrowing } from '../../domains/inbox/narrowing/ops.ts'
 import type { Sql } from '../../platform/db/sql.ts'
 import { print } from '../../platform/lib/id.ts'
-import * as store from './store.ts'
 import { type FeedEvent, topicsOf } from './topics.ts'
 
 // An account may let agents see only conversations that are theirs, or that have no assignee. Pages of such agents get
@@ -31,18 +31,20 @@ const withoutContent = (event: FeedEvent, { uuid, version, assignee_uuid, event:
 /** Returns the events that a user may see, in their order. Those of other topics than the inbox are not narrowed. */
 export const narrowEvents = async (
   sql: Sql,
-  { account, user }: { readonly account: string; readonly user: string | null },
+  narrowing: Narrowing,
   events: readonly FeedEvent[],
 ): Promise<FeedEvent[]> => {
-  const own = user && print('USR', user)
+  const own = narrowing.user && print('USR', narrowing.user)
   const read = events.map((event) => {
     const payload: Payload = JSON.parse(event.payload)
     const isText = topicsOf(event).includes('inbox') || event.name.startsWith('call.')
     const isConversation = event.name.startsWith('conversation.')
-    return { event, payload, isConversation, counterparts: isText && !isConversation ? counterpartsOf(payload) : [] }
+    // A user's own calls are shown to the user: calls/store.ts.
+    const isNarrowed = isText && !isConversation && (own === null || payload.agent_id !== own)
+    return { event, payload, isConversation, counterparts: isNarrowed ? counterpartsOf(payload) : [] }
   })
   const asked = [...new Set(read.flatMap(({ counterparts }) => counterparts))]
-  const hidden = new Set(asked.length > 0 ? await store.hiddenCounterparts(sql, account, user, asked) : [])
+  const hidden = new Set(asked.length > 0 ? await hiddenCounterparts(sql, narrowing, asked) : [])
   return read.flatMap(({ event, payload, isConversation, counterparts }) => {
     if (!isConversation) return counterparts.some((one) => hidden.has(one)) ? [] : [event]
     const assignee = textOf(payload.assignee_uuid)

@@ -2,6 +2,7 @@ import { forbidden, invalid, notFound, retryAfter, tooMany } from '../../platfor
 
 export const refusals = {
   badProtocol: (name: string) => invalid(`The subprotocol ${name} must be offered`),
+  badSince: () => invalid('since must be a time, such as 2026-11-24T09:00:00Z').at('/query/since'),
   tooManySockets: (count: number) =>
     tooMany(`${count} live sockets are open already. Close one of them.`, 'too_many_listeners', retryAfter(10)),
   tooManyTopics: (count: number) => invalid(`A page follows at most ${count} topics of this kind`, 'too_many_topics'),

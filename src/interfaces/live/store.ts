@@ -55,20 +55,6 @@ export const hasConversation = async (
     where account_id = ${account} and id = ${conversation}
       and (not ${isNarrowed}::boolean or assignee_id is null or assignee_id = ${user}::uuid)`) !== null
 
-/** Returns those of the counterparts whose conversation belongs to another user. */
-export const hiddenCounterparts = async (
-  sql: Sql,
-  account: string,
-  user: string | null,
-  counterparts: readonly string[],
-): Promise<string[]> =>
-  (
-    await sql.many<{ counterpart: string }>`
-      select counterpart from conversations
-      where account_id = ${account} and counterpart = any (${counterparts}::text[])
-        and assignee_id is not null and assignee_id is distinct from ${user}::uuid`
-  ).map(({ counterpart }) => counterpart)
-
 /** Returns those of the accounts whose agents see only own conversations and those without an assignee. */
 export const narrowedAccounts = async (sql: Sql, accounts: readonly string[]): Promise<string[]> =>
   (

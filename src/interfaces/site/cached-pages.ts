@@ -40,8 +40,8 @@ const encodingOf = (accepted: string): Encoding | null => {
 /** Sends pages that never change while the process runs: each is made and compressed on its first request. */
 export const makeCachedPages = () => {
   const entries = new Map<string, Promise<Entry>>()
-  return async (request: FastifyRequest, reply: FastifyReply, key: string, make: () => string) => {
-    const entry = entries.get(key) ?? Promise.try(async () => entryOf(make()))
+  return async (request: FastifyRequest, reply: FastifyReply, key: string, make: () => string | Promise<string>) => {
+    const entry = entries.get(key) ?? Promise.try(async () => entryOf(await make()))
     entries.set(key, entry)
     entry.catch(() => entries.delete(key))
     const { tag, plain, packed } = await entry

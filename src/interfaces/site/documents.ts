@@ -74,7 +74,7 @@ const summaryOf = (text: string): string => {
 
 const titleOf = (text: string, file: string): string => (/^# +(.+)$/m.exec(text)?.[1] ?? file).replace(/`/g, '')
 
-/** The documents that are served. Only the files listed when the process starts can be read. */
+/** The documents that are served. Only the files listed by this call can be read. */
 export const makeDocuments = (root: string) => {
   const documents = listDocuments(root)
   const byFile = new Map(documents.map((one) => [one.file, one]))

@@ -10,8 +10,6 @@ import { openapi } from '../../platform/http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { makeCachedPages } from './cached-pages.ts'
 import { installConsole } from './console.ts'
-import { makeDocuments } from './documents.ts'
-import { referenceHtml } from './reference.ts'
 import { refusals } from './refusals.ts'
 
 const pages = join(import.meta.dirname, 'pages')
@@ -63,9 +61,15 @@ const admitMetrics = (authorization: string | undefined, token: string | null): 
 
 /** Serves the documents as pages, and as Markdown at the same addresses with `.md`. */
 const installDocuments = (app: FastifyInstance, send: ReturnType<typeof makeCachedPages>): void => {
-  const { find, html, markdown, index } = makeDocuments(repository)
+  // The pages and their Markdown parser are loaded with the first request: no start needs them.
+  let loading: Promise<ReturnType<typeof import('./documents.ts').makeDocuments>> | null = null
+  const load = () => {
+    loading ??= import('./documents.ts').then(({ makeDocuments }) => makeDocuments(repository))
+    return loading
+  }
   const { description } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'))
-  app.get<{ Params: { '*': string } }>('/docs/*', (request, reply) => {
+  app.get<{ Params: { '*': string } }>('/docs/*', async (request, reply) => {
+    const { find, html, markdown } = await load()
     const url = `/docs/${request.params['*'].replace(/\/$/, '')}`
     const isMarkdown = url.endsWith('.md')
     const found = find(isMarkdown ? url.slice(0, -3) : url)
@@ -75,7 +79,7 @@ const installDocuments = (app: FastifyInstance, send: ReturnType<typeof makeCach
       : send(request, asPage(reply), url, () => html(found))
   })
   app.get('/llms.txt', (request, reply) =>
-    send(request, reply.type('text/plain; charset=utf-8'), 'index', () => index(description)),
+    send(request, reply.type('text/plain; charset=utf-8'), 'index', async () => (await load()).index(description)),
   )
 }
 
@@ -111,7 +115,9 @@ export const installSite = async (
   app.get('/openapi.json', (request, reply) =>
     send(request, reply.type('application/json; charset=utf-8'), 'openapi', () => JSON.stringify(document())),
   )
-  app.get('/docs', (request, reply) => send(request, asPage(reply), 'reference', () => referenceHtml(document())))
+  app.get('/docs', (request, reply) =>
+    send(request, asPage(reply), 'reference', async () => (await import('./reference.ts')).referenceHtml(document())),
+  )
   app.get('/docs/try', (_request, reply) => page(reply, attempt ?? '', tryPolicy))
   installDocuments(app, send)
   if (config.roles.includes('console')) {

@@ -1,19 +1,13 @@
 import type { Sql } from '../../platform/db/sql.ts'
-import { timeOf } from '../../platform/lib/id.ts'
+import { idAt, timeOf } from '../../platform/lib/id.ts'
 import { eventPageSize, lookbackMs } from './limits.ts'
 import * as store from './store.ts'
-
-/** The first id of a moment, in Unix milliseconds. */
-const firstIdAt = (ms: number): string => {
-  const hex = Math.max(0, ms).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
-}
 
 /**
  * Where to start after the last event of a laptop. Includes events that became visible late; the laptop recognises
  * repeated ids.
  */
-export const startAfter = (id: string): string => firstIdAt(timeOf(id) - lookbackMs)
+export const startAfter = (id: string): string => idAt(timeOf(id) - lookbackMs)
 
 /** Reads an account's events in order, each once, from a start id. */
 export const makeEventReader = (
@@ -41,12 +35,12 @@ export const makeEventReader = (
   /** Skips events that are too old to be overtaken, whether they were delivered or not. */
   const advance = async (events: readonly store.EventRow[], isAll: boolean, last: string | null, began: number) => {
     const newest = events.at(-1)?.id
-    if (!isAll && newest !== undefined) raiseFloor(firstIdAt(timeOf(newest) - lookbackMs))
-    else if (last === null) raiseFloor(firstIdAt(began - lookbackMs))
+    if (!isAll && newest !== undefined) raiseFloor(idAt(timeOf(newest) - lookbackMs))
+    else if (last === null) raiseFloor(idAt(began - lookbackMs))
     else {
       // If that time contains more events than a page, the page still advances.
       const middle = (await store.nthEventAfter(sql, account, floor, Math.ceil(page / 2)))?.id ?? floor
-      const settled = firstIdAt(began - lookbackMs)
+      const settled = idAt(began - lookbackMs)
       raiseFloor(settled > last ? last : settled > middle ? settled : middle)
     }
   }

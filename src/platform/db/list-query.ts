@@ -37,7 +37,7 @@ export const byTimeAndId = (id = 'id'): readonly KeyColumn[] => [
 
 /** Filters that no index serves. A page examines at most `maxPagedRows` + 1 rows, and may be short. */
 export type Examining = {
-  /** Conditions of the rows that are returned, on one value each, `?`. */
+  /** Conditions of the rows that are returned, which they name `examined`. Each has one value, `?`. */
   readonly filters: readonly { readonly text: string; readonly value: Value }[]
   /** A row source, such as `unnest(…) each (value)`: the rows of each value are read along an index, and merged. */
   readonly each?: string | null
@@ -82,7 +82,7 @@ export const makeListQuery = (
   ): string => {
     if (filters.length === 0) return `select ${columns} from (${selectEach(bounds, limit)}) rows ${order}`
     const examined = selectEach(bounds, maxPagedRows + 1)
-    const where = filters.map(({ text, value }) => text.replace('?', `$${values.push(value)}`)).join(' and ')
+    const where = filters.map(({ text, value }) => text.replaceAll('?', `$${values.push(value)}`)).join(' and ')
     return `select ${columns} from (${examined}) examined where ${where} ${order} limit ${limit}`
   }
 

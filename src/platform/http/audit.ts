@@ -164,11 +164,17 @@ export const auditedActions = (): string[] => [...actions].sort()
 /** Returns the function that writes the rows of one contract. @param contents fields to mask besides the marked ones */
 const makeWriter = (contract: Contract, contents: readonly string[] = []) => {
   actions.add(contract.id)
-  const names = confidentialNames(contract.query, contract.body, contract.reply)
-  for (const name of contents) names.set(name, 'whole')
+  // Searched for at the first row: for all contracts that takes a tenth of the time to build the server.
+  const findNames = (): ReadonlyMap<string, Masking> =>
+    new Map([
+      ...confidentialNames(contract.query, contract.body, contract.reply),
+      ...contents.map((name) => [name, 'whole'] as const),
+    ])
+  let names: ReadonlyMap<string, Masking> | undefined
 
   return async (tx: Tx, request: FastifyRequest, { target, account, ...states }: AuditEntry): Promise<void> => {
     const params: Record<string, string> = Object.fromEntries(Object.entries(Object(request.params)))
+    names ??= findNames()
     const row: AuditRow = {
       account: request.account?.id ?? account ?? parse('ACC', params.account_uuid ?? ''),
       address: request.ip,

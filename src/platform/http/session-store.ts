@@ -35,12 +35,13 @@ const unlimited = { expires_at: null, allowed_addresses: null }
 
 const noKeyLimits = { expiresAt: Number.POSITIVE_INFINITY, addresses: null }
 
-type MemberRow = AuthRow & { user_id: string; role: Role; agents_see_log: boolean }
+type MemberRow = AuthRow & { user_id: string; role: Role; agents_see_log: boolean; agents_see_all: boolean }
 
 /** Returns the capabilities of a member: those of the role, and what the account gives its agents. */
-const capabilitiesOf = ({ role, agents_see_log }: MemberRow): readonly Capability[] | null => {
+const capabilitiesOf = ({ role, agents_see_log, agents_see_all }: MemberRow): readonly Capability[] | null => {
   const own = roleCapabilities[role]
-  return role === 'agent' && agents_see_log && own ? [...own, 'read_only'] : own
+  // The log shows all conversations.
+  return role === 'agent' && agents_see_log && agents_see_all && own ? [...own, 'read_only'] : own
 }
 
 const memberAccount = (row: MemberRow, person: string): SessionAccount => {
@@ -96,7 +97,7 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
   const accountsOf = async (row: SessionRow): Promise<SessionAccount[] | null> => {
     if (row.kind === 'person') {
       const rows = await db.many<MemberRow>`
-        select u.id as user_id, u.role, a.agents_see_log, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at,
+        select u.id as user_id, u.role, a.agents_see_log, a.agents_see_all, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at,
           a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
         from users u join accounts a on a.id = u.account_id
         where u.person_id = ${row.person_id} and u.status = 'ACTIVE'

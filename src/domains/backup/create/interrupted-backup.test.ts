@@ -8,8 +8,8 @@ import { makeInstallation, runCli, secret } from '../testing.ts'
 
 test('an interrupted or killed backup leaves no file, and the next one removes the remains of a killed one', async () => {
   const { db, settings, home } = await makeInstallation()
-  // Rows that take a second to compress and write.
-  await db.run`insert into installation_state (name, value) select 'filler ' || n, to_jsonb(repeat(md5(n::text), 200)) from generate_series(1, 20000) n`
+  // Rows that take a third of a second to compress and write.
+  await db.run`insert into installation_state (name, value) select 'filler ' || n, to_jsonb(repeat(md5(n::text), 200)) from generate_series(1, 7000) n`
   const folder = temporaryFolder()
   const env = { DATABASE_URL: db.url, TRUNKLINE_MASTER_KEY: secret, TRUNKLINE_HOME: settings.home }
   const file = join(folder, 'a.backup')
@@ -29,8 +29,8 @@ test('an interrupted or killed backup leaves no file, and the next one removes t
 
 test('the next verification removes the database of a killed one, and not that of a running one', async () => {
   const { db, settings, home, file } = await makeInstallation()
-  // Rows that take a second to load.
-  await db.run`insert into installation_state (name, value) select 'filler ' || n, to_jsonb(repeat(md5(n::text), 200)) from generate_series(1, 20000) n`
+  // Rows that take a third of a second to load.
+  await db.run`insert into installation_state (name, value) select 'filler ' || n, to_jsonb(repeat(md5(n::text), 200)) from generate_series(1, 7000) n`
   const env = { DATABASE_URL: db.url, TRUNKLINE_MASTER_KEY: secret, TRUNKLINE_HOME: settings.home }
   assert.equal((await runCli(home, ['backup', file], env).ended).status, 0)
   const temporary = temporaryFolder()

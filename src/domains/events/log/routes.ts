@@ -1,9 +1,11 @@
+import type { AccountKey } from '../../../platform/http/auth.ts'
 import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print, timeOf } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { type NarrowingCall, narrowingOf } from '../../inbox/narrowing/ops.ts'
 import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
 import { attemptFacts, hasOneOf, nothingToDo, presentTimeline, type Verdict, webhookStep } from '../../timelines/ops.ts'
 import { deliveriesOf, type EventDelivery } from '../../webhooks/event-deliveries/ops.ts'
@@ -63,6 +65,10 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
     return (id && (await store.find(db, account, id))) || refuse(refusals.eventNotFound(printed))
   }
 
+  /** The log has the events of all conversations: a reader of some of them sees no contents. */
+  const maySeeContents = async (call: NarrowingCall & { readonly key: AccountKey }): Promise<boolean> =>
+    hasOneOf(call.key, 'develop') || (hasOneOf(call.key, 'inbox') && (await narrowingOf(db, call)) === null)
+
   const channelsOf = async (account: string, printed: string): Promise<string[]> => {
     for (const kind of ['SMS', 'DID', 'WPN'] as const) {
       const id = parse(kind, printed)
@@ -73,7 +79,8 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
   }
 
   return [
-    route(c.listEvents, async ({ account, key, query }) => {
+    route(c.listEvents, async ({ query, ...call }) => {
+      const { account } = call
       const limit = query.results_per_page ?? 50
       const [since, until] = [dateOf(query.since), dateOf(query.until)]
       const after = query.after === undefined ? null : (await idOf(account.id, query.after)).id
@@ -94,7 +101,7 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
       const found = await store.page(db, account.id, filter, limit + 1)
       const rows = found.slice(0, limit)
       const last = found.length > limit ? (rows.at(-1)?.id ?? null) : await store.lastExamined(db, account.id, filter)
-      const showsContents = hasOneOf(key, 'inbox', 'develop')
+      const showsContents = await maySeeContents(call)
       return ok({
         count: rows.length,
         events: rows.map((row) => presentEvent(row, showsContents)),
@@ -104,11 +111,12 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
       })
     }),
 
-    route(c.getEvent, async ({ account, key, params }) => {
+    route(c.getEvent, async ({ params, ...call }) => {
+      const { account } = call
       const row = await idOf(account.id, params.event_uuid)
       const deliveries = await deliveriesOf(db, account.id, [row])
       return ok({
-        event: presentEvent(row, hasOneOf(key, 'inbox', 'develop')),
+        event: presentEvent(row, await maySeeContents(call)),
         deliveries: deliveries.map(presentDelivery),
         ...presentTimeline(
           [{ at: row.created_at, what: 'recorded', text: `${row.name} occurred` }, ...attemptFacts(deliveries)],

@@ -24,7 +24,9 @@ const BulkChange = Named(
   'BulkChange',
   Type.Object({
     job_uuid: Id('JOB'),
-    state: Enum(['running', 'completed', 'undone']),
+    state: Enum(['running', 'completed', 'failed', 'undone'], {
+      description: 'failed: it was given up before its end',
+    }),
     total: Type.Integer({ description: 'Conversations found so far; final once state is not running' }),
     done: Type.Integer({ description: 'Conversations that were examined' }),
     changed: Type.Integer({ description: 'Those of them that the change concerned' }),

@@ -184,6 +184,10 @@ export const bulkJob = ({ db }: { readonly db: Db }): JobKind => {
       while (await db.begin((tx) => step(tx, account ?? '', payload.job)))
         if (signal.aborted) throw new Snooze('the worker stops', 0)
     },
+    onDiscard: async (tx, { account, payload }) => {
+      const row = await store.lock(tx, account ?? '', payload.job)
+      if (row?.state === 'running') await publish(tx, await store.setState(tx, row, 'failed'))
+    },
   }
   // All jobs of this kind are added by the routes.
   return made as JobKind

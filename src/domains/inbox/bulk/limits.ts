@@ -17,3 +17,6 @@ export const bulkPageSize = 200
 
 /** Hours for which a finished change is stored. */
 export const bulkRetentionHours = 24
+
+/** Old changes that one run deletes, and their conversations, beyond which it deletes no further change. */
+export const purgedChanges = { most: 1_000, conversations: 100_000 }

@@ -1,6 +1,7 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { ConversationFilter } from '../conversation-list.ts'
 import type { ConversationRow, Status } from '../conversation-row.ts'
+import { purgedChanges } from './limits.ts'
 
 /** Change of many conversations. Ids have no prefix; times are ISO 8601. */
 export type BulkEdit = {
@@ -28,7 +29,7 @@ export type BulkRow = {
   filter: StoredFilter | null
   position: string[] | null
   is_found: boolean
-  state: 'running' | 'completed' | 'undone'
+  state: 'running' | 'completed' | 'failed' | 'undone'
   total: number
   done: number
   changed: number
@@ -142,12 +143,16 @@ export const lockTags = async (tx: Tx, account: string, ids: readonly string[]):
     ).map(({ id }) => id),
   )
 
-/** Deletes changes older than some hours, a few at a time. @returns the number of deleted changes */
+/** Deletes the oldest changes that are older than some hours. @returns the number of deleted changes */
 export const purge = async (tx: Tx, hours: number): Promise<number> => {
   const old = await tx.many<{ account_id: string; id: string }>`
     delete from bulk_changes where (account_id, id) in (
-      select account_id, id from bulk_changes
-      where created_at < app_now() - make_interval(hours => ${hours}::integer) order by created_at limit 10)
+      select account_id, id from (
+        select account_id, id, sum(total) over (order by created_at, id) - total as before from (
+          select account_id, id, total, created_at from bulk_changes
+          where created_at < app_now() - make_interval(hours => ${hours}::integer)
+          order by created_at limit ${purgedChanges.most}::integer) oldest) summed
+      where before < ${purgedChanges.conversations}::bigint)
     returning account_id, id`
   await tx.run`
     delete from bulk_change_rows r using unnest(

@@ -7,8 +7,10 @@ import { phoneNumber } from '../../../platform/http/validation.ts'
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { ChatCapability, ChatGroupChange, ChatParticipant } from '../../../ports/chat.ts'
 import type { Services } from '../../../services.ts'
+import { type NarrowingCall, narrowingOf } from '../../inbox/narrowing/ops.ts'
 import { type Channel, channelOf, channelOfNumber, requireConnected } from '../channels/ops.ts'
 import { groupOperationWaitMs } from '../limits.ts'
+import { isHiddenGroup } from '../messages/narrowing.ts'
 import { type Answer, requestIdOf, requestOnce, requestOperation, waitForAnswer } from '../operations/requests.ts'
 import { checkPictureUrl } from '../pictures/ops.ts'
 import { type PictureRequest, pictureKey, pictureOperation } from '../pictures/picture-operation.ts'
@@ -22,9 +24,12 @@ import * as store from './store.ts'
 const cursors = cursorsOf(c.listGroups)
 
 export const groupRoutes = ({ db, outbound }: Services) => {
-  const groupOf = async (account: string, printed: string): Promise<store.GroupRow> => {
+  /** Finds a group that a reader may see. @throws Problem 404 */
+  const groupOf = async (call: NarrowingCall, printed: string): Promise<store.GroupRow> => {
     const id = parse('WAG', printed)
-    return (id && (await store.find(db, account, id))) || refuse(refusals.unknownGroup(printed))
+    const row = id && (await store.find(db, call.account.id, id))
+    if (!row || (await isHiddenGroup(db, await narrowingOf(db, call), row.id))) throw refusals.unknownGroup(printed)
+    return row
   }
 
   const demand = async (connection: string, ability: ChatCapability) =>
@@ -81,8 +86,9 @@ export const groupRoutes = ({ db, outbound }: Services) => {
 
   const members =
     (act: 'add' | 'remove' | 'promote' | 'demote') =>
-    async ({ account, params, body, request }: HandlerInput<typeof c.addParticipant>) => {
-      const row = await groupOf(account.id, params.group_uuid)
+    async ({ params, body, ...call }: HandlerInput<typeof c.addParticipant>) => {
+      const { account, request } = call
+      const row = await groupOf(call, params.group_uuid)
       const numbers = [...new Set(body.participants.map(phoneNumber))]
       const told = await changed(row, { act, numbers }, request)
       const group = await shownOne(account.id, row.id)
@@ -118,19 +124,23 @@ export const groupRoutes = ({ db, outbound }: Services) => {
       })
     }),
 
-    route(c.listGroups, async ({ account, params, query }) => {
+    route(c.listGroups, async ({ params, query, ...call }) => {
+      const { account } = call
+      const narrowing = await narrowingOf(db, call)
       const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
       const after = cursors.read(query.cursor)
       const asked = optionalPage(query, after && [after.id])
-      const found = await store.page(db, account.id, channel.id, asked.read)
+      const found = await store.page(db, account.id, channel.id, narrowing, asked.read)
       const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
       const total =
-        asked.limit === null ? { total: found.length } : totalFields(await store.total(db, account.id, channel.id))
+        asked.limit === null
+          ? { total: found.length }
+          : totalFields(await store.total(db, account.id, channel.id, narrowing))
       return ok({ data: await presentGroups(db, account.id, rows), ...fields, ...total })
     }),
 
-    route(c.getGroup, async ({ account, params }) => {
-      const group = await shownOne(account.id, (await groupOf(account.id, params.group_uuid)).id)
+    route(c.getGroup, async ({ params, ...call }) => {
+      const group = await shownOne(call.account.id, (await groupOf(call, params.group_uuid)).id)
       return ok({ group, data: group })
     }),
 
@@ -139,18 +149,18 @@ export const groupRoutes = ({ db, outbound }: Services) => {
     routeHotPath(c.promoteParticipant, members('promote')),
     routeHotPath(c.demoteParticipant, members('demote')),
 
-    routeHotPath(c.setGroupDescription, async ({ account, params, body, request }) => {
-      const row = await groupOf(account.id, params.group_uuid)
-      await changed(row, { act: 'description', text: body.description }, request)
-      return ok({ group: await shownOne(account.id, row.id) })
+    routeHotPath(c.setGroupDescription, async ({ params, body, ...call }) => {
+      const row = await groupOf(call, params.group_uuid)
+      await changed(row, { act: 'description', text: body.description }, call.request)
+      return ok({ group: await shownOne(call.account.id, row.id) })
     }),
 
     routeWithPreparation(
       c.setGroupPicture,
-      async ({ account, params, body, request }) => {
-        const row = await groupOf(account.id, params.group_uuid)
+      async ({ params, body, ...call }) => {
+        const row = await groupOf(call, params.group_uuid)
         await demand(row.connection_id, 'group_changes')
-        await checkPictureUrl(outbound.of(request.isSandbox), body.url)
+        await checkPictureUrl(outbound.of(call.request.isSandbox), body.url)
         return row
       },
       async ({ body: { url }, tx, prepared: row }) => {

@@ -1,6 +1,7 @@
 import { makeConditions } from '../../../platform/db/conditions.ts'
 import { countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { type Narrowing, visibleSql } from '../../inbox/narrowing/ops.ts'
 
 export type GroupRow = {
   account_id: string
@@ -34,16 +35,19 @@ export const find = (sql: Sql, account: string, id: string) => sql.maybe<GroupRo
   from msgapp_groups g join msgapp_channel_status c on c.account_id = g.account_id and c.id = g.channel_id
   where g.account_id = ${account} and g.id = ${id}`
 
-const groupsOf = (account: string, channel: string) => {
+/** Groups of a channel are few: the condition of a narrowed reader is not bounded. */
+const groupsOf = (account: string, channel: string, narrowing: Narrowing | null) => {
   const asked = makeConditions()
   asked.add('account_id = ?', account)
   asked.add('channel_id = ?', channel)
+  if (narrowing !== null)
+    asked.push(visibleSql("array['WAG' || msgapp_groups.id]", asked.bind(account), asked.bind(narrowing.user)))
   return makeListQuery({ table: 'msgapp_groups', key: [{ name: 'id', type: 'uuid' }], isNewestFirst: true }, asked)
 }
 
 /** Newest first. */
-export const page = (sql: Sql, account: string, channel: string, at: ListPage) => {
-  const { text, values } = groupsOf(account, channel).page('*', at)
+export const page = (sql: Sql, account: string, channel: string, narrowing: Narrowing | null, at: ListPage) => {
+  const { text, values } = groupsOf(account, channel, narrowing).page('*', at)
   return sql.raw<GroupRow & { at: string }>(
     `select g.*, ${exactTime('g.created_at')} as at, c.phone_number as channel_number, c.connection_id, c.platform,
        c.connection_status
@@ -53,7 +57,8 @@ export const page = (sql: Sql, account: string, channel: string, at: ListPage) =
   )
 }
 
-export const total = (sql: Sql, account: string, channel: string) => countRows(sql, groupsOf(account, channel).total())
+export const total = (sql: Sql, account: string, channel: string, narrowing: Narrowing | null) =>
+  countRows(sql, groupsOf(account, channel, narrowing).total())
 
 export const members = (sql: Sql, account: string, groups: readonly string[]) => sql.many<MemberRow>`
   select * from msgapp_group_members

@@ -1,7 +1,9 @@
 import { makeConditions } from '../../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
+import type { Narrowing } from '../../inbox/narrowing/ops.ts'
 import type { MessageRow } from './message-presenter.ts'
+import { visibleChatSql, visibleMessageSql } from './narrowing.ts'
 import { peerOf } from './peer.ts'
 
 // Messages are read through the view msgapp_visible_messages (migrations/baseline/11_msgapp.sql), with their conversation and file.
@@ -22,30 +24,52 @@ export const byId = (sql: Sql, messages: readonly { account: string; id: string 
   select * from msgapp_messages_by_id(
     ${messages.map(({ account }) => account)}::uuid[], ${messages.map(({ id }) => id)}::uuid[])`
 
+/** What a list reads: of a channel, or of one of its conversations, and only what the reader may see. */
+export type MessageList = {
+  readonly channel: ChannelKey
+  readonly peer: string | null
+  readonly narrowing: Narrowing | null
+}
+
 /** Messages of a channel, or of one of its conversations, newest first. */
-const messagesOf = (channel: ChannelKey, peer: string | null) => {
+const messagesOf = ({ channel, peer, narrowing }: MessageList) => {
   const asked = makeConditions()
   asked.add('account_id = ?', channel.account)
   asked.add('channel_id = ?', channel.id)
   asked.add('peer = ?', peer)
   asked.push('removed is null')
-  return makeListQuery({ table: 'msgapp_messages', key: byTimeAndId(), isNewestFirst: true }, asked)
+  const filters = narrowing === null ? [] : [{ text: visibleMessageSql('examined', '?'), value: narrowing.user }]
+  return makeListQuery({ table: 'msgapp_messages', key: byTimeAndId(), isNewestFirst: true }, asked, [], { filters })
 }
 
-export const list = (sql: Sql, channel: ChannelKey, peer: string | null, at: ListPage) => {
-  const { text, values } = messagesOf(channel, peer).page('account_id, id, created_at', at)
-  return sql.raw<ListedMessageRow>(
+/** Returns a page, with the last message that was examined if the page is short and more may follow. */
+export const list = async (sql: Sql, what: MessageList, at: ListPage) => {
+  const query = messagesOf(what)
+  const { text, values } = query.page('account_id, id, created_at', at)
+  const rows = await sql.raw<ListedMessageRow>(
     `select m.*, ${exactTime('m.created_at')} as exact
      from (${text}) r cross join lateral (
        select * from msgapp_visible_messages v where v.account_id = r.account_id and v.id = r.id limit 1) m
      order by r.created_at desc, r.id desc`,
     values,
   )
+  return { rows, examined: await lastExamined(sql, query, rows, at) }
 }
 
-/** Counts messages of a channel, or of one of its conversations, up to 10,000. */
-export const total = (sql: Sql, channel: ChannelKey, peer: string | null) =>
-  countRows(sql, messagesOf(channel, peer).total())
+/** Counts messages of a list, up to 10,000. */
+export const total = (sql: Sql, what: MessageList) => countRows(sql, messagesOf(what).total())
+
+/** Returns the key of the last row that a short page examined; null if nothing follows. */
+const lastExamined = async (
+  sql: Sql,
+  query: ReturnType<typeof makeListQuery>,
+  rows: readonly unknown[],
+  { after, skip, limit }: ListPage,
+): Promise<{ time: string; id: string } | null> => {
+  const isShort = limit !== null && rows.length < limit && skip === 0
+  const last = isShort ? query.lastExamined(after) : null
+  return last === null ? null : ((await sql.raw<{ time: string; id: string }>(last.text, last.values))[0] ?? null)
+}
 
 /** Returns the peer id of a person known by network id, also after their number became known. */
 export const peerByRemote = (sql: Sql, channel: { account: string; id: string }, remote: string) => sql.maybe<{
@@ -86,8 +110,15 @@ export type SessionRow = {
   exact: string
 }
 
+/** What a list of conversations reads: of a channel, or with one number, and only what the reader may see. */
+export type SessionList = {
+  readonly channel: ChannelKey
+  readonly number: string | null
+  readonly narrowing: Narrowing | null
+}
+
 /** Conversations of a channel, or with one number, newest activity first. */
-const sessionsOf = (channel: ChannelKey, number: string | null) => {
+const sessionsOf = ({ channel, number, narrowing }: SessionList) => {
   const asked = makeConditions()
   asked.add('account_id = ?', channel.account)
   asked.add('channel_id = ?', channel.id)
@@ -98,21 +129,24 @@ const sessionsOf = (channel: ChannelKey, number: string | null) => {
     { name: 'last_at', type: 'timestamptz' },
     { name: 'peer', type: 'text' },
   ] as const
-  return makeListQuery({ table: 'msgapp_chats', key, isNewestFirst: true }, asked)
+  const filters = narrowing === null ? [] : [{ text: visibleChatSql('examined', '?'), value: narrowing.user }]
+  return makeListQuery({ table: 'msgapp_chats', key, isNewestFirst: true }, asked, [], { filters })
 }
 
-export const sessions = (sql: Sql, channel: ChannelKey, number: string | null, at: ListPage) => {
-  const { text, values } = sessionsOf(channel, number).page('*', at)
-  return sql.raw<SessionRow>(
+/** Returns a page, with the last conversation that was examined if the page is short and more may follow. */
+export const sessions = async (sql: Sql, what: SessionList, at: ListPage) => {
+  const query = sessionsOf(what)
+  const { text, values } = query.page('*', at)
+  const rows = await sql.raw<SessionRow>(
     `select c.*, g.name as group_name, ${exactTime('c.last_at')} as exact
      from (${text}) c left join msgapp_groups g on g.account_id = c.account_id and g.id = c.group_id
      order by c.last_at desc, c.peer desc`,
     values,
   )
+  return { rows, examined: await lastExamined(sql, query, rows, at) }
 }
 
-export const sessionCount = (sql: Sql, channel: ChannelKey, number: string | null) =>
-  countRows(sql, sessionsOf(channel, number).total())
+export const sessionCount = (sql: Sql, what: SessionList) => countRows(sql, sessionsOf(what).total())
 
 /** An existing channel, with what sending and reading need. */
 export type ChannelRow = {

@@ -12,6 +12,7 @@ import { isCursorTime, readParts, writeParts } from '../../../platform/lib/curso
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { contactsByNumber } from '../../contacts/ops.ts'
+import { narrowingOf } from '../../inbox/narrowing/ops.ts'
 import { channelOf, channelOfNumber } from '../channels/ops.ts'
 import { deletionWaitMs } from '../limits.ts'
 import { requestOperation, waitForAnswer } from '../operations/requests.ts'
@@ -20,6 +21,7 @@ import * as c from './contract.ts'
 import { findMessage } from './find-message.ts'
 import { type MessageRow, presentMessage } from './message-presenter.ts'
 import * as rows from './message-query-store.ts'
+import { isHiddenChat, isHiddenGroup } from './narrowing.ts'
 import { deleteMessages } from './outbound/delete-operation.ts'
 import { checkSendRequest, sendMessage } from './outbound/send-message.ts'
 import { groupPeer, peerOf, readSessionKey, sessionKey } from './peer.ts'
@@ -44,19 +46,15 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
     return list.map((row) => presentMessage(row, context))
   }
 
-  const pageFrom = async (
-    cursors: Cursors,
-    query: PagingQuery,
-    place: { account: string; id: string },
-    peer: string | null,
-  ) => {
+  const pageFrom = async (cursors: Cursors, query: PagingQuery, what: rows.MessageList) => {
     const asked = requestedPage(query, cursors.key(query.cursor))
-    const [found, total] = await Promise.all([
-      rows.list(db, place, peer, asked.read),
-      query.cursor === undefined ? rows.total(db, place, peer) : null,
+    const [{ rows: found, examined }, total] = await Promise.all([
+      rows.list(db, what, asked.read),
+      query.cursor === undefined ? rows.total(db, what) : null,
     ])
     const page = cutPage(asked, found, ({ exact, id }) => cursors.write({ time: exact, id }))
     return ok({
+      ...(examined === null ? {} : { next_cursor: cursors.write(examined) }),
       ...page.fields,
       ...(total === null ? {} : totalFields(total)),
       messages: await presented(db, page.rows),
@@ -87,28 +85,35 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
       },
     ),
 
-    route(c.getMessage, async ({ account, params }) => {
-      const row = await findMessage(db, account.id, params.session_key, params.message_uuid)
+    route(c.getMessage, async ({ params, ...call }) => {
+      const { session_key: key, message_uuid: printed } = params
+      const row = await findMessage(db, call.account.id, key, printed, await narrowingOf(db, call))
       return ok({ message: presentMessage(row, await loadViewContext(db, [row])) })
     }),
 
-    route(c.readConversation, async ({ account, params, body, tx }) => {
+    route(c.readConversation, async ({ params, body, tx, ...call }) => {
+      const { account } = call
+      const narrowing = await narrowingOf(tx, call)
       const key = params.session_key
       const place = readSessionKey(key) ?? refuse(refusals.unknownConversation(key))
-      const found = body.message_uuid === undefined ? null : await findMessage(tx, account.id, key, body.message_uuid)
+      const found =
+        body.message_uuid === undefined ? null : await findMessage(tx, account.id, key, body.message_uuid, narrowing)
       const there = { account: account.id, id: place.channel }
       const peer =
         found?.peer ??
         (await rows.peerByRemote(tx, there, place.peer))?.peer ??
         (await rows.currentPeer(tx, there, place.peer))
+      if (await isHiddenChat(tx, narrowing, place.channel, peer)) throw refusals.unknownConversation(key)
       const done =
         (await markRead(tx, { account: account.id, channel: place.channel, peer }, found?.id ?? null)) ??
         refuse(refusals.unknownConversation(key))
       return ok({ unread_count: done.unread, batched: done.isTold })
     }),
 
-    routeWithoutTransaction(c.deleteMessage, async ({ account, params }) => {
-      const row = await findMessage(db, account.id, params.session_key, params.message_uuid)
+    routeWithoutTransaction(c.deleteMessage, async ({ params, ...call }) => {
+      const { account } = call
+      const { session_key: key, message_uuid: printed } = params
+      const row = await findMessage(db, account.id, key, printed, await narrowingOf(db, call))
       const { network_id: networkId } = row
       const channel = await rows.channelById(db, account.id, row.channel_id)
       const forgotten = async (tx: Tx, reach: 'everyone' | 'us') =>
@@ -138,37 +143,49 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
       return ok({ message_uuid, deleted_for: reach ?? refuse(refusals.unknownMessage(params.message_uuid)) })
     }),
 
-    route(c.listMessages, async ({ account, params, query }) => {
-      const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
-      return pageFrom(channelCursors, query, { account: account.id, id: channel.id }, null)
+    route(c.listMessages, async ({ params, query, ...call }) => {
+      const { account } = call
+      const { id } = await channelOfNumber(db, account.id, phoneNumber(params.number))
+      const narrowing = await narrowingOf(db, call)
+      return pageFrom(channelCursors, query, { channel: { account: account.id, id }, peer: null, narrowing })
     }),
 
-    route(c.getConversation, async ({ account, params, query }) => {
+    route(c.getConversation, async ({ params, query, ...call }) => {
+      const { account } = call
       const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
       const place = { account: account.id, id: channel.id }
       const number = e164(params.remote.replace(/@c\.us$/, ''))
-      const known =
+      const found =
         number === null
           ? await rows.peerByRemote(db, place, params.remote)
           : { peer: await rows.currentPeer(db, place, peerOf(number)) }
+      const narrowing = await narrowingOf(db, call)
+      // A person without a number whom the reader may not see is answered as one who never wrote.
+      const isHidden = found !== null && number === null && (await isHiddenChat(db, narrowing, channel.id, found.peer))
+      const known = isHidden ? null : found
       if (!known && !params.remote.includes('@')) throw refusals.notAPerson(params.remote)
-      return pageFrom(peerCursors, query, place, known?.peer ?? params.remote)
+      return pageFrom(peerCursors, query, { channel: place, peer: known?.peer ?? params.remote, narrowing })
     }),
 
-    route(c.listGroupMessages, async ({ account, params, query }) => {
+    route(c.listGroupMessages, async ({ params, query, ...call }) => {
+      const { account } = call
       const group = await groupOf(db, account.id, params.group_uuid)
-      const place = { account: account.id, id: group.channel }
-      return pageFrom(groupCursors, query, place, groupPeer(group.id, group.network_id))
+      const narrowing = await narrowingOf(db, call)
+      if (await isHiddenGroup(db, narrowing, group.id)) throw refusals.unknownGroup(params.group_uuid)
+      const channel = { account: account.id, id: group.channel }
+      return pageFrom(groupCursors, query, { channel, peer: groupPeer(group.id, group.network_id), narrowing: null })
     }),
 
-    route(c.listConversations, async ({ account, params, query }) => {
+    route(c.listConversations, async ({ params, query, ...call }) => {
+      const { account } = call
       const channel = await channelOf(db, account.id, params.channel_uuid)
       const place = { account: account.id, id: channel.id }
       const asked = requestedPage(query, query.cursor === undefined ? null : parsePosition(query.cursor))
       const number = query.phone_number === undefined ? null : phoneNumber(query.phone_number)
-      const [found, total] = await Promise.all([
-        rows.sessions(db, place, number, asked.read),
-        rows.sessionCount(db, place, number),
+      const what = { channel: place, number, narrowing: await narrowingOf(db, call) }
+      const [{ rows: found, examined }, total] = await Promise.all([
+        rows.sessions(db, what, asked.read),
+        rows.sessionCount(db, what),
       ])
       const { rows: list, fields } = cutPage(asked, found, ({ exact, peer }) =>
         writeParts(c.listConversations.id, [exact, peer]),
@@ -186,6 +203,7 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
         list.flatMap(({ number }) => (number === null ? [] : [{ account: account.id, number }])),
       )
       return ok({
+        ...(examined === null ? {} : { next_cursor: writeParts(c.listConversations.id, [examined.time, examined.id]) }),
         ...fields,
         ...totalFields(total),
         sessions: list.map((row) => {

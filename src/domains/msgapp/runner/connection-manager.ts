@@ -96,7 +96,11 @@ export const makeConnectionManager = ({
       const known = running.get(connection.id)
       const { acts, intake } = handlers
       const driver = driverOf(connection.kind)
-      const owned = known?.owned ?? runConnection({ ...common, acts, intake, connection, driver, until })
+      const begin = async () => {
+        const connector = await driver.load()
+        return runConnection({ ...common, acts, intake, connection, driver, connector, until })
+      }
+      const owned = known?.owned ?? (await begin())
       if (!known) log.debug({ connection: connection.id, kind: connection.kind }, 'networks: connection started')
       running.set(connection.id, { name: connection.name, revision: connection.revision, owned })
       void owned.reconcile()

@@ -6,7 +6,7 @@ import { notifyCapacity } from '../../../platform/jobs/queue.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
-import type { ChatDriver, ChatEvents, ChatNetwork } from '../../../ports/chat.ts'
+import type { ChatConnector, ChatDriver, ChatEvents, ChatNetwork } from '../../../ports/chat.ts'
 import type { LinkState } from '../../../ports/sms.ts'
 import { disconnectLeft, transition as turnLinks } from '../channels/channel-status.ts'
 import * as links from '../channels/status-store.ts'
@@ -47,6 +47,7 @@ type Deps = {
   readonly home: string
   readonly connection: { readonly id: string; readonly name: string; readonly settings: unknown }
   readonly driver: ChatDriver<unknown>
+  readonly connector: ChatConnector<unknown>
   readonly until: number
 }
 
@@ -108,7 +109,7 @@ export const runConnection = (deps: Deps): ConnectionRunner => {
     },
   }
 
-  const network: ChatNetwork = driver.start(connection.settings, {
+  const network: ChatNetwork = deps.connector.start(connection.settings, {
     events,
     credentials: makeCredentialStore(db, seal, admit),
     home: deps.home,

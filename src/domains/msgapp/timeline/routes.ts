@@ -2,6 +2,7 @@ import { ok, route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { narrowingOf } from '../../inbox/narrowing/ops.ts'
 import { presentTimeline, publicationOf } from '../../timelines/ops.ts'
 import { findMessage } from '../messages/find-message.ts'
 import { refusals } from '../refusals.ts'
@@ -11,8 +12,10 @@ import * as store from './store.ts'
 
 /** Routes of the timeline of a message. */
 export const messageTimelineRoutes = ({ db, clock }: Services) => [
-  route(c.getMessageTimeline, async ({ account, params: { session_key: key, message_uuid: printed } }) => {
-    const { id } = await findMessage(db, account.id, key, printed)
+  route(c.getMessageTimeline, async ({ params: { session_key: key, message_uuid: printed }, ...call }) => {
+    const { account } = call
+    const narrowing = await narrowingOf(db, call, 'read_only')
+    const { id } = await findMessage(db, account.id, key, printed, narrowing)
     const row = (await store.find(db, account.id, id)) ?? refuse(refusals.unknownMessage(printed))
     const publication = await publicationOf(db, account.id, {
       printed: print('MSG', id),

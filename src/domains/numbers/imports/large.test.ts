@@ -7,7 +7,7 @@ import { operatorKey, startPlatform, until } from '../../../../test/platform.ts'
 // The heap could not hold the lines of the file. The long form has three million of them, 170 MB.
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
-const lines = long ? 3_000_000 : 100_000
+const lines = long ? 3_000_000 : 40_000
 /** MB: the program needs about 45 at rest. */
 const heap = 96
 

@@ -1,4 +1,3 @@
-import { connectDidww } from '../../../adapters/didww/didww-supplier.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
@@ -35,11 +34,13 @@ export type SupplierRegistry = {
 
 type CachedSupplier = ConnectedSupplier & { readonly revision: string }
 
-const connect = ({ id, name, settings, revision }: Connection<'didww'>): CachedSupplier => ({
+type Connect = (settings: Connection<'didww'>['settings']) => NumberSupplier
+
+const connect = (connectSupplier: Connect, { id, name, settings, revision }: Connection<'didww'>): CachedSupplier => ({
   id,
   name,
   revision,
-  supplier: connectDidww(settings),
+  supplier: connectSupplier(settings),
   markup: settings.markup_percent ?? 0,
   ppm: settings.ppm ?? '0',
 })
@@ -59,9 +60,15 @@ export const makeSupplierRegistry = (db: Db, seal: Seal, changes: InvalidationBu
   /** An unchanged connection keeps its rate limiter and its state. */
   const read = async () => {
     const wanted = await enabledConnections(db, seal, 'didww')
+    if (wanted.length === 0) {
+      cached = new Map()
+      return cached
+    }
+    // Loaded on first use: most installations have no supplier.
+    const { connectDidww } = await import('../../../adapters/didww/didww-supplier.ts')
     const next = wanted.map((one): [string, CachedSupplier] => {
       const before = cached.get(one.id)
-      return [one.id, before?.revision === one.revision ? before : connect(one)]
+      return [one.id, before?.revision === one.revision ? before : connect(connectDidww, one)]
     })
     cached = new Map(next)
     return cached

@@ -18,6 +18,8 @@ export const prepareSandbox = async (account, user, write) => {
   const owned = (number) => {
     show('no-number', number === null)
     show('own-number', number !== null)
+    // A call without a number to call from is refused.
+    show('hints', number !== null)
     if (number === null) return
     say('own', number.phone_number)
     attempt('be-called', async () => {

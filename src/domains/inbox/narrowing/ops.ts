@@ -1,0 +1,65 @@
+import type { FastifyRequest } from 'fastify'
+import type { Sql } from '../../../platform/db/sql.ts'
+import { bitOf, type Capability } from '../../../platform/http/capability.ts'
+
+// Some readers may see only their own conversations, and those without an assignee (docs/inbox.md, "Who sees what").
+// Every domain that returns messages or calls decides by the functions of this file. The rule follows the counterpart,
+// not the items: a message is hidden from its first moment, before the projector has seen it.
+
+/** A reader who may see only conversations of a user, and those without an assignee. Ids have no prefix. */
+export type Narrowing = {
+  readonly account: string
+  /** Null for a key. */
+  readonly user: string | null
+}
+
+export type NarrowingCall = {
+  readonly account: { readonly id: string }
+  readonly key: { readonly scopes: number }
+  readonly request: Pick<FastifyRequest, 'sessionAccount'>
+}
+
+/**
+ * Returns what a request may see; null for everything.
+ * @param unless a capability whose readers see everything. Agents of a narrowed account do not, even if they have it
+ */
+export const narrowingOf = async (
+  sql: Sql,
+  { account: { id: account }, key, request }: NarrowingCall,
+  unless?: Capability,
+): Promise<Narrowing | null> => {
+  const has = (capability: Capability) => (key.scopes & bitOf(capability)) !== 0
+  const { role = null, userId: user = null } = request.sessionAccount ?? {}
+  if (role !== 'agent') return has('inbox.all') || (unless !== undefined && has(unless)) ? null : { account, user }
+  const { all } = await sql.one<{ all: boolean }>`select agents_see_all as all from accounts where id = ${account}`
+  return all ? null : { account, user }
+}
+
+/**
+ * Returns the SQL condition that no conversation with the counterparts belongs to another user. A scalar subquery: the
+ * planner probes the index for each row that a page reads, and never joins all conversations of the account.
+ * @param counterparts expression of the type text[] @param account @param user expressions, such as placeholders
+ */
+export const visibleSql = (counterparts: string, account: string, user: string): string =>
+  `(select true from conversations v where v.account_id = ${account} and v.counterpart = any (${counterparts})
+    and v.assignee_id is not null and v.assignee_id is distinct from ${user}::uuid limit 1) is null`
+
+/** Returns those of the counterparts whose conversation belongs to another user. */
+export const hiddenCounterparts = async (
+  sql: Sql,
+  { account, user }: Narrowing,
+  counterparts: readonly string[],
+): Promise<string[]> =>
+  (
+    await sql.many<{ counterpart: string }>`
+      select counterpart from conversations
+      where account_id = ${account} and counterpart = any (${counterparts}::text[])
+        and assignee_id is not null and assignee_id is distinct from ${user}::uuid`
+  ).map(({ counterpart }) => counterpart)
+
+/** True if a reader may not see what is with these counterparts. */
+export const isHidden = async (
+  sql: Sql,
+  narrowing: Narrowing | null,
+  counterparts: readonly string[],
+): Promise<boolean> => narrowing !== null && (await hiddenCounterparts(sql, narrowing, counterparts)).length > 0
