@@ -114,7 +114,8 @@ const measureActs = async (page: Page) => {
     page,
     () => keys.press('a'),
     async () => {
-      if ((await page.locator('dialog[open], .listbox:popover-open, [role=menu]:popover-open').count()) > 0) await keys.press('Escape')
+      if ((await page.locator('dialog[open], .listbox:popover-open, [role=menu]:popover-open').count()) > 0)
+        await keys.press('Escape')
     },
   )
   return { open, next, filter, assign, type }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fillInbox } from '../../../scripts/console-data/fill-inbox.ts'
 import { member } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { makeWorld } from '../../../test/world.ts'
@@ -8,7 +7,6 @@ import { uuid } from '../../platform/lib/id.ts'
 import { record } from '../events/ops.ts'
 import { inbound, makeChatHarness } from '../msgapp/messages/testing.ts'
 import { makeInbox } from './inbox-testing.ts'
-import { linkContacts, planByIndex } from './projector/event-store.ts'
 
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const { db, call, tenant } = world
@@ -207,21 +205,4 @@ test('an event that cannot be projected is skipped, and those around it are not 
   const own = list.find(({ counterpart }) => counterpart === ada)
   await until(async () => (await inbox.items(who, own?.uuid ?? '')).count === 3)
   await db.raw('drop trigger refuse_poison on conversation_items')
-})
-
-test('contacts name their conversations without reading the others', async () => {
-  const { id } = await tenant()
-  await fillInbox(db, id, { conversations: 1_500, open: 100, texts: 1_500, members: 1, contacts: 30 })
-  const contacts = await db.many<{ id: string }>`select id from contacts where account_id = ${id}`
-  const blocks = await db.begin(async (tx) => {
-    await planByIndex(tx)
-    const given = contacts.map((contact) => contact.id)
-    await linkContacts(tx, id, given)
-    return await tx.one<{ n: number }>`
-      select sum(pg_stat_get_xact_blocks_fetched(oid))::integer as n from pg_class
-      where oid = 'conversations'::regclass or oid in (
-        select indexrelid from pg_index where indrelid = 'conversations'::regclass)`
-  })
-  // Some for each contact; all conversations for each would be 45,000.
-  assert.ok(blocks.n < 100 * contacts.length, String(blocks.n))
 })
