@@ -207,4 +207,11 @@ test('no answer to an agent contains anything of a conversation that the agent m
   for (const contract of callable) assert.deepEqual(await leaksTo(agent, contract), [])
   // A key without inbox.all is no agent, and has no conversations of its own.
   for (const contract of shown) assert.deepEqual(await leaksTo(null, contract), [])
+  const own = sets[1]?.params.call_uuid ?? ''
+  await world.db.run`update calls set user_id = ${agent.user.slice(3)} where id = ${own.slice(3)}`
+  const { cdrs } = (await agent.call('GET', '/open/voip/call-history')).body
+  assert.ok(
+    cdrs.some(({ uuid: one }: { uuid: string }) => one === own),
+    'an own call is shown to its agent',
+  )
 })
