@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { ConversationRow, ItemKind } from './conversation-row.ts'
-import { countCap, searchedTexts } from './limits.ts'
+import { countCap, frequentWord, searchedTexts } from './limits.ts'
 
 export const find = (sql: Sql, account: string, id: string) => sql.maybe<ConversationRow>`
   select * from conversations where account_id = ${account} and id = ${id}`
@@ -130,15 +130,27 @@ export const withMention = async (sql: Sql, account: string, user: string): Prom
         order by id desc limit 1000) newest`
   ).map((row) => row.conversation_id)
 
-/** Conversations with the newest texts, notes and names that have all hashes. */
-export const withWords = async (sql: Sql, account: string, hashes: readonly number[]): Promise<string[]> =>
-  (
-    await sql.many<{ conversation_id: string }>`
-      select distinct conversation_id from (
-        select conversation_id from conversation_words
-        where words @> ${hashes}::integer[] and account_id = ${account}
-        order by account_id desc, id desc limit ${searchedTexts}::integer) found`
-  ).map(({ conversation_id }) => conversation_id)
+/**
+ * Conversations with the newest texts, notes and names that have all hashes. A word that is frequent among the newest rows
+ * is met by walking them: its entries in the index would all be read and sorted. Measured: 2 s for half of a million texts.
+ */
+export const withWords = async (sql: Sql, account: string, hashes: readonly number[]): Promise<string[]> => {
+  const walk = (examined: number) => sql.many<{ conversation_id: string }>`
+    select conversation_id from (
+      select conversation_id, words from conversation_words
+      where account_id = ${account} order by account_id desc, id desc limit ${examined}::integer) newest
+    where words @> ${hashes}::integer[] limit ${searchedTexts}::integer`
+  const sample = await walk(frequentWord.sample)
+  const rows =
+    sample.length >= frequentWord.found
+      ? await walk(frequentWord.walked)
+      : await sql.many<{ conversation_id: string }>`
+          select conversation_id from (
+            select conversation_id, id from conversation_words
+            where words @> ${hashes}::integer[] and account_id = ${account} offset 0) found
+          order by id desc limit ${searchedTexts}::integer`
+  return [...new Set(rows.map(({ conversation_id }) => conversation_id))]
+}
 
 /** Counts open conversations with unread items, up to a limit, among the latest ones. */
 export const countUnread = async (
@@ -153,7 +165,7 @@ export const countUnread = async (
         select from (
           select id, last_inbound from conversations
           where account_id = ${account} and status = 'open' order by last_at desc, id desc limit ${examined}) c
-        where last_inbound > coalesce((
+        where last_inbound is not null and last_inbound > coalesce((
           select read_until from conversation_reads
           where account_id = ${account} and user_id = ${user} and conversation_id = c.id), ${after})
         limit ${countCap.view + 1}) unread`

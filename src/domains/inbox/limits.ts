@@ -24,6 +24,9 @@ export const examinedConversations = 10_000
 /** The newest texts with the words of `q` whose conversations are listed. */
 export const searchedTexts = 2_000
 
+/** A word that is found this often among a sample of the newest texts is searched by time, among more of them. */
+export const frequentWord = { sample: 3_000, found: 30, walked: 50_000 }
+
 /** Conversations of a tag up to which the index of tags is used; those of a more frequent tag are met by time. */
 export const rareTag = 2_000
 

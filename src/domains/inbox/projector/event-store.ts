@@ -135,10 +135,15 @@ export const linkContacts = (tx: Tx, account: string, contacts: readonly string[
     where d.match_key like '+%'
     order by d.match_key, c.created_at
   ), held as materialized (
-    select v.id, n.contact_id, n.name from named n
-    join conversations v on v.account_id = ${account} and v.counterpart = n.number
-    where (v.contact_id, v.name) is distinct from (n.contact_id, n.name) and n.name <> ''
-    order by v.id for update of v
+    select v.id, f.contact_id, f.name from (
+      select o.id, n.contact_id, n.name from named n
+      cross join lateral (
+        select id, contact_id, name from conversations
+        where account_id = ${account} and counterpart = n.number limit 1) o
+      where (o.contact_id, o.name) is distinct from (n.contact_id, n.name) and n.name <> ''
+      order by o.id offset 0) f
+    join conversations v on v.account_id = ${account} and v.id = f.id
+    order by f.id for update of v
   )
   update conversations v set contact_id = h.contact_id, name = h.name, version = v.version + 1
   from held h where v.account_id = ${account} and v.id = h.id

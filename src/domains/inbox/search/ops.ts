@@ -56,7 +56,10 @@ const hitsOf = async (
   limit: number,
 ): Promise<store.WordHit[]> => {
   const newest = await store.amongNewest(sql, account, kind, hashes, { examined: examinedNewest, limit })
-  return newest.length >= limit ? newest : await store.byWords(sql, account, kind, hashes, limit)
+  if (newest.length >= limit) return newest
+  return kind === 'text'
+    ? await store.byWordsOfTexts(sql, account, hashes, limit)
+    : await store.byWordsOutsideTexts(sql, account, kind, hashes, limit)
 }
 
 const visibleConversations = async (sql: Sql, access: Access, ids: readonly string[]) => {

@@ -19,18 +19,30 @@ export const amongNewest = (
     where account_id = ${account} order by account_id desc, id desc limit ${examined}::integer) newest
   where kind = ${kind} and words @> ${hashes}::integer[] order by id desc limit ${limit}::integer`
 
-/** The newest texts, notes or names with all words, by the index of words: for words that are rare. */
-export const byWords = (
+/** The newest notes or names with all words, by their own index: a word that all texts have is rare in them. */
+export const byWordsOutsideTexts = (
   sql: Sql,
   account: string,
-  kind: 'name' | 'text' | 'note',
+  kind: 'name' | 'note',
+  hashes: readonly number[],
+  limit: number,
+) => sql.many<WordHit>`
+  select id, conversation_id from (
+    select id, conversation_id, kind from conversation_words
+    where words @> ${hashes}::integer[] and account_id = ${account} and kind <> 'text' offset 0) found
+  where kind = ${kind} order by id desc limit ${limit}::integer`
+
+/** The newest texts with all words, by the index of words: for words that are rare. */
+export const byWordsOfTexts = (
+  sql: Sql,
+  account: string,
   hashes: readonly number[],
   limit: number,
 ) => sql.many<WordHit>`
   select id, conversation_id from (
     select id, conversation_id, kind from conversation_words
     where words @> ${hashes}::integer[] and account_id = ${account} offset 0) found
-  where kind = ${kind} order by id desc limit ${limit}::integer`
+  where kind = 'text' order by id desc limit ${limit}::integer`
 
 export const conversations = (sql: Sql, account: string, ids: readonly string[]) => sql.many<ConversationRow>`
   select * from conversations where account_id = ${account} and id = any (${ids}::uuid[])`
