@@ -143,10 +143,12 @@ export const ReplyBox = ({ conversation, place }: Props) => {
     if (!trigger) return
     const next = replaceTrigger(text, trigger, chosen)
     setText(next.text, next.cursor)
-    requestAnimationFrame(() => {
-      box.current?.focus()
-      box.current?.setSelectionRange(next.cursor, next.cursor)
-    })
+    const { current } = box
+    if (!current) return
+    // At once: a person who types on would find the cursor moved by a later frame.
+    current.value = next.text
+    current.focus()
+    current.setSelectionRange(next.cursor, next.cursor)
   }
   const suggest = useSuggestions(trigger ? `${trigger.sign}${trigger.text}` : undefined, suggestions, choose)
 
