@@ -45,7 +45,7 @@ type EvaluationResult = {
   readonly exceptionDetails?: { readonly text: string }
 }
 
-/** What a page or the network reports: `log.entryAdded`, `network.responseCompleted` … */
+/** Events of pages and the network: `log.entryAdded`, `network.responseCompleted` … */
 type Listener = (event: string, params: Record<string, unknown>) => void
 
 /** Commands of WebDriver BiDi (W3C), which Firefox supports without a driver. */

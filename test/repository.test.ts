@@ -163,7 +163,7 @@ test('no file imports itself through others, by values or by types', () => {
   assert.deepEqual(cycles, [])
 })
 
-/** What few installations need at once, and costs 3 to 35 ms of a start: decision 0038. */
+/** Modules that few installations need at once. Each costs 3 to 35 ms of a start: decision 0038. */
 const loadedLater = [
   ...['didww/didww-supplier', 'sandbox/sandbox-network', 'xmpp/xmpp-network'].map((name) => `src/adapters/${name}.ts`),
   ...['whatsapp-cloud', 'whatsapp-web'].map((name) => `src/adapters/${name}/${name}-network.ts`),

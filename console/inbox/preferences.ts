@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { api } from '../api/client.ts'
+import { storePreferences } from '../api/preferences.ts'
 import { session } from '../api/session.ts'
 
 // Which key sends. It belongs to the person, and to the browser without one.
@@ -30,6 +30,5 @@ export const chooseEnterSends = (isOn: boolean): void => {
     // The browser forbids storage: the choice lasts until the page is closed.
   }
   const preferences = session.peek()?.person?.preferences
-  if (preferences)
-    void api('PATCH /console/me', { body: { preferences: { ...preferences, [name]: value } } }).catch(() => {})
+  if (preferences) void storePreferences({ ...preferences, [name]: value }).catch(() => {})
 }

@@ -61,7 +61,7 @@ export const notify = async (message: PushMessage): Promise<void> => {
     if ((await worker.getNotifications({ tag })).length > 0) break
     await new Promise((resolve) => setTimeout(resolve, showPause))
   }
-  // It was withdrawn meanwhile.
+  // The notification was withdrawn meanwhile.
   if (!wanted.has(tag)) await withdraw(tag)
 }
 

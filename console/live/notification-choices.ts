@@ -1,4 +1,4 @@
-import { api } from '../api/client.ts'
+import { storePreferences } from '../api/preferences.ts'
 import { session } from '../api/session.ts'
 
 // Choices of the person. The server reads the same fields: src/domains/push/quiet-hours.ts.
@@ -59,9 +59,6 @@ export const isQuietNow = (): boolean => {
   return from < until ? from <= now && now < until : now >= from || now < until
 }
 
-/** Requests go one after the other: one that overtakes another would store older choices. */
-let saving: Promise<unknown> = Promise.resolve()
-
 /** Stores changed choices. They apply at once. @throws ApiError, after which the earlier ones apply again */
 export const changeNotificationChoices = async (change: Partial<NotificationChoices>): Promise<void> => {
   const { value: before } = session
@@ -71,10 +68,8 @@ export const changeNotificationChoices = async (change: Partial<NotificationChoi
     notifications: { ...notificationChoices(), ...change },
   }
   session.value = { ...before, person: { ...before.person, preferences } }
-  const stored = saving.then(() => api('PATCH /console/me', { body: { preferences } }))
-  saving = stored.catch(() => {})
   try {
-    await stored
+    await storePreferences(preferences)
   } catch (error) {
     session.value = before
     throw error

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { api } from '../api/client.ts'
+import { storePreferences } from '../api/preferences.ts'
 import { requestContext } from '../api/send.ts'
 import { session } from '../api/session.ts'
 
@@ -38,7 +38,7 @@ const share = (name: string, value: string): void => {
   store(name, value)
   const preferences = session.value?.person?.preferences
   if (!preferences || preferences[name] === value) return
-  void api('PATCH /console/me', { body: { preferences: { ...preferences, [name]: value } } }).catch(() => {})
+  void storePreferences({ ...preferences, [name]: value }).catch(() => {})
 }
 
 const show = (name: 'theme' | 'density', value: string): void => {

@@ -23,7 +23,7 @@ const runOnOldest = (file: string): FileRun => ({
  * later. `npm test` prints the files that took over 10 s.
  */
 export const slowFiles = [
-  // Those that wait most stand between those that compute, so that both cores are busy.
+  // Files that wait most stand between those that compute, so that both cores are busy.
   ...['test/sdk/platform.test.ts', 'test/contract.test.ts', 'test/voice/processes.test.ts', 'test/fuzz.test.ts'],
   ...['src/domains/callers/code-by-call.test.ts', 'test/console/phone.test.ts', 'test/counterparts/sipp.test.ts'],
   ...['test/console/developers.test.ts', 'test/voice/devices.test.ts', 'test/console/ground.test.ts'],

@@ -26,7 +26,7 @@ const harmless = [
   ...['whatsapp-web/installed', 'whatsapp-web/network', '../src/domains/backup/testing'],
   // Scripts of pages, which are text here.
   ...['console/fixture', 'media/page-peer', 'sdk/tab'],
-  // They read `globalThis`.
+  // These files read `globalThis`.
   ...['../console/inbox/store', '../packages/client/src/event-stream', '../packages/client/src/transport'],
 ].map((name) => `test/${name}.ts`)
 

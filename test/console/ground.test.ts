@@ -139,7 +139,7 @@ describe('the console in a browser', needs('chromium'), () => {
     requests()
     const page = await signIn(tenant, '/developers/keys')
     await page.getByRole('table').waitFor()
-    // What comes after the first page: the worker, and the signals to a person who looks elsewhere.
+    // Later than the first page come the worker, and the signals to a person who looks elsewhere.
     const [attention = ''] = globSync('assets/attention-*.js', { cwd: dist })
     const signals = readFileSync(join(dist, attention), 'utf8').match(/[\w-]+\.js/g) ?? []
     const [, own = []] = manifest.routes.find(([pattern]) => pattern.endsWith('/developers/keys')) ?? []

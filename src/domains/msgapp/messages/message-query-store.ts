@@ -24,7 +24,7 @@ export const byId = (sql: Sql, messages: readonly { account: string; id: string 
   select * from msgapp_messages_by_id(
     ${messages.map(({ account }) => account)}::uuid[], ${messages.map(({ id }) => id)}::uuid[])`
 
-/** What a list reads: of a channel, or of one of its conversations, and only what the reader may see. */
+/** Scope of a list of messages: of a channel, or of one of its conversations, and only what the reader may see. */
 export type MessageList = {
   readonly channel: ChannelKey
   readonly peer: string | null
@@ -110,7 +110,7 @@ export type SessionRow = {
   exact: string
 }
 
-/** What a list of conversations reads: of a channel, or with one number, and only what the reader may see. */
+/** Scope of a list of conversations: of a channel, or with one number, and only what the reader may see. */
 export type SessionList = {
   readonly channel: ChannelKey
   readonly number: string | null
