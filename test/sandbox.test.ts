@@ -16,12 +16,14 @@ test('in the sandbox one number of the platform can write to another, and to a h
   const handset = async () =>
     (await call('GET', `/sandbox/handsets/${to.number}`)).body.sms.map((item: { text: string }) => item.text)
   const path = `/open/sms/messages/${to.channel}/${from.number}`
-  assert.equal((await send('from me to me')).status, 202)
-  await until(async () => {
+  // The network learns of a purchase a moment later, and treats the number as a handset until then.
+  let attempts = 0
+  const arrived = await until(async () => {
+    assert.equal((await send(`from me to me ${++attempts}`)).status, 202)
     const { messages } = (await call('GET', path)).body
-    return messages.some(({ text }: { text: string }) => text === 'from me to me')
+    return messages.find(({ text }: { text: string }) => text.startsWith('from me to me'))
   })
-  assert.deepEqual(await handset(), [])
+  assert.ok(!(await handset()).includes(arrived.text))
 
   const { numbers } = (await call('GET', '/open/voip/virtual-numbers')).body
   const { uuid } = numbers.find((one: { phone_number: string }) => one.phone_number === to.number)

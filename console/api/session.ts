@@ -3,7 +3,7 @@ import { followAccount } from '../live/socket.ts'
 import { setLinkAccount } from '../paths.ts'
 import { api } from './client.ts'
 import { ApiError } from './errors.ts'
-import { requestContext } from './send.ts'
+import { recovery, requestContext } from './send.ts'
 import type { Capability, Session, SessionAccount } from './session-types.ts'
 
 // The session: who is signed in, and what the person may do in the account of the page.
@@ -78,7 +78,15 @@ export const signOut = async (): Promise<void> => {
   // The server closes the line of a session that ended.
   followAccount('')
   const forget = await leaving.prepare()
-  await api('DELETE /console/session', {})
+  const { signIn } = recovery
+  // Requests of a page that is left may be refused: they ask for no sign-in.
+  recovery.signIn = () => new Promise(() => {})
+  try {
+    await api('DELETE /console/session', {})
+  } catch (error) {
+    recovery.signIn = signIn
+    throw error
+  }
   // The session is over in any case.
   await forget().catch(() => {})
   location.assign('/console/sign-in')

@@ -324,8 +324,24 @@ describe('the console in a browser', needs('chromium'), () => {
     const menu = page.getByRole('button', { name: 'Mia admin: your menu' })
     await menu.click()
     await isAccessible(page, 'menu of the person')
+    // A request that is refused before the page has the answer of the sign-out opens no dialog.
+    allow(/401/)
+    const dialogs: string[] = []
+    page.on('request', (request) => {
+      if (request.url().includes('/dialogs-')) dialogs.push(request.url())
+    })
+    await page.route('**/console/session', async (route) => {
+      const response = await route.fetch()
+      const refused = page.waitForResponse((one) => one.status() === 401)
+      await page.keyboard.press('Escape')
+      await page.getByRole('link', { name: 'Notifications' }).click()
+      await refused
+      await page.evaluate('new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))')
+      await route.fulfill({ response })
+    })
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    assert.deepEqual(dialogs, [])
     assert.equal((await mia.call('GET', '/console/session')).status, 401)
   })
 
