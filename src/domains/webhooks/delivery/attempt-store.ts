@@ -1,13 +1,16 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import { type EndpointKey, inLockOrder } from './endpoint-lease-store.ts'
 
+/** A delivery that waits is due this long after its head, so that both load in their order. */
+export const afterHeadSeconds = 0.01
+
 /** New state of a delivery. `called`: attempted out of turn on behalf of others; its schedule stays. */
 export type DeliveryChange = EndpointKey & {
   readonly event: string
   readonly what: 'delivered' | 'failed' | 'again' | 'called' | 'parked'
   /** Seconds until the next attempt, for `again` and `parked`. */
   readonly seconds: number | null
-  /** For `parked`: the event that the delivery waits for, if that event's failure is already stored. */
+  /** For `parked`: the event that the delivery waits for. `seconds` counts if there is none. */
   readonly head?: string
   /** The attempt as JSON without its time, which the database adds; null if there was none. */
   readonly attempt: string | null
@@ -25,6 +28,25 @@ export type EndpointHealth = EndpointKey & {
 }
 
 /**
+ * Places deliveries behind heads whose failure is stored by the same statement. The statement reads the schedule of
+ * other heads, and would read the old one of these.
+ */
+const placeBehindHeads = (changes: readonly DeliveryChange[]): readonly DeliveryChange[] => {
+  if (changes.every(({ head }) => head === undefined)) return changes
+  const keyOf = (webhook: string, event: string) => `${webhook} ${event}`
+  const retries = new Map(
+    changes.flatMap(({ what, webhook, event, seconds }) =>
+      what === 'again' && seconds !== null ? [[keyOf(webhook, event), seconds] as const] : [],
+    ),
+  )
+  return changes.map(({ head, ...change }) => {
+    if (head === undefined) return change
+    const retry = retries.get(keyOf(change.webhook, head))
+    return retry === undefined ? { ...change, head } : { ...change, seconds: retry + afterHeadSeconds }
+  })
+}
+
+/**
  * Stores the results of deliveries. Results from a process whose lease is lost are ignored.
  * @param isLasting false: does not wait for the disk, which cost 100 µs of CPU. A database crash within half a second
  * may lose the results; those events are then delivered again.
@@ -32,14 +54,17 @@ export type EndpointHealth = EndpointKey & {
 export const storeResults = (
   tx: Pick<Tx, 'run'>,
   ownerId: string,
-  changes: readonly DeliveryChange[],
+  results: readonly DeliveryChange[],
   isLasting: boolean,
-) => tx.run`
+) => {
+  const changes = placeBehindHeads(results)
+  return tx.run`
   select case when not ${isLasting} then set_config('synchronous_commit', 'off', true) end, webhooks_record_attempts(${ownerId},
     ${changes.map((c) => c.account)}::uuid[], ${changes.map((c) => c.webhook)}::uuid[],
     ${changes.map((c) => c.event)}::uuid[], ${changes.map((c) => c.what)}::text[],
     ${changes.map((c) => c.seconds)}::double precision[], ${changes.map((c) => c.attempt)}::text[],
     ${changes.map((c) => c.head ?? null)}::uuid[])`
+}
 
 export const storeHealth = (tx: Tx, ownerId: string, unordered: readonly EndpointHealth[]) => {
   const all = inLockOrder(unordered)

@@ -8,8 +8,11 @@ import type { Delivery } from './attempt.ts'
 export class ConversationQueues {
   readonly #queues = new Map<string, Delivery[]>()
   readonly #ready: string[] = []
-  /** Queues that wait for the retry of their head, and until when (Unix milliseconds, platform clock). */
-  readonly #held = new Map<string, { event: string; until: number }>()
+  /**
+   * Queues that wait for the retry of their head: until when (Unix milliseconds, platform clock), and since when the
+   * head is overdue (monotonic clock).
+   */
+  readonly #held = new Map<string, { event: string; until: number; overdueSince: number | null }>()
 
   get hasReady(): boolean {
     return this.#ready.length > 0
@@ -65,7 +68,7 @@ export class ConversationQueues {
    * @returns the deliveries removed from behind the head
    */
   hold(queue: string, event: string, until: number): Delivery[] {
-    this.#held.set(queue, { event, until })
+    this.#held.set(queue, { event, until, overdueSince: null })
     return this.removeBehind(queue)
   }
 
@@ -75,12 +78,20 @@ export class ConversationQueues {
     else this.#held.delete(queue)
   }
 
-  /** Returns the head that a delivery must wait for, or null. */
-  blockingHead({ conversation, event }: Delivery, now: number): string | null {
+  /**
+   * Returns the head that a delivery must wait for, or null.
+   * @param now Unix milliseconds, platform clock @param elapsed milliseconds, monotonic clock
+   */
+  blockingHead({ conversation, event }: Delivery, now: number, elapsed = performance.now()): string | null {
     const head = conversation === null ? undefined : this.#held.get(conversation)
     if (conversation === null || !head) return null
-    // The database decides when the head is due, and learned of the failure a little later.
-    if (head.event < event && head.until + headGraceMs > now) return head.event
+    if (head.event < event) {
+      if (now < head.until) return head.event
+      // The database decides when the head is due, and may load newer deliveries before it. The platform's clock can
+      // jump over the grace period.
+      head.overdueSince ??= elapsed
+      if (elapsed - head.overdueSince < headGraceMs) return head.event
+    }
     // The head itself is here, or never comes.
     this.#held.delete(conversation)
     return null

@@ -20,7 +20,7 @@ export const findDue = (sql: Sql, ownerId: string, most: number) =>
     failures: number
   }>`select account_id, webhook_id, failures from webhooks_due(${ownerId}, ${most})`
 
-/** A failed delivery whose retry holds up its conversation. */
+/** A failed delivery whose retry holds up its conversation. `seconds` until the retry; at most 0 if it is due. */
 export type BlockedHead = { conversation: string; event: string; seconds: number }
 
 export type LeasedEndpointRow = {
@@ -37,10 +37,14 @@ export type LeasedEndpointRow = {
   /** Null once the previous secret no longer signs. */
   sealed_previous_secret: Buffer | null
   previous_until: Date | null
+  /** Newest first: the oldest of a conversation counts. */
   heads: BlockedHead[]
 }
 
-/** Claims leases that are free or already ours, for the given seconds. */
+/**
+ * Claims leases that are free or already ours, for the given seconds. Heads that are due count too: events that were
+ * recorded before they became due are loaded before them.
+ */
 export const claim = (
   sql: Sql,
   ownerId: string,
@@ -65,10 +69,10 @@ export const claim = (
     case when w.previous_until > (select app_now()) then w.sealed_previous_secret end as sealed_previous_secret, w.previous_until,
     coalesce((
       select json_agg(json_build_object('conversation', d.conversation, 'event', d.event_id,
-        'seconds', extract(epoch from d.next_at - (select app_now()))))
+        'seconds', extract(epoch from d.next_at - (select app_now()))) order by d.event_id desc)
       from webhook_deliveries d
       where d.account_id = c.account_id and d.webhook_id = c.webhook_id and d.state = 'pending'
-        and d.tries between 1 and 2 and d.conversation is not null and d.next_at > (select app_now())
+        and d.tries between 1 and 2 and d.conversation is not null
     ), '[]') as heads
   from claimed c join webhooks w on w.account_id = c.account_id and w.id = c.webhook_id`
 

@@ -1,5 +1,5 @@
 import { type AttemptResult, type Delivery, type Endpoint, formatAttempt } from './attempt.ts'
-import type { DeliveryChange, EndpointHealth } from './attempt-store.ts'
+import { afterHeadSeconds, type DeliveryChange, type EndpointHealth } from './attempt-store.ts'
 import { type BreakerState, CircuitBreaker } from './circuit-breaker.ts'
 import type { Slot } from './concurrency-limiter.ts'
 import { ConversationQueues } from './conversation-queues.ts'
@@ -51,7 +51,8 @@ export class EndpointWorker {
     this.#context = ground
     this.#breaker = new CircuitBreaker(state)
     for (const { conversation, event, seconds } of heads)
-      if (seconds <= longestHoldSeconds) this.#queues.hold(conversation, event, ground.now() + seconds * 1000)
+      if (seconds <= longestHoldSeconds)
+        this.#queues.hold(conversation, event, ground.now() + Math.max(0, seconds) * 1000)
   }
 
   get key(): EndpointKey {
@@ -283,8 +284,7 @@ export class EndpointWorker {
   }
 
   #deferral({ event }: Delivery, seconds: number): DeliveryChange {
-    // A moment after the head, so that both load in their order.
-    return { ...this.key, event, what: 'parked', seconds: seconds + 0.01, attempt: null }
+    return { ...this.key, event, what: 'parked', seconds: seconds + afterHeadSeconds, attempt: null }
   }
 
   /** Drops deliveries from memory, to be loaded again later. */
