@@ -57,14 +57,25 @@ const stringOrNull = (value: unknown): string | null => (typeof value === 'strin
 
 type EventDraft = Omit<Event, 'name'> & { readonly name: string; readonly webhook: string | null }
 
+/** Returns a function that serialises payloads. Events with one payload that has its own `uuid` share most of the text. */
+const makePayloadWriter = () => {
+  const begun = new Map<EventDraft['payload'], string>()
+  return ({ payload, name }: EventDraft, id: string): string => {
+    if (payload.uuid === undefined || 'event' in payload) return JSON.stringify({ uuid: id, ...payload, event: name })
+    const begin = begun.get(payload) ?? JSON.stringify({ uuid: id, ...payload }).slice(0, -1)
+    begun.set(payload, begin)
+    return `${begin},"event":${JSON.stringify(name)}}`
+  }
+}
+
 const recordRows = async (tx: Tx, events: readonly EventDraft[], isBulk = false): Promise<readonly string[]> => {
+  const write = makePayloadWriter()
   const rows = events.map((event): store.EventRow => {
     const id = uuid()
-    const payload = { uuid: id, ...event.payload, event: event.name }
     const group = stringOrNull(event.payload.group_uuid)
     // A test is delivered whatever its payload says.
     const previousAt = event.webhook === null ? stringOrNull(event.payload.previous_message_at) : null
-    return { ...event, id, group, previousAt, payload: JSON.stringify(payload) }
+    return { ...event, id, group, previousAt, payload: write(event, id) }
   })
   const fanned = await store.insert(tx, rows, isBulk)
   const webhooks = fanned.map(({ account_id, webhook_id }) => ({ account: account_id, webhook: webhook_id }))

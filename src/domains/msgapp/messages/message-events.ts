@@ -34,22 +34,29 @@ export const publishEvents = async (
   )
   const context = await loadViewContext(tx, found)
   const known = new Map(found.map((row) => [row.id, row]))
+  const payloads = new Map<string, Event['payload']>()
+  /** A message that was sent has three events with one payload. */
+  const payloadOf = (row: MessageRow): Event['payload'] => {
+    const key = `${row.id} ${row.ack}`
+    const made = payloads.get(key)
+    if (made) return made
+    const presented = presentMessage(row, context)
+    const { read_at, ...unread } = presented
+    const payload = { ...(presented.read ? presented : unread), created_at: iso(row.created_at).slice(0, -1) }
+    payloads.set(key, payload)
+    return payload
+  }
   const events = messageEvents.flatMap(({ message, name, ack, more }): Event[] => {
     const row = known.get(message)
     if (!row) return []
-    const presented = presentMessage(ack === undefined ? row : { ...row, ack }, context)
-    const { read_at, ...unread } = presented
+    const payload = payloadOf(ack === undefined ? row : { ...row, ack })
     return [
       {
         account: row.account_id,
         name,
         channel: row.channel_id,
         conversation: orderKeyOf(row),
-        payload: {
-          ...(presented.read ? presented : unread),
-          created_at: iso(row.created_at).slice(0, -1),
-          ...more,
-        },
+        payload: more ? { ...payload, ...more } : payload,
       },
     ]
   })
