@@ -4,13 +4,13 @@
 // request in this process, one at a time, with its ratio to the smallest size. Requests of both sizes alternate between two
 // accounts, so that load of the machine affects both.
 
-import { issueKey, openAccount } from '../src/domains/accounts/ops.ts'
+import { issueKey } from '../src/domains/accounts/ops.ts'
 import { issueOperatorKey } from '../src/domains/operators/ops.ts'
 import type { Db } from '../src/platform/db/sql.ts'
-import { uuid } from '../src/platform/lib/id.ts'
-import { contact, fillLists, listedTables, type RowOwner } from '../test/list-rows.ts'
-import { startServer } from '../test/servers.ts'
+import { contact, type RowOwner } from '../test/list-rows.ts'
 import { benchRun } from './bench.ts'
+import { startDatabase } from './database.ts'
+import { filledLists, numberOf } from './filled-lists.ts'
 import { assembleInProcess } from './in-process.ts'
 import { median, table } from './lib.ts'
 
@@ -19,45 +19,25 @@ const run = benchRun()
 const many = run.number('most')
 const requests = run.number('requests')
 
-const server = await startServer()
-const { db, patient, app, end } = await assembleInProcess(server.url)
-const { key: operatorKey } = await db.begin((tx) => issueOperatorKey(tx, 'bench'))
+type Customer = RowOwner & { readonly key: string; readonly number: string }
 
-type Customer = RowOwner & { readonly key: string }
-
-/** Makes an account with a number, a channel of the messaging app and a webhook that its rows belong to. */
-const customer = async (sql: Db, digit: number): Promise<Customer> => {
-  const { id, key } = await sql.begin(async (tx) => {
-    const id = await openAccount(tx, { name: 'Bench', requestsPerMinute: 100_000_000, sandbox: true })
-    return { id, key: (await issueKey(tx, id, 'bench')).key }
-  })
-  const owner = { account: id, smsChannel: uuid(), chatChannel: uuid(), webhook: uuid(), group: `bench-${digit}` }
-  const number = `+44770090000${digit}`
-  await sql.begin(async (tx) => {
-    await tx.raw("set local session_replication_role = 'replica'")
-    await tx.run`
-      insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
-        monthly_price, ppm, status_text, expires_at)
-      values (${id}, ${owner.smsChannel}, ${number}, ${owner.group}, 'GB', '', 'local', 'a', 1, 0, 'ACTIVE', '2036-01-01')`
-    await tx.run`
-      insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
-        supports_sms_in, supports_sms_out)
-      values (${id}, ${owner.smsChannel}, ${owner.smsChannel}, ${number}, 'a', 'GB', true, true)`
-    await tx.run`
-      insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code,
-        timezone, created_at, updated_at)
-      values (${id}, ${owner.chatChannel}, ${uuid()}, 'sandbox', ${number}, 'a', 'GB', 'UTC', now(), now())`
-    await tx.run`
-      insert into msgapp_links (account_id, channel_id, phase, reason, since)
-      values (${id}, ${owner.chatChannel}, 'disconnected', '', now())`
-    await tx.run`
-      insert into webhooks (account_id, id, event, event_name, hook_url, sealed_secret, created_at, updated_at)
-      values (${id}, ${owner.webhook}, 'contact.created', 'contact.created', 'http://127.0.0.1', '', now(), now())`
-    await tx.run`
-      insert into webhook_endpoint_leases (account_id, webhook_id) values (${id}, ${owner.webhook})`
-  })
-  return { ...owner, key }
+/** Returns an account of the filling, with a new key. */
+const readCustomer = async (db: Db, digit: number): Promise<Customer> => {
+  const number = numberOf(digit)
+  const owner = await db.one<Omit<RowOwner, 'group'>>`
+    select a.id as account, s.id as "smsChannel", m.id as "chatChannel", w.id as webhook
+    from accounts a
+    join sms_channels s on s.account_id = a.id and s.phone_number = ${number}
+    join msgapp_channels m on m.account_id = a.id and m.phone_number = ${number}
+    join webhooks w on w.account_id = a.id
+    where a.name = ${`Bench ${digit}`}`
+  const { key } = await db.begin((tx) => issueKey(tx, owner.account, 'bench'))
+  return { ...owner, group: `bench-${digit}`, key, number }
 }
+
+const server = await startDatabase(filledLists(few, many))
+const { db, app, end } = await assembleInProcess(server.url)
+const { key: operatorKey } = await db.begin((tx) => issueOperatorKey(tx, 'bench'))
 
 /** The lists, by what is asked of them. Page 199 is the last one that page numbers reach. */
 const lists = (c: Customer): readonly (readonly [name: string, url: string])[] => [
@@ -69,6 +49,11 @@ const lists = (c: Customer): readonly (readonly [name: string, url: string])[] =
   ['SMS messages, with total', '/open/sms/messages?page_number=0'],
   ['SMS messages, last numbered page', '/open/sms/messages?page_number=199'],
   ['SMS messages of a channel', `/open/sms/messages?channel_uuid=SMS${c.smsChannel}`],
+  ['SMS messages, outbound', '/open/sms/messages?direction=outbound'],
+  ['SMS messages, inbound, of which there are none', '/open/sms/messages?direction=inbound'],
+  ['SMS messages, a common status', '/open/sms/messages?status=delivered'],
+  ['SMS messages, a status that matches nothing', '/open/sms/messages?status=sent'],
+  ['SMS messages, failed', '/open/sms/messages?status=failed'],
   ['SMS thread', `/open/sms/messages/SMS${c.smsChannel}/${encodeURIComponent(contact)}`],
   ['SMS channels, a page', '/open/sms/channels?page_number=0'],
   ['contacts', '/open/contacts'],
@@ -76,6 +61,15 @@ const lists = (c: Customer): readonly (readonly [name: string, url: string])[] =
   ['contacts of a channel', `/open/contacts?channel_uuid=WPN${c.chatChannel}`],
   ['conversations', `/open/msgapp/conversations/WPN${c.chatChannel}`],
   ['conversation with one number', `/open/msgapp/conversations/WPN${c.chatChannel}?phone_number=%2B447900000077`],
+  ['messages of a chat number', `/open/msgapp/messages/${encodeURIComponent(c.number)}`],
+  ['chat groups, a page', `/open/msgapp/groups/${encodeURIComponent(c.number)}?per_page=50`],
+  ['inbox, open', '/open/conversations?status=open'],
+  ['inbox, closed', '/open/conversations?status=closed'],
+  ['inbox, all counts', '/open/conversations/counts'],
+  ['requests', '/open/requests'],
+  ['requests, status that matches nothing', '/open/requests?status=404'],
+  ['events', '/open/events'],
+  ['events, name that matches nothing', '/open/events?name=number.purchased'],
   ['virtual numbers', '/open/voip/virtual-numbers'],
   ['caller ids', '/open/voip/caller-ids'],
   ['documents', '/open/numbers/documents'],
@@ -100,11 +94,7 @@ const time = async (url: string, key: string): Promise<number> => {
   return passed
 }
 
-const [small, large] = [await customer(patient, 1), await customer(patient, 2)]
-// Holds are calls in progress: limits bound their number.
-const tables = new Set([...listedTables].filter((name) => name !== 'holds'))
-await fillLists(patient, small, { from: 0, to: few, tables })
-await fillLists(patient, large, { from: few, to: few + many, tables })
+const [small, large] = [await readCustomer(db, 1), await readCustomer(db, 2)]
 
 const rows: string[][] = []
 let worst = 0

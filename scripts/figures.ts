@@ -22,24 +22,35 @@ export const storedResults = (): StoredResult[] => {
 
 const present = (value: number): string => value.toLocaleString('en', { maximumSignificantDigits: 3 })
 
-const rowsOf = ({ name, commit, date, cores, figures }: StoredResult): string[] => {
+const rowsOf = ({ name, figures }: StoredResult): string[] => {
   const bench = benches.find((one) => one.name === name)
   return Object.entries(bench?.figures ?? {}).flatMap(([key, { label, unit, isHeadline }]) => {
     const of = figures[key]
     if (!of || !isHeadline) return []
-    const value = `${present(of.median)} ${unit} | ${present(of.least)} to ${present(of.most)}`
-    return [`| ${name} | ${label} | ${value} | ${cores} | \`${commit.slice(0, 7)}\`, ${date} |`]
+    return [`| ${name} | ${label} | ${present(of.median)} ${unit} | ${present(of.least)} to ${present(of.most)} |`]
   })
 }
 
-/** Returns the table of the headline figures of results. */
+/** Returns where and when a result was measured. */
+const originOf = ({ name, commit, date, cores, rounds, rows }: StoredResult): string =>
+  `- ${name}: ${[
+    `commit \`${commit.slice(0, 7)}\``,
+    date,
+    `${cores} cores`,
+    ...(rounds > 1 ? [`${rounds} rounds`] : []),
+    ...(rows ? [`${rows.toLocaleString('en')} messages in the database`] : []),
+  ].join(', ')}`
+
+/** Returns the table of the headline figures of results, and their origins. */
 export const tableOf = (results: readonly StoredResult[]): string =>
   results.length === 0
     ? 'No results are stored yet: `npm run bench -- sms --store` stores those of one bench.'
     : [
-        '| Bench | Figure | Median | Least to most | Cores | Commit |',
-        '|---|---|---|---|---|---|',
+        '| Bench | Figure | Median | Least to most |',
+        '|---|---|---|---|',
         ...results.flatMap(rowsOf),
+        '',
+        ...results.map(originOf),
       ].join('\n')
 
 /** Returns a page with the table between its markers generated from results. */

@@ -61,7 +61,9 @@ const selectRuns = (): FileRun[] => {
   if (values.long !== undefined) {
     const patterns = longForms[values.long]
     if (!patterns) throw new Error(`--long must be one of ${Object.keys(longForms).join(', ')}`)
-    return runsOf(find(patterns))
+    // `--long chaos test/chaos/kill.test.ts` runs one file of a long form.
+    const chosen = positionals.flatMap(filesIn)
+    return runsOf(find(patterns).filter((file) => chosen.length === 0 || chosen.includes(file)))
   }
   if (positionals.length > 0) return runsOf(positionals.flatMap(filesIn))
   return fullRun(find(allTests), root, !oldestServer.skip)

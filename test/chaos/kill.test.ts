@@ -6,10 +6,10 @@ import { buyNumber, homeOnDisk, type Platform, startPlatform, until } from '../p
  * R1 of the reliability goals: kill -9 of the platform at random instants under load. Half of the clients retry with the
  * same Idempotency-Key until they receive a 202; such messages have jobs of their own. The others send without a key,
  * so their messages share jobs; what they have no answer to may have been accepted. Short form here; `npm run chaos`
- * kills 50 times.
+ * kills 50 times, or as often as TRUNKLINE_TEST_KILLS says.
  */
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
-const kills = long ? 50 : 3
+const kills = long ? Number(process.env.TRUNKLINE_TEST_KILLS ?? 50) : 3
 const senders = 6
 const handsets = Array.from({ length: 20 }, (_, i) => `+4477009001${String(i).padStart(2, '0')}`).filter(
   (number) => !/000[1-7]$/.test(number),

@@ -6765,7 +6765,7 @@ export type OperatorOperations = {
     }>
     /**
      * Numbers of the inventory, ordered by number.
-     * The list shows the state of each number: free, held, owned, in quarantine or withdrawn. Follow next_cursor for more.
+     * The list shows the state of each number: free, held, owned, in quarantine or withdrawn. Follow next_cursor for more. A page of free numbers examines 20,000 numbers, so it may be short and still have one.
      */
     list(args?: {
       state?: 'free' | 'held' | 'owned' | 'quarantine' | 'withdrawn' | undefined

@@ -62,7 +62,7 @@ const settings = (
   max_pred_locks_per_transaction: 10,
   autovacuum_max_workers: 2,
   // Saves three worker processes; the file system's cache holds the data.
-  ...(major >= 18 ? { io_method: 'sync', autovacuum_worker_slots: 2 } : {}),
+  ...(major >= 18 ? { io_method: 'sync', io_max_concurrency: 4, autovacuum_worker_slots: 2 } : {}),
   timezone: 'UTC',
   log_timezone: 'UTC',
   // Callers log errors of statements themselves, with our own context and without customers' data.

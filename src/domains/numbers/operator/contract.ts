@@ -29,7 +29,7 @@ export const listInventory = contract({
   summary: 'Numbers of the inventory, ordered by number',
   description:
     'The list shows the state of each number: free, held, owned, in quarantine or withdrawn. ' +
-    'Follow next_cursor for more.',
+    'Follow next_cursor for more. A page of free numbers examines 20,000 numbers, so it may be short and still have one.',
   query: Type.Object({
     state: Type.Optional(Enum([...States])),
     group_id: Type.Optional(GroupId),

@@ -66,6 +66,27 @@ test('the inventory is listed page by page, by state, group, country and prefix'
   assert.equal((await call('operator', 'GET', '/operator/inventory?cursor=odd')).status, 400)
 })
 
+test('a page of free numbers examines 20,000 numbers, and its cursor continues behind them', async () => {
+  const { group, numbers } = await stocked('Far', 1)
+  // More owned numbers than a page examines, before the free one.
+  await db.begin(async (tx) => {
+    await tx.raw("set local session_replication_role = 'replica'")
+    await tx.run`
+      insert into numbers (number, group_id, state, shuffle, account_id)
+      select '+44100' || lpad(n::text, 6, '0'), ${group}, 'owned', n, gen_random_uuid() from generate_series(1, 25000) n`
+  })
+  for (const filter of [`group_id=${group}`, 'prefix=44', 'prefix=44&country=GB']) {
+    const path = `/operator/inventory?state=free&results_per_page=1&${filter}`
+    const first = (await call('operator', 'GET', path)).body
+    assert.deepEqual(first.numbers, [])
+    const { body } = await call('operator', 'GET', `${path}&cursor=${first.next_cursor}`)
+    assert.deepEqual([body.count, body.numbers[0].state], [1, 'free'], filter)
+    if (filter.startsWith('group'))
+      assert.deepEqual([body.numbers[0].number, body.next_cursor], [numbers[0], undefined])
+  }
+  await db.run`delete from numbers where number like '+44100%' and group_id = ${group}`
+})
+
 test('free numbers are withdrawn at once and restored; the others are refused with a reason', async () => {
   const ada = await world.tenant()
   const { group, numbers } = await stocked('Withdrawn', 5)

@@ -63,7 +63,7 @@ export const inventoryRoutes = ({ db, changes }: Services) => {
       const limit = query.results_per_page ?? 50
       if (query.group_id !== undefined && !(await store.hasGroup(db, query.group_id)))
         throw refusals.unknownGroup(query.group_id)
-      const rows = await store.inventory(db, {
+      const { rows, examinedTo } = await store.inventory(db, {
         state: query.state ?? null,
         group: query.group_id ?? null,
         country: countryCode(query.country),
@@ -72,8 +72,8 @@ export const inventoryRoutes = ({ db, changes }: Services) => {
         limit: limit + 1,
       })
       const shown = rows.slice(0, limit)
-      const last = rows.length > limit ? shown.at(-1) : undefined
-      const next = last ? { next_cursor: writeParts(c.listInventory.id, [last.number]) } : {}
+      const last = rows.length > limit ? shown.at(-1)?.number : examinedTo
+      const next = last ? { next_cursor: writeParts(c.listInventory.id, [last]) } : {}
       return ok({ count: shown.length, numbers: shown.map(presentInventoryNumber), ...next })
     }),
 

@@ -2,6 +2,7 @@ import { makeConditions } from '../../../platform/db/conditions.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { GroupType } from '../catalogue/catalogue-rows.ts'
 import type { NumberRow } from '../lifecycle/virtual-number-store.ts'
+import { maxExaminedNumbers } from '../limits.ts'
 import type { State } from '../purchase/inventory-store.ts'
 
 export type InventoryRow = {
@@ -28,33 +29,74 @@ type InventorySearch = {
 // All numbers begin with `+` and digits, and letters sort after digits in every collation.
 const prefixCondition = "n.number >= ? and n.number < ? || 'z' and starts_with(n.number, ?)"
 
-export const inventory = (db: Sql, { state, group, country, prefix, after, limit }: InventorySearch) => {
+export type InventoryPage = {
+  readonly rows: InventoryRow[]
+  /** Last number that was examined, if the page is short and more numbers follow. Otherwise null. */
+  readonly examinedTo: string | null
+}
+
+const columns = `n.number, n.state, n.group_id, n.account_id, n.rests_until, g.iso_country_code, g.type, g.location,
+    g.supplier`
+
+/**
+ * Lists free numbers. No index has them in order, because it would have an entry for almost every number. A page
+ * therefore examines the next numbers of all states, and stops once it is full.
+ */
+const freeNumbers = async (
+  db: Sql,
+  { group, country, prefix, after, limit }: InventorySearch,
+): Promise<InventoryPage> => {
+  const asked = makeConditions()
+  asked.add('n.group_id >= ? and n.group_id <= ?', group)
+  asked.add(prefixCondition, prefix)
+  asked.add('n.number > ?', after)
+  const order = `order by ${group === null ? '' : 'n.group_id, '}n.number`
+  const examined = `select * from numbers n ${asked.text} ${order} limit ${maxExaminedNumbers}`
+  const bounds = [...asked.values]
+  const ofCountry = country === null ? '' : `and g.iso_country_code = ${asked.bind(country)}`
+  const rows = await db.raw<InventoryRow>(
+    `select ${columns} from (${examined}) n join number_groups g on g.id = n.group_id
+     where n.state = 'free' ${ofCountry} ${order} limit ${limit}`,
+    asked.values,
+  )
+  if (rows.length >= limit) return { rows, examinedTo: null }
+  const [last] = await db.raw<{ number: string; examined: number }>(
+    `select max(number) as number, count(*)::integer as examined from (${examined}) examined`,
+    bounds,
+  )
+  return { rows, examinedTo: last?.examined === maxExaminedNumbers ? last.number : null }
+}
+
+export const inventory = async (db: Sql, search: InventorySearch): Promise<InventoryPage> => {
+  const { state, group, country, prefix, after, limit } = search
+  const isOfCountry = country !== null && group === null && prefix === null
+  if (state === 'free' && !isOfCountry) return await freeNumbers(db, search)
   const asked = makeConditions()
   // A range instead of equality: the rows then have the order of the index, not that of all numbers.
   asked.add('n.state >= ? and n.state <= ?', state)
   asked.add('n.group_id >= ? and n.group_id <= ?', group)
   asked.add(prefixCondition, prefix)
   asked.add('n.number > ?', after)
-  const columns = `n.number, n.state, n.group_id, n.account_id, n.rests_until, g.iso_country_code, g.type, g.location,
-    g.supplier`
   const isOfState = state !== null && state !== 'free'
-  if (country !== null && group === null && prefix === null && !isOfState) {
+  if (isOfCountry && !isOfState) {
     asked.push('n.group_id >= g.id and n.group_id <= g.id')
     // Each group of the country gives its next numbers: the country may have few among many.
-    return db.raw<InventoryRow>(
+    const rows = await db.raw<InventoryRow>(
       `select ${columns} from number_groups g cross join lateral (
          select * from numbers n ${asked.text} order by n.group_id, n.number limit ${limit}) n
        where g.iso_country_code = ${asked.bind(country)} order by n.number limit ${limit}`,
       asked.values,
     )
+    return { rows, examinedTo: null }
   }
   asked.add('g.iso_country_code = ?', country)
   const index = group !== null ? 'n.group_id, ' : isOfState ? 'n.state, ' : ''
-  return db.raw<InventoryRow>(
+  const rows = await db.raw<InventoryRow>(
     `select ${columns} from numbers n join number_groups g on g.id = n.group_id ${asked.text}
      order by ${index}n.number limit ${limit}`,
     asked.values,
   )
+  return { rows, examinedTo: null }
 }
 
 export type LockedNumber = { number: string; group_id: string; state: State }
