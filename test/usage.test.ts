@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { beginCall, callAnswered, callEnded } from '../src/domains/calls/ops.ts'
 import { renew } from '../src/domains/numbers/lifecycle/renewal.ts'
+import { acceptBatches } from '../src/domains/sms/accept/batch-store.ts'
 import { contact, giveNumber, makeSmsWorld, startSmsc } from '../src/domains/sms/sms-testing.ts'
 import { foldUsage } from '../src/domains/usage/jobs.ts'
 import { uuid } from '../src/platform/lib/id.ts'
@@ -161,6 +162,31 @@ test('usage adds up to the ledger to the last micro-dollar, counted or not', asy
   assert.equal(without[0]?.total.amount, before[0]?.total.amount)
   await fold()
   assert.deepEqual(await readAll(who), without)
+})
+
+test('the messages of one batch count for the country of each', async () => {
+  const who = await tenant({ balance: '50' })
+  const { number, channel } = await giveNumber(world, who)
+  const transfer = uuid()
+  const message = (to: string, fragments = 1) => ({
+    ...{ account: who.id, id: uuid(), channel: channel.slice(3), number, contact: to, text: 'x' },
+    ...{ fragments, price: fragments * 40_000, transfer, sendAt: null, decision: uuid() },
+    ...{ encoding: 'gsm7' as const, long: 'udh8' as const },
+  })
+  const messages = [
+    message('+33612345678'),
+    message('+447400123456'),
+    message('+33612345679'),
+    message('+33612345678', 3),
+    message('+12025550123', 3),
+  ]
+  const batch = { id: uuid(), account: who.id, messages, isLeased: false }
+  assert.deepEqual(await acceptBatches(db, [batch], null, true), ['queued'])
+  const before = await readAll(who)
+  assert.deepEqual(seriesOf(before[1] ?? assert.fail()), { FR: '3 5 0.20', US: '1 3 0.12', GB: '1 1 0.04' })
+  await assertAddsUp(who, before)
+  await fold()
+  assert.deepEqual(await readAll(who), before)
 })
 
 test('a transfer counts once, however late it commits and whenever the worker dies', async () => {

@@ -108,6 +108,8 @@ export type SmsCarrier = {
   freeWindow(): number
   submit(part: SmsPart): Promise<SubmitResult>
   state(): CarrierState
+  /** True if `state` is `bound`. Unlike `state`, it collects nothing: submits ask for it. */
+  isBound(): boolean
   /** Unbinds once submits in flight are answered, after at most 5 s. */
   close(): Promise<void>
 }

@@ -87,8 +87,60 @@ export const numberDetails = (number: string): PhoneNumber | undefined => parseP
 /** Returns the country (ISO 3166-1 alpha-2) of an E.164 number, if its digits determine one. */
 export const countryOf = (number: string): CountryCode | undefined => numberDetails(number)?.country
 
-/** Returns the country of a number, or the main country of its calling code if several share the numbers. */
+/** Patterns of the national numbers of a country, as libphonenumber reads them: leading digits alone, or types. */
+type CountryPattern = {
+  readonly country: string
+  readonly leading: RegExp | null
+  readonly general: RegExp
+  readonly types: readonly { readonly pattern: RegExp; readonly lengths: readonly unknown[] | null }[]
+}
+
+const wholePattern = (pattern: unknown) => new RegExp(`^(?:${pattern})$`)
+
+/** Reads the library's record of a country: the general pattern at index 2, leading digits at 10, the types at 11. */
+const patternOf = (country: string): CountryPattern => {
+  const record = records.get(country)
+  const fields: unknown[] = Array.isArray(record) ? record : []
+  const types: unknown[] = Array.isArray(fields[11]) ? fields[11] : []
+  return {
+    country,
+    leading: fields[10] ? new RegExp(`^(?:${fields[10]})`) : null,
+    general: wholePattern(fields[2]),
+    types: types.flatMap((type) => {
+      const [pattern, lengths]: unknown[] = Array.isArray(type) ? type : []
+      return pattern ? [{ pattern: wholePattern(pattern), lengths: Array.isArray(lengths) ? lengths : null }] : []
+    }),
+  }
+}
+
+const patternsByCode = new Map<string, readonly CountryPattern[]>()
+
+const belongsTo = (national: string, { leading, general, types }: CountryPattern): boolean => {
+  if (leading) return leading.test(national)
+  if (!general.test(national)) return false
+  return types.some(({ pattern, lengths }) => (lengths?.includes(national.length) ?? true) && pattern.test(national))
+}
+
+/** Returns the main country of a number whose digits need no further interpretation, or null. */
+const plainCountryOf = (digits: string): string | null => {
+  const codes: Record<string, string[]> = metadata.country_calling_codes
+  const code = [1, 2, 3].map((length) => digits.slice(0, length)).find((start) => codes[start] !== undefined)
+  const countries = codes[code ?? ''] ?? []
+  const [main] = countries
+  // 001 stands for codes without a country.
+  if (code === undefined || main === undefined || main === '001' || !isPlain(digits)) return null
+  if (countries.length === 1) return main
+  const patterns = patternsByCode.get(code) ?? countries.map(patternOf)
+  patternsByCode.set(code, patterns)
+  const national = digits.slice(code.length)
+  return patterns.find((pattern) => belongsTo(national, pattern))?.country ?? main
+}
+
+/** Returns the country of a number, or the main country of its calling code if several share the numbers. Most numbers
+ *  take a tenth of the time of the library, which compiles its patterns anew for each. */
 export const mainCountryOf = (number: string): string | undefined => {
+  const plain = /^\+[1-9]\d{6,14}$/.test(number) ? plainCountryOf(number.slice(1)) : null
+  if (plain !== null) return plain
   const found = numberDetails(number)
   const codes: Record<string, string[]> = metadata.country_calling_codes
   return found?.country ?? codes[found?.countryCallingCode ?? '']?.[0]

@@ -90,6 +90,11 @@ class SmppCarrier implements SmsCarrier {
     }
   }
 
+  isBound(): boolean {
+    const { bind: wanted } = this.settings
+    return this.binds.sessions.some(({ bind, isBound }) => isBound && (bind !== 'receiver' || wanted === 'receiver'))
+  }
+
   freeWindow(): number {
     if (this.closing) return 0
     const now = performance.now()
@@ -209,7 +214,7 @@ class SmppCarrier implements SmsCarrier {
 
   private changed(): void {
     const { host, port } = this.settings
-    const isBound = this.state().state === 'bound'
+    const isBound = this.isBound()
     if (isBound !== this.wasBound) {
       this.since = Date.now()
       if (isBound) this.log('bound', { host, port })

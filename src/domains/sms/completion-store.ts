@@ -12,7 +12,8 @@ export type CompletedMessage = { id: string; account: string; fence: number; tak
 type AnnouncedEvent = { account: string; webhook: string | null }
 
 /** Lock order of messages (docs/locks.md). */
-const byMessage = (a: CompletedMessage, b: CompletedMessage) => (a.account + a.id < b.account + b.id ? -1 : 1)
+const byMessage = (a: CompletedMessage, b: CompletedMessage) =>
+  (a.account === b.account ? a.id < b.id : a.account < b.account) ? -1 : 1
 
 /**
  * Completes the jobs of sent messages.

@@ -81,8 +81,17 @@ export const maxPairSpacingMs = 10_000
 /** Submissions that run at once in this process. */
 export const maxSubmissions = 512
 
-/** Messages that wait in memory for their turn, in all; each has at most a few kilobytes. */
+/** Messages that wait in memory for their turn, in all, at any pace; each has at most a few kilobytes. */
 export const maxWaitingInMemory = 1_024
+
+/** Seconds for which messages may wait in memory at the pace of late: far less than `maxMemoryWaitMs`. */
+export const memorySeconds = 4
+
+/** Messages that wait in memory at the highest pace. */
+export const maxWaitingAtPace = 16_384
+
+/** Milliseconds over which the pace is measured. */
+export const paceWindowMs = 250
 
 /** Claimed messages that wait in memory, at least: some are at hand when capacity returns, whatever else waits. */
 export const minClaimedInMemory = 16

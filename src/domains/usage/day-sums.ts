@@ -8,16 +8,29 @@ import type { DaySum, SourceRow } from './store.ts'
 // Splits transfers into the sums of days. The sums of each way of splitting add up to the transfers exactly: what the
 // items of a transfer do not explain is added as an item without a country or a channel.
 
-/** One item of a transfer. */
-type Item = Pick<SourceRow, 'contact' | 'country' | 'channel' | 'direction' | 'units'> & { readonly amount: Micros }
+/** Equal items of a transfer. `amount` is that of each. */
+type Item = Pick<SourceRow, 'country' | 'channel' | 'direction' | 'units'> & {
+  readonly contacts: readonly (string | null)[]
+  readonly amount: Micros
+}
 
 /** The value of an item that has none. */
 const none = 'none'
 
 const usage: ReadonlySet<string> = new Set(usageKinds)
 
-const countryOf = ({ country, contact }: Item): string =>
+const countryOf = ({ country }: Item, contact: string | null): string =>
   country || (contact?.startsWith('+') ? mainCountryOf(contact) : undefined) || none
+
+/** Returns how many of equal items belong to each country. */
+const countriesOf = (item: Item): Map<string, number> => {
+  const counts = new Map<string, number>()
+  for (const contact of item.contacts) {
+    const country = countryOf(item, contact)
+    counts.set(country, (counts.get(country) ?? 0) + 1)
+  }
+  return counts
+}
 
 const channelOf = (kind: string, { channel }: Item): string =>
   channel === null ? none : print(kind.startsWith('sms') ? 'SMS' : 'DID', channel)
@@ -43,9 +56,14 @@ const total = (row: SourceRow): Micros => micros(row.amount) ?? 0
 const itemsOf = (rows: readonly SourceRow[]): Item[] => {
   const [first] = rows
   if (!first) return []
-  const items = rows.map((row) => ({ ...row, amount: row.share === null ? total(row) : (micros(row.share) ?? 0) }))
-  const rest = total(first) - items.reduce((sum, { amount }) => sum + amount, 0)
-  const unknown = { contact: null, country: null, channel: null, direction: null, units: 0, amount: rest }
+  const items = rows.map((row) => ({
+    ...row,
+    // A number as a carrier wrote it may contain commas. Only shares have several.
+    contacts: row.share === null ? [row.contacts] : (row.contacts?.split(',') ?? [null]),
+    amount: row.share === null ? total(row) : (micros(row.share) ?? 0),
+  }))
+  const rest = total(first) - items.reduce((sum, { amount, contacts }) => sum + amount * contacts.length, 0)
+  const unknown = { contacts: [null], country: null, channel: null, direction: null, units: 0, amount: rest }
   return rest === 0 ? items : [...items, unknown]
 }
 
@@ -56,13 +74,15 @@ type Group = { readonly values: readonly string[]; n: number; units: number; amo
 const groupsOf = (kind: string, rows: readonly SourceRow[]): Map<string, Group> => {
   const groups = new Map<string, Group>()
   for (const item of itemsOf(rows)) {
-    const [country, channel] = [countryOf(item), channelOf(kind, item)]
-    const key = `${country} ${channel}`
-    const group = groups.get(key) ?? { values: valuesOf(kind, item, country, channel), n: 0, units: 0, amount: 0 }
-    groups.set(key, group)
-    group.n += isRest(item) ? 0 : 1
-    group.units += item.units
-    group.amount += item.amount
+    const channel = channelOf(kind, item)
+    for (const [country, count] of countriesOf(item)) {
+      const key = `${country} ${channel}`
+      const group = groups.get(key) ?? { values: valuesOf(kind, item, country, channel), n: 0, units: 0, amount: 0 }
+      groups.set(key, group)
+      group.n += isRest(item) ? 0 : count
+      group.units += item.units * count
+      group.amount += item.amount * count
+    }
   }
   return groups
 }

@@ -30,21 +30,22 @@ export const countPending = async (sql: Sql, account: string | null, limit: numb
   return row?.count ?? 0
 }
 
-/** A transfer, with one row for each message that it paid for. */
+/** A transfer, with the items that it paid for: equal ones of a batch share a row. */
 export type SourceRow = TransferKey & {
   kind: string
   /** UTC day of the transfer, YYYY-MM-DD. */
   day: string
   debit: string
   amount: string
-  /** The other party, E.164 or as the carrier wrote it; null if unknown. */
-  contact: string | null
+  /** The other party: E.164, of several items joined by commas; or as the carrier wrote it; null if unknown. */
+  contacts: string | null
   country: string | null
   /** Id of the SMS channel or of the virtual number. */
   channel: string | null
   direction: 'inbound' | 'outbound' | null
+  /** Units of each item. */
   units: number
-  /** Share of the transfer; null: all of it. */
+  /** Share of each item in the transfer; null: all of it. */
   share: string | null
 }
 
@@ -53,7 +54,7 @@ export type SourceRow = TransferKey & {
  * the index finds them.
  */
 export const sourcesOf = (sql: Sql, keys: readonly TransferKey[]) => sql.many<SourceRow>`
-  select t.account_id, t.id, t.kind, t.day, t.debit, t.amount, i.contact, i.country, i.channel, i.direction,
+  select t.account_id, t.id, t.kind, t.day, t.debit, t.amount, i.contacts, i.country, i.channel, i.direction,
     coalesce(i.units, 1) as units, i.share
   from unnest(${keys.map(({ account_id }) => account_id)}::uuid[], ${keys.map(({ id }) => id)}::uuid[]) g (account_id, id)
   cross join lateral (
@@ -65,10 +66,11 @@ export const sourcesOf = (sql: Sql, keys: readonly TransferKey[]) => sql.many<So
     from transfers where (account_id, id) = (g.account_id, g.id) offset 0
   ) t
   left join lateral (
-    select m.contact, null::text as country, m.channel_id as channel, 'outbound' as direction, m.fragments as units,
-      m.price as share
+    select string_agg(m.contact, ',') as contacts, null::text as country, m.channel_id as channel,
+      'outbound' as direction, m.fragments as units, m.price as share
     from sms_messages m
     where t.kind = 'sms' and m.account_id = t.account_id and m.created_at = t.created_at and m.transfer_id = t.id
+    group by m.channel_id, m.fragments, m.price
     union all
     select m.contact, null, m.channel_id, m.direction, m.fragments, null
     from sms_messages m

@@ -53,6 +53,24 @@ test('a statement that follows closely waits for more rows, the first one does n
   assert.deepEqual(batches, [[1], [2, 3]])
 })
 
+test('a flush starts the next statement without its pause', async () => {
+  const batches: number[][] = []
+  const { add, flush } = makeBatcher(
+    async (rows: number[]) => {
+      batches.push(rows)
+      return rows
+    },
+    { spacingMs: 1_000_000 },
+  )
+  flush()
+  await add(1)
+  const others = [add(2), add(3)]
+  flush()
+  await Promise.all(others)
+  flush()
+  assert.deepEqual(batches, [[1], [2, 3]])
+})
+
 test('a batch does not wait once it is half full', async () => {
   const sizes: number[] = []
   const { add } = makeBatcher(

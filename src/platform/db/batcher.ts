@@ -6,6 +6,8 @@ export type Batcher<Row, Result> = {
   add(row: Row): Promise<Result>
   /** Number of waiting and running rows. */
   depth(): number
+  /** Starts the next statement without the pause of `spacingMs`, for the rows that wait. */
+  flush(): void
 }
 
 /** Thrown when the limit of waiting rows is exceeded, for this key or in total. */
@@ -45,6 +47,7 @@ export const makeBatcher = <Row, Result>(
   let queued = 0
   let running = 0
   let scheduled = false
+  let isHurried = false
   let underWay = 0
   let last = Number.NEGATIVE_INFINITY
   let resting: NodeJS.Timeout | undefined
@@ -52,7 +55,7 @@ export const makeBatcher = <Row, Result>(
   /** Returns whether the next statement waits for more rows; a timer starts it then. */
   const rests = (): boolean => {
     const left = last + spacingMs - performance.now()
-    if (left <= 0 || queued * 2 >= maxRows) return false
+    if (left <= 0 || queued * 2 >= maxRows || isHurried) return false
     resting ??= setTimeout(() => {
       resting = undefined
       send()
@@ -107,6 +110,7 @@ export const makeBatcher = <Row, Result>(
   const send = () => {
     scheduled = false
     while (queued > 0 && running < maxInFlight && !rests()) {
+      isHurried = false
       clearTimeout(resting)
       resting = undefined
       last = performance.now()
@@ -123,6 +127,10 @@ export const makeBatcher = <Row, Result>(
 
   return {
     depth: () => queued + underWay,
+    flush: () => {
+      isHurried = queued > 0
+      send()
+    },
     add: (row) =>
       new Promise((resolve, reject) => {
         const key = keyOf?.(row) ?? ''

@@ -97,6 +97,8 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
     { spacingMs: flushIntervalMs },
   )
 
+  queue.onStalled(sent.flush)
+
   const others = makeBatcher<OtherEnd, boolean>(async (ends) => {
     const held = await db.begin(async (tx) => {
       await forceIndexPlans(tx)

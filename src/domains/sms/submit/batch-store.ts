@@ -34,7 +34,8 @@ export type LeasedBatch = { readonly id: string; readonly fence: number }
 export type SentMember = { id: string; account: string; batch: LeasedBatch; taken: AcceptedPart | null }
 
 /** Lock order of messages (docs/locks.md). */
-const byMessage = (a: SentMember, b: SentMember) => (a.account + a.id < b.account + b.id ? -1 : 1)
+const byMessage = (a: SentMember, b: SentMember) =>
+  (a.account === b.account ? a.id < b.id : a.account < b.account) ? -1 : 1
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
 
 /**

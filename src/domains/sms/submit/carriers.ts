@@ -150,10 +150,10 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
       const next = waiters.values().find((waiter) => waiter.id === id)
       if (next && windowOf(id) > 0) next.go()
     },
-    isAnyBound: () => registry.running().some(({ carrier }) => carrier.state().state === 'bound'),
+    isAnyBound: () => registry.running().some(({ carrier }) => carrier.isBound()),
     bound: (id) => {
       const carrier = carrierOf(id)
-      return carrier?.state().state === 'bound' ? carrier : null
+      return carrier?.isBound() ? carrier : null
     },
     pendingCommits: unwritten,
     state: registry.state,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { maxMemoryWaitMs, maxWaitingInMemory } from '../limits.ts'
+import { maxMemoryWaitMs, maxWaitingAtPace, maxWaitingInMemory, memorySeconds, paceWindowMs } from '../limits.ts'
 import { type FairQueue, makeFairQueue, type QueuedSubmission } from './fair-queue.ts'
 
 /** A queue before a carrier whose window the test frees one by one. */
@@ -86,6 +86,43 @@ test('greedy accounts leave room in memory for a quiet one, however many they ar
   assert.equal(fill(queue, add, 'greedy'), maxWaitingInMemory / 2)
   for (const account of names('greedy', 5)) assert.ok(fill(queue, add, account) > 0)
   assert.ok(queue.room('quiet') > 0)
+})
+
+test('more messages wait in memory while many start, and no more than at first once none does', async () => {
+  const { add, queue, release, wait } = makeQueue()
+  assert.equal(queue.room('a'), maxWaitingInMemory)
+  /** Starts 500 messages at a time within one measurement of the pace. */
+  const start = async (times: number) => {
+    for (let i = 0; i < times; i++) {
+      add('a', names('a', 500))
+      await release(500)
+    }
+    wait(paceWindowMs)
+  }
+  await start(1)
+  assert.equal(queue.room('a'), (500 * 1_000 * memorySeconds) / paceWindowMs)
+  await start(4)
+  assert.equal(queue.room('a'), maxWaitingAtPace)
+  wait(2 * paceWindowMs)
+  assert.equal(queue.room('a'), maxWaitingInMemory)
+})
+
+test('a queue reports when only a commit returns capacity: nothing is free, and no carrier owes a response', async () => {
+  const { entry, queue, release } = makeQueue()
+  let stalls = 0
+  queue.onStalled(() => stalls++)
+  const response = Promise.withResolvers<void>()
+  queue.add([{ ...entry('a', 'one'), start: () => response.promise }, entry('a', 'two')])
+  await release(0)
+  assert.equal(stalls, 1)
+  await release(1)
+  await release(-1)
+  assert.equal(stalls, 1, 'a response is awaited')
+  response.resolve()
+  await release(0)
+  assert.equal(stalls, 2)
+  await release(1)
+  assert.equal(stalls, 2, 'nothing waits')
 })
 
 test('a message that waits too long is started without capacity, so that its submit can defer it', async () => {

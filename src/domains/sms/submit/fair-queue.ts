@@ -1,4 +1,11 @@
-import { maxMemoryWaitMs, maxSubmissions, maxWaitingInMemory } from '../limits.ts'
+import {
+  maxMemoryWaitMs,
+  maxSubmissions,
+  maxWaitingAtPace,
+  maxWaitingInMemory,
+  memorySeconds,
+  paceWindowMs,
+} from '../limits.ts'
 
 /** A message that waits in this process for its turn. */
 export type QueuedSubmission = {
@@ -20,8 +27,11 @@ export type FairQueue = {
   /** Removes entries that wait. @returns the removed ones */
   remove(entries: ReadonlySet<QueuedSubmission>): QueuedSubmission[]
   /** Number of messages of an account that may still be added by this process: an account may have as many as are free.
-   *  Some room is therefore left for every further account (dynamic thresholds, Choudhury and Hahne 1998). */
+   *  Some room is therefore left for every further account (dynamic thresholds, Choudhury and Hahne 1998). The total
+   *  grows with the pace at which messages start: those that stay here are not read from the database again. */
   room(account: string): number
+  /** Calls `effect` when messages wait for capacity and no carrier owes a response: only a commit returns capacity. */
+  onStalled(effect: () => void): void
   /** Number of claimed messages that wait. */
   claimed(): number
   /** Drops what waits, and what is added later. */
@@ -32,6 +42,30 @@ type Waiting = { readonly entry: QueuedSubmission; readonly at: number }
 
 /** What waits for an account, by id. */
 type AccountQueue = { readonly waiting: Waiting[]; local: number }
+
+/** Measures how many messages start in a second. */
+const makePace = (now: () => number) => {
+  let since = now()
+  let count = 0
+  let pace = 0
+  const roll = () => {
+    const elapsed = now() - since
+    if (elapsed < paceWindowMs) return
+    pace = elapsed < 2 * paceWindowMs ? (count * 1_000) / elapsed : 0
+    since += elapsed
+    count = 0
+  }
+  return {
+    add: () => {
+      roll()
+      count++
+    },
+    perSecond: () => {
+      roll()
+      return pace
+    },
+  }
+}
 
 /** Milliseconds between checks of a queue that waits for capacity. */
 const checkIntervalMs = 1_000
@@ -48,7 +82,11 @@ export const makeFairQueue = (
   /** By account, in the order of their turns. No queue is empty. */
   const queues = new Map<string, AccountQueue>()
   const counts = { local: 0, claimed: 0 }
+  const pace = makePace(now)
   let running = 0
+  /** No message has waited too long before this time. */
+  let overdueAfter = Number.POSITIVE_INFINITY
+  let stalled = () => {}
   let isScheduled = false
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
@@ -63,7 +101,9 @@ export const makeFairQueue = (
     queues.set(entry.account, queue)
     // Most messages are the newest of their account.
     const before = queue.waiting.findLastIndex((other) => other.entry.id < entry.id)
-    queue.waiting.splice(before + 1, 0, { entry, at: now() })
+    const at = now()
+    queue.waiting.splice(before + 1, 0, { entry, at })
+    if (overdueAfter === Number.POSITIVE_INFINITY) overdueAfter = at + maxMemoryWaitMs
     count(queue, entry, 1)
   }
 
@@ -74,11 +114,26 @@ export const makeFairQueue = (
     if (queue.waiting.length > 0) queues.set(account, queue)
     if (!first) return
     count(queue, first.entry, -1)
+    pace.add()
     running++
     void first.entry.start().then(() => {
       running--
       schedule()
     })
+  }
+
+  const startOverdue = () => {
+    // The search looks at all messages, and its caller runs several times a millisecond.
+    if (now() <= overdueAfter) return
+    const before = now() - maxMemoryWaitMs
+    for (const [account, queue] of [...queues]) {
+      // A message that came late may be the first one. Those behind it do not wait longer for that.
+      const overdue = queue.waiting.findLastIndex(({ at }) => at < before) + 1
+      for (let i = 0; i < overdue && running < maxSubmissions; i++) run(account, queue)
+    }
+    let oldest = Number.POSITIVE_INFINITY
+    for (const { waiting } of queues.values()) for (const { at } of waiting) if (at < oldest) oldest = at
+    overdueAfter = oldest + maxMemoryWaitMs
   }
 
   const pump = () => {
@@ -90,12 +145,8 @@ export const makeFairQueue = (
       free--
     }
     if (queues.size === 0) return
-    const before = now() - maxMemoryWaitMs
-    for (const [account, queue] of [...queues]) {
-      // A message that came late may be the first one. Those behind it do not wait longer for that.
-      const overdue = queue.waiting.findLastIndex(({ at }) => at < before) + 1
-      for (let i = 0; i < overdue && running < maxSubmissions; i++) run(account, queue)
-    }
+    if (running === 0) stalled()
+    startOverdue()
     timer ??= setTimeout(() => {
       timer = undefined
       pump()
@@ -140,8 +191,12 @@ export const makeFairQueue = (
       return removed
     },
     room: (account) => {
-      const free = maxWaitingInMemory - counts.local
+      const most = Math.min(maxWaitingAtPace, Math.max(maxWaitingInMemory, pace.perSecond() * memorySeconds))
+      const free = most - counts.local
       return isClosed ? 0 : Math.max(0, free - (queues.get(account)?.local ?? 0))
+    },
+    onStalled: (effect) => {
+      stalled = effect
     },
     claimed: () => counts.claimed,
     close: () => {

@@ -44,6 +44,7 @@ export const makeSubmitMonitor = (metrics: Metrics, log: Logger, isKnown: (statu
 
     return {
       freeWindow: () => carrier.freeWindow(),
+      isBound: () => carrier.isBound(),
       close: () => carrier.close(),
       state: () => {
         const state = carrier.state()
