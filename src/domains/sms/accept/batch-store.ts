@@ -3,7 +3,7 @@ import { decimal } from '../../../platform/lib/money.ts'
 import { batchPayload } from '../batch.ts'
 import { arrayLiteral, type NewMessage } from '../store.ts'
 
-/** SQL that accepts batches: see migrations/20261123T100000_sms_batches.sql. */
+/** SQL that accepts batches: see migrations/20261123T100000_sms_batches.sql and 20261125T120000_sms_short_columns.sql. */
 
 /** Messages of one account that are due at once. */
 export type NewBatch = {
@@ -33,8 +33,37 @@ const columnsOf = (rows: NewBatch['messages']) => ({
   decisions: arrayLiteral(rows, (r) => r.decision),
 })
 
+/** Array literal of a column. It has one element if all rows are equal. */
+const shortLiteral = <Value>(
+  rows: NewBatch['messages'],
+  column: (row: NewBatch['messages'][number]) => Value,
+  text: (value: Value) => string,
+): string => {
+  const [first] = rows
+  if (!first) return '{}'
+  const value = column(first)
+  return rows.every((row) => column(row) === value)
+    ? `{${text(value)}}`
+    : arrayLiteral(rows, (row) => text(column(row)))
+}
+
+/** Most messages of a batch have the same number, price and route: the statement carries them once. */
+const shortColumnsOf = (rows: NewBatch['messages']) => ({
+  ids: arrayLiteral(rows, (r) => r.id),
+  channels: shortLiteral(rows, (r) => r.channel, String),
+  numbers: shortLiteral(rows, (r) => r.number, String),
+  contacts: arrayLiteral(rows, (r) => r.contact),
+  texts: rows.map((r) => r.text),
+  encodings: shortLiteral(rows, (r) => r.encoding, String),
+  fragments: shortLiteral(rows, (r) => r.fragments, String),
+  prices: shortLiteral(rows, (r) => r.price, decimal),
+  decisions: shortLiteral(rows, (r) => r.decision, String),
+})
+
 const acceptOne = async (db: Sql, batch: NewBatch, lease: Lease | null, honoursOptOut: boolean) => {
-  const { ids, channels, numbers, contacts, texts, encodings, fragments, prices, decisions } = columnsOf(batch.messages)
+  const { ids, channels, numbers, contacts, texts, encodings, fragments, prices, decisions } = shortColumnsOf(
+    batch.messages,
+  )
   const { result } = await db.one<{ result: BatchResult }>`
     select sms_accept_batch(${batch.id}, ${batch.account}, ${batchPayload(batch.messages)},
       ${batch.isLeased ? (lease?.worker ?? null) : null}, ${lease?.seconds ?? 0}, ${honoursOptOut}, ${totalOf(batch)},

@@ -77,6 +77,27 @@ test('messages due at once share one leased job, and reach this process exactly 
   assert.deepEqual(transfers, [{ amount: '0.120000', note: '3 sent' }])
 })
 
+test('each message of a batch is stored with its own number, price, segments and route, equal to those of others or not', async () => {
+  const { id: rich } = await tenant({ balance: '10' })
+  const { accept } = makeAcceptor()
+  const common = { account: rich, channel: uuid(), decision: uuid() }
+  const equal = ['one', 'two', 'three'].map((text) => message(text, common))
+  const other = { number: '+447700900009', encoding: 'ucs2', fragments: 2, price: 0 } as const
+  for (const batch of [equal, [message('four', common), message('five', { account: rich, ...other })]]) {
+    await Promise.all(batch.map((one) => accept(one, null)))
+    const stored = await db.many`
+      select account_id as account, id, channel_id as channel, number, contact, text, encoding, fragments,
+        (price * 1000000)::integer as price, decision_id as decision, transfer_id is not null as "isPaid"
+      from sms_messages where id = any(${batch.map(({ id }) => id)}::uuid[]) order by id`
+    assert.deepEqual(
+      stored,
+      batch.map(({ sendAt, long, ...one }) => ({ ...one, isPaid: one.price > 0 })),
+    )
+  }
+  // A batch that fails is repeated message by message.
+  assert.equal((await jobsOf(rich)).length, 2)
+})
+
 test('messages of two accounts are accepted in one transaction, each account with its own batch and debit', async () => {
   const [{ id: ada }, { id: bob }] = [await tenant({ balance: '1' }), await tenant({ balance: '1' })]
   const { jobs, close } = makeQueue(2)
