@@ -415,6 +415,8 @@ export type Member = {
     passkeys: number
   }
   last_seen_at?: string
+  /** Set with PUT /open/me/availability */
+  availability: 'available' | 'away'
   created_at: string
 }
 

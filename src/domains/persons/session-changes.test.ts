@@ -177,3 +177,15 @@ test('agents read numbers and logs while their account lets them, and a removal 
   const refused = await world.app.inject({ url: '/open/info', headers: { 'x-user-api-key': made.key } })
   assert.equal(refused.statusCode, 401)
 })
+
+test('members are listed with their availability', async () => {
+  const owner = await world.tenant()
+  const agent = await member(world, owner, 'agent')
+  const shown = async () => {
+    const { members } = (await call(owner, 'GET', '/open/members')).body
+    return members.find(({ uuid }: { readonly uuid: string }) => uuid === agent.user)?.availability
+  }
+  assert.equal(await shown(), 'available')
+  assert.equal((await agent.call('PUT', '/open/me/availability', { state: 'away' })).status, 200)
+  assert.equal(await shown(), 'away')
+})

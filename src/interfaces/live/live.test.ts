@@ -227,6 +227,23 @@ test('only topics that the session may follow are subscribed, and the others are
   assert.deepEqual(names(page.events()), ['Ada 0'])
 })
 
+test('an event of a member is sent to pages that follow the team, also after a reconnect', async () => {
+  const ada = await tenant()
+  await recordEvents(ada)
+  const page = await open(ada, { topics: ['team'] })
+  const { after: start } = page.of('hello')[0] ?? assert.fail()
+  await recordEvents(ada, 1, 'contact.created')
+  await recordEvents(ada, 1, 'member.joined')
+  const logged = (of: typeof page) => of.events().filter((event) => event.logged)
+  await until(async () => logged(page).length > 0)
+  assert.deepEqual(
+    logged(page).map(({ name, topics }) => [name, topics]),
+    [['member.joined', ['team']]],
+  )
+  const later = await open(ada, { query: `?after=${start}`, topics: ['team'] })
+  await until(async () => logged(later).some(({ name }) => name === 'member.joined'))
+})
+
 test('a change of the balance and an attempt of a delivery are reported live', async () => {
   const ada = await tenant()
   const hook = { hook_url: 'http://127.0.0.1:1024/b' }

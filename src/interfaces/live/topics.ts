@@ -55,6 +55,7 @@ const topicsByName: readonly (readonly [string, readonly LiveTopic[]])[] = [
   ['call.', ['calls']],
   ['number.', ['numbers']],
   ['balance.', ['money']],
+  ['member.', ['team']],
 ]
 
 /** The conversation that an event of the inbox names. Quotes within texts are escaped, so that no text matches. */

@@ -28,6 +28,7 @@ const Member = Named(
       ),
     ),
     last_seen_at: Type.Optional(Time),
+    availability: Enum(['available', 'away'], { description: 'Set with PUT /open/me/availability' }),
     created_at: Time,
   }),
 )
@@ -37,6 +38,7 @@ const link = { invite_url: Confidential(Type.String()), expires_at: Time }
 export const listMembers = contract({
   ...member,
   id: 'listMembers',
+  csv: 'members',
   client: 'members.list',
   method: 'GET',
   url: '/open/members',

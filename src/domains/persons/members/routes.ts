@@ -29,6 +29,7 @@ const presentMember = (row: store.MemberRow) => ({
     ? {}
     : { person: { name: row.person_name, second_factor: row.has_second_factor, passkeys: row.passkeys } }),
   ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
+  availability: row.availability,
   created_at: iso(row.created_at),
 })
 

@@ -18,11 +18,12 @@ export type MemberRow = {
   has_second_factor: boolean
   passkeys: number
   last_seen_at: Date | null
+  availability: 'available' | 'away'
   created_at: Date
 }
 
 const columns = `r.id, r.first_name, r.last_name, r.email, r.status, r.role, r.person_id, p.name as person_name,
-  p.operator as person_operator, r.created_at,
+  p.operator as person_operator, r.availability, r.created_at,
   exists (select 1 from person_totp t where t.person_id = r.person_id and t.activated_at is not null)
     as has_second_factor,
   (select count(*)::integer from passkeys k where k.person_id = r.person_id) as passkeys,

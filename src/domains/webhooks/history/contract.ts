@@ -40,6 +40,7 @@ export const getDelivery = contract({
 const Point = Type.Unsafe<readonly (string | number)[]>({
   type: 'array',
   items: { type: ['string', 'integer'] },
+  'x-columns': ['time', 'delivered', 'failed', 'p50_ms', 'p95_ms'],
   description:
     '[time, delivered, failed, p50_ms, p95_ms]: start of the step, attempts answered 2xx, other attempts, and the milliseconds that half and 95 % of the attempts did not exceed',
   examples: [['2026-11-21T06:00:00Z', 120, 3, 45, 220]],
@@ -48,6 +49,7 @@ const Point = Type.Unsafe<readonly (string | number)[]>({
 export const getWebhookStats = contract({
   ...webhooks,
   id: 'getWebhookStats',
+  csv: 'points',
   client: 'webhooks.stats',
   method: 'GET',
   url: '/open/webhooks/:webhook_uuid/stats',
