@@ -23,7 +23,7 @@ export const Proof = ({ seconds }: { seconds: number | undefined }) =>
   seconds === undefined ? (
     <span class="soft">{words.noProof}</span>
   ) : (
-    <span class="tabular nowrap">{words.proofAgo(duration(seconds * 1_000))}</span>
+    <span class="tabular nowrap">{words.proofAgo(duration(Math.max(1, seconds) * 1_000))}</span>
   )
 
 /** A reason of the link as a sentence begins: the server writes them for logs. */

@@ -109,7 +109,7 @@ const CreateDialog = ({ wanted, onClose }: { wanted: string | undefined; onClose
     },
   })
   return (
-    <Dialog open={wanted !== undefined} title={words.create} onClose={onClose} size="wide">
+    <Dialog open={wanted !== undefined} title={words.create} onClose={onClose}>
       <ContactForm
         number={wanted?.startsWith('+') ? wanted : ''}
         act={words.form.create}

@@ -21,6 +21,8 @@ export type Changes = {
   readonly missing: readonly string[]
   /** Threads whose newest items the page reads. */
   readonly behind: readonly string[]
+  /** The state of a last message, which is no change of its conversation. */
+  readonly state?: { readonly conversation: string; readonly last: Conversation['last'] }
 }
 
 const nothing: Changes = { conversations: [], items: [], missing: [], behind: [] }
@@ -62,6 +64,17 @@ const hasNewState = (before: Conversation, after: Conversation): boolean =>
   before.tags.join() !== after.tags.join() ||
   before.snoozed_until !== after.snoozed_until
 
+/** States of a message on its way, in their order. Others are final, or those of calls. */
+const way = ['scheduled', 'queued', 'sending', 'sent', 'delivered', 'received', 'read']
+
+/** The last message with its later state: an answer may have been read before a receipt that overtook it. */
+export const laterLast = (current: Conversation['last'] | undefined, next: Conversation['last']): typeof next => {
+  const isOnWay = next.status !== undefined && way.includes(next.status)
+  if (current?.item_uuid !== next.item_uuid || current.status === undefined || !isOnWay) return next
+  const isLater = !way.includes(current.status) || way.indexOf(current.status) > way.indexOf(next.status ?? '')
+  return isLater ? { ...next, status: current.status } : next
+}
+
 /** Events have times in UTC without a zone. */
 const withZone = (time: unknown): string => {
   const text = String(time)
@@ -69,6 +82,19 @@ const withZone = (time: unknown): string => {
 }
 
 type Kind = { readonly kind: Item['kind']; readonly field: 'sms' | 'message' | 'call'; readonly counterpart: string }
+
+/** Acknowledgements of the messaging app, as lists name them. */
+const acknowledgements = ['queued', 'sent', 'received', 'read']
+
+/** The state of a last message that has a new one. A receipt changes no version, so the list learns it here only. */
+const stateChange = (data: Data, { counterpart }: Kind, known: InboxSnapshot): Pick<Changes, 'state'> => {
+  const conversation = known.withCounterpart(counterpart)
+  const ack = data.failure ? 'failed' : acknowledgements[Number(data.wa_msg_ack)]
+  const status = typeof data.status === 'string' ? data.status : ack
+  if (!conversation || !status || conversation.last.item_uuid !== data.uuid || conversation.last.status === status)
+    return {}
+  return { state: { conversation: conversation.uuid, last: { ...conversation.last, status } } }
+}
 
 /** Replaces the item that shows a message or call. A new one is added if its thread is loaded. */
 const itemChange = (
@@ -106,11 +132,14 @@ export const changesOf = ({ name, data }: LiveEvent, known: InboxSnapshot): Chan
   if (name.startsWith('sms.message.')) {
     const isInbound = data.direction === 'inbound'
     const counterpart = text(isInbound ? data.source : data.destination)
-    return itemChange(data, { kind: 'sms', field: 'sms', counterpart }, isInbound, known)
+    const kind = { kind: 'sms', field: 'sms', counterpart } as const
+    return { ...itemChange(data, kind, isInbound, known), ...stateChange(data, kind, known) }
   }
   if (name.startsWith('msgapp.message.')) {
     const counterpart = text(data.group_uuid) || text(data.remote_phone_number)
-    return itemChange(data, { kind: 'msgapp', field: 'message', counterpart }, data.sent_by === 'user', known)
+    const kind = { kind: 'msgapp', field: 'message', counterpart } as const
+    const isInbound = data.sent_by === 'user'
+    return { ...itemChange(data, kind, isInbound, known), ...(isInbound ? {} : stateChange(data, kind, known)) }
   }
   if (name.startsWith('call.')) {
     const counterpart = text(data.direction === 'I' ? data.from : data.to_number)

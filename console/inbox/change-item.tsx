@@ -29,7 +29,9 @@ const tagSentence = (by: string, from: string | null, to: string | null): string
 
 const assigned = (by: string, user: string | undefined, to: string | null): string => {
   if (to === null) return texts.changes.unassigned(by)
-  return to === user ? texts.changes.took(by) : texts.changes.assigned(by, who(to))
+  return to === user
+    ? texts.changes.took(by)
+    : texts.changes.assigned(by, to === ownUser.value ? texts.changes.toYou : who(to))
 }
 
 /** Returns a change as a sentence. */

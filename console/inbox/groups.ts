@@ -28,9 +28,26 @@ const isRun = (before: Item | undefined, item: Item | undefined): boolean =>
   dayOf(before.at) === dayOf(item.at) &&
   Date.parse(item.at) - Date.parse(before.at) < runLength
 
+/** Milliseconds: the beginning of a UUIDv7, behind the prefix of three letters. */
+const madeAt = ({ uuid }: Item): number => Number.parseInt(uuid.slice(3, 16).replace('-', ''), 16)
+
+/** True for changes that one act made. Their ids may differ by a few milliseconds. */
+const isSameAct = (item: Item, other: Item | undefined): boolean =>
+  other?.change !== undefined && other.user_uuid === item.user_uuid && Math.abs(madeAt(other) - madeAt(item)) < 100
+
+/** True for a change that another one of the same act already says: a snooze changes the status and its end. */
+const isSaid = (item: Item, others: readonly (Item | undefined)[]): boolean => {
+  const { field, to } = item.change ?? {}
+  const fields = others.flatMap((other) => (isSameAct(item, other) ? [other?.change?.field ?? ''] : []))
+  if (field === 'status') return to === 'snoozed' && fields.some((each) => each.startsWith('snoozed_'))
+  const isEnd = field?.startsWith('snoozed_') && (to === null || to === 'false')
+  return isEnd === true && fields.length > 0
+}
+
 /** The rows of a thread, oldest first. */
-export const rowsOf = (items: readonly Item[]): readonly Row[] =>
-  items.flatMap((item, index): Row[] => {
+export const rowsOf = (all: readonly Item[]): readonly Row[] => {
+  const items = all.filter((item, index) => !isSaid(item, [all[index - 1], all[index + 1]]))
+  return items.flatMap((item, index): Row[] => {
     const [before, next] = [items[index - 1], items[index + 1]]
     const row: Row = {
       kind: 'item',
@@ -42,3 +59,4 @@ export const rowsOf = (items: readonly Item[]): readonly Row[] =>
     const isNewDay = before === undefined || dayOf(before.at) !== dayOf(item.at)
     return isNewDay ? [{ kind: 'day', key: `day-${dayOf(item.at)}`, at: item.at }, row] : [row]
   })
+}

@@ -9,8 +9,8 @@ import { textOf } from './states.ts'
 import { memberName } from './team.ts'
 import type { Conversation } from './types.ts'
 
-/** Shows the answers that came while the person wrote, above the text that was not sent. */
-export const MovedNotice = ({ conversation, onSend }: { conversation: Conversation; onSend: () => void }) => {
+/** Shows the answers that came while the person wrote, above the text that was not sent. The box sends it. */
+export const MovedNotice = ({ conversation }: { conversation: Conversation }) => {
   const { uuid } = conversation
   const items = moved.value.get(uuid) ?? []
   const answer = items.find(({ direction }) => direction === 'outbound')
@@ -46,9 +46,6 @@ export const MovedNotice = ({ conversation, onSend }: { conversation: Conversati
       <p class="row">
         <Button size="small" onClick={discard}>
           {texts.box.discard}
-        </Button>
-        <Button size="small" kind="primary" onClick={onSend}>
-          {texts.box.sendAnyway}
         </Button>
       </p>
     </div>

@@ -88,7 +88,7 @@ const Reached = ({ conversation }: { conversation: Conversation }) => {
               {channelName(channel)}
               {reasonOf(channel) && <span class="soft person-reason">{reasonOf(channel)}</span>}
             </span>
-            {index < 9 && channels.length > 1 && <kbd>Alt {index + 1}</kbd>}
+            {index < 9 && channels.length > 1 && <kbd class="nowrap">Alt {index + 1}</kbd>}
           </label>
         </li>
       ))}

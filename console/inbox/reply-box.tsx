@@ -263,7 +263,7 @@ export const ReplyBox = ({ conversation, place }: Props) => {
         addFiles(event.dataTransfer?.files ?? [])
       }}
     >
-      {isMoved && <MovedNotice conversation={conversation} onSend={() => submit()} />}
+      {isMoved && <MovedNotice conversation={conversation} />}
       <div class="box-head">
         <div role="tablist" aria-label={texts.box.tabs} class="box-tabs">
           {tabs.map((each) => (

@@ -26,15 +26,24 @@ const kindIcons: Readonly<Record<string, IconName>> = {
 const isFailed = (status: string | undefined): boolean =>
   status !== undefined && ['failed', 'undelivered', 'rejected', 'expired'].includes(status)
 
-const stateIcon = (status: string | undefined): IconName | undefined =>
+const stateIcons = {
+  failed: 'circle-alert',
+  read: 'check-check',
+  delivered: 'check-check',
+  sent: 'check',
+  queued: 'clock',
+} as const
+
+/** How far a message of ours is, by the status of SMS or the messaging app. */
+const stateOf = (status: string | undefined): keyof typeof stateIcons | undefined =>
   isFailed(status)
-    ? 'circle-alert'
-    : status === 'delivered' || status === 'received' || status === 'read'
-      ? 'check-check'
-      : status === 'sent'
-        ? 'check'
-        : status === 'queued' || status === 'sending' || status === 'scheduled'
-          ? 'clock'
+    ? 'failed'
+    : status === 'received'
+      ? 'delivered'
+      : status === 'sending' || status === 'scheduled'
+        ? 'queued'
+        : status === 'read' || status === 'delivered' || status === 'sent' || status === 'queued'
+          ? status
           : undefined
 
 /** The last message, or the draft of the person. */
@@ -51,13 +60,15 @@ const Preview = ({ conversation }: { conversation: Conversation }) => {
   const isMissed =
     isCall && last.direction === 'inbound' && ['MISSED', 'NO_ANSWER', 'CANCELED'].includes(last.status ?? '')
   const icon = isMissed ? 'phone-missed' : kindIcons[`${last.kind} ${last.direction}`]
-  const state = last.direction === 'outbound' && !isCall ? stateIcon(last.status) : undefined
+  const callText = isMissed ? words.list.missed : words.list[last.direction === 'inbound' ? 'incoming' : 'outgoing']
+  const text = isCall ? callText : last.text
+  const state = last.direction === 'outbound' && !isCall ? stateOf(last.status) : undefined
   return (
     <span class={classes('inbox-preview', 'cut', isMissed && 'is-missed', isFailed(last.status) && 'is-failed')}>
       {icon && <Icon name={icon} />}
-      {last.direction === 'outbound' && !isCall && <span>{words.list.you}: </span>}
-      <span dir="auto">{isMissed && !last.text ? words.list.missed : last.text}</span>
-      {state && <Icon name={state} label={last.status} class="inbox-state" />}
+      {last.direction === 'outbound' && !isCall && <span>{words.list.we}: </span>}
+      <span dir="auto">{text}</span>
+      {state && <Icon name={stateIcons[state]} label={words.list.states[state]} class="inbox-state" />}
     </span>
   )
 }

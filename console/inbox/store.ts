@@ -1,6 +1,6 @@
 import { batch, type Signal, signal } from '@preact/signals'
 import type { LiveEvent } from '../live/apply.ts'
-import { type Changes, changesOf, type InboxSnapshot, newerOf } from './apply.ts'
+import { type Changes, changesOf, type InboxSnapshot, laterLast, newerOf } from './apply.ts'
 import { isInList, type ListQuery, sortKeyOf } from './match.ts'
 import { type ListWindow, mergeItems, placeInWindow } from './order.ts'
 import type { Conversation, Item } from './types.ts'
@@ -113,7 +113,7 @@ export const putConversations = (added: readonly Conversation[], isWhole = true)
         current && current.channels.length > conversation.channels.length ? current.channels : conversation.channels
       const isOlder = current !== undefined && conversation.version < current.version
       if (isOlder || (!isWhole && newerOf(current, conversation) === undefined)) continue
-      const next = { ...conversation, channels }
+      const next = { ...conversation, channels, last: laterLast(current?.last, conversation.last) }
       if (found) found.value = next
       else {
         conversations.set(conversation.uuid, signal(next))
@@ -184,9 +184,10 @@ const known: InboxSnapshot = {
 }
 
 /** Carries out what an event means. */
-export const applyChanges = ({ conversations: changed, items, missing, behind }: Changes): void =>
+export const applyChanges = ({ conversations: changed, items, missing, behind, state }: Changes): void =>
   batch(() => {
     putConversations(changed, false)
+    if (state) changeAtOnce(state.conversation, { last: state.last })
     for (const each of items) putItems(each.conversation, each.items)
     // An event has no channels: STOP and START change them.
     const isOpenChanged = changed.some(({ uuid }) => uuid === open.peek().uuid)

@@ -79,7 +79,8 @@ const draw = (holder: HTMLElement, plan: Plan): UPlot => {
           return {
             stroke: colour,
             width: isBars ? 0 : 1.75,
-            points: { show: false },
+            // A value without a neighbour has no line.
+            points: { show: !isBars && (values[index] ?? []).filter((value) => value !== null).length === 1 },
             ...(isBars && bars ? { fill: colour, paths: bars } : {}),
           }
         }),

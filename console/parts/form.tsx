@@ -71,11 +71,11 @@ const faultOf = (control: Control): string | undefined => {
   if (validity.valid) return undefined
   if (validity.customError) return control.validationMessage
   if (validity.valueMissing) return words.form.required
-  if (validity.patternMismatch || validity.typeMismatch || validity.badInput)
-    return control.dataset.fault ?? control.validationMessage
+  if (control.dataset.fault) return control.dataset.fault
+  if (validity.typeMismatch) return control.type === 'email' ? words.form.notEmail : words.form.notUrl
   if (control instanceof HTMLInputElement && validity.rangeUnderflow) return words.form.tooSmall(control.min)
   if (control instanceof HTMLInputElement && validity.rangeOverflow) return words.form.tooLarge(control.max)
-  return control.validationMessage
+  return words.form.invalid
 }
 
 const focusOn = (form: HTMLFormElement | null, name: string): void => {

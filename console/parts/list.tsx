@@ -64,14 +64,20 @@ export const List = <Row,>({ label, rows, total, rowKey, rowHeight, row, current
   }, [rows.length, rowHeight, view.first])
 
   const currentIndex = current === undefined ? -1 : rows.findIndex((each) => rowKey(each) === current)
+  const followed = useRef({ current, index: currentIndex })
   useEffect(() => {
     const element = holder.current
+    const { current: before, index } = followed.current
+    followed.current = { current, index: currentIndex }
     if (!element || currentIndex < 0) return
+    // Rows that come in above do not move the list away from where the person looks, except from the focus.
+    const isPushed = before === current && index >= 0 && currentIndex > index
+    if (isPushed && !element.contains(document.activeElement)) return
     const top = currentIndex * rowHeight
     if (top < element.scrollTop) element.scrollTop = top
     else if (top + rowHeight > element.scrollTop + element.clientHeight)
       element.scrollTop = top + rowHeight - element.clientHeight
-  }, [currentIndex, rowHeight])
+  }, [current, currentIndex, rowHeight])
 
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.

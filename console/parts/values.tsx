@@ -40,12 +40,14 @@ export type MomentProps = {
 
 /** A time, in the zone of the person. The exact time is in its title. */
 export const Moment = ({ time, show = 'short', zone }: MomentProps) => {
-  const [now, setNow] = useState(Date.now)
+  const [, setTick] = useState(0)
   useEffect(() => {
     if (show !== 'relative') return
-    const timer = setInterval(() => setNow(Date.now()), 20_000)
+    const timer = setInterval(() => setTick((tick) => tick + 1), 20_000)
     return () => clearInterval(timer)
   }, [show])
+  // A time that was read since the last tick is not in the future.
+  const now = Date.now()
   const text = {
     relative: () => format.relative(time, now) ?? format.shortTime(time, now),
     short: () => (zone === undefined ? format.shortTime(time, now) : format.clock(time, zone)),

@@ -52,10 +52,12 @@ export const Request = ({
       </Banner>
     )}
     {answer !== undefined && (
-      <CodeBlock
-        label={words.answer(label)}
-        samples={[{ language: parts.code.response, code: JSON.stringify(answer, null, 2) }]}
-      />
+      <div class="start-answer">
+        <CodeBlock
+          label={words.answer(label)}
+          samples={[{ language: parts.code.response, code: JSON.stringify(answer, null, 2) }]}
+        />
+      </div>
     )}
   </div>
 )

@@ -68,8 +68,8 @@ type Time = string | number | Date
 /** `23 Nov 2026, 14:05:12 GMT+1`. */
 export const exactTime = (time: Time, timeZone?: string): string =>
   dates({
-    dateStyle: 'medium',
-    timeStyle: 'medium',
+    ...{ year: 'numeric', month: 'short', day: 'numeric' },
+    ...{ hour: 'numeric', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
     ...(timeZone === undefined ? {} : { timeZone }),
   }).format(new Date(time))
 

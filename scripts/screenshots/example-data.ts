@@ -70,6 +70,22 @@ const makeCalls = async (call: Call, number: string): Promise<string> => {
   return cdrs[0].uuid
 }
 
+/** Gives the conversation with Ada an answer, a note and a tag. @returns its id */
+const makeConversation = async (call: Call): Promise<string> => {
+  const { uuid, channels } = await until(async () => {
+    const { conversations } = (await call('GET', '/open/conversations')).body
+    return conversations.find(({ counterpart }: { counterpart: string }) => counterpart === '+447700900123')
+  })
+  const text = 'Of course. The neighbour has it until you are back.'
+  const { channel_uuid } = channels[0]
+  await call('POST', `/open/conversations/${uuid}/messages`, { channel_uuid, text, anyway: true })
+  await call('POST', `/open/conversations/${uuid}/notes`, { text: 'The driver was told by telephone.' })
+  const { tag } = (await call('POST', '/open/tags', { name: 'Delivery', color: 'orange' })).body
+  await call('PUT', `/open/conversations/${uuid}/tags/${tag.uuid}`)
+  await call('PATCH', `/open/conversations/${uuid}`, { status: 'snoozed', snoozed_till_reply: true })
+  return uuid
+}
+
 const makePeople = async (call: Call, url: string): Promise<void> => {
   for (const [first_name, last_name, role] of people) {
     const email = `${last_name.toLowerCase()}@example.com`
@@ -125,19 +141,24 @@ export const makeExampleData = async (platform: Platform): Promise<{ readonly pa
     return deliveries.find(({ attempts }: { attempts: object[] }) => attempts.length > 0)
   })
   const groups = (await call('GET', '/open/numbers/groups?country=GB&did_type=mobile')).body.data.groups
+  const [contact] = (await call('GET', '/open/contacts?search=Byron')).body.contacts
+  const conversation = await makeConversation(call)
   return {
     pages: {
+      conversation: `/inbox/all/${conversation}`,
+      contact: `/contacts/${contact.uuid}`,
       number: `/numbers/${bought.uuid}`,
       country: '/numbers/shop/GB',
       group: `/numbers/shop/GB/${groups[0].id}`,
       release: `/numbers/${bought.uuid}?release=1`,
       message: `/logs/messages/${failed}`,
-      call: `/logs/calls/${cdr}`,
+      call: `/calls/${cdr}`,
       webhook: `/developers/webhooks/${webhook}`,
       figures: `/developers/webhooks/${webhook}?tab=figures`,
       delivery: `/developers/webhooks/${webhook}/${delivery.id}`,
       event: `/developers/events/${delivery.event_uuid}`,
       channel: `/channels/${channel.uuid}`,
+      'new-contact': '/contacts?create=1',
       'new-key': '/developers/keys?create=1',
       'new-endpoint': '/developers/webhooks?create=1',
       invite: '/people?invite=1',

@@ -159,7 +159,7 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
     await inThread(first, 'It will be on Monday.')
     await inThread(first, 'delivered')
     assert.deepEqual(await received(handset), ['It will be on Monday.'])
-    await rowOf(second, /You: It will be on Monday/).isShown()
+    await rowOf(second, /We: It will be on Monday/).isShown()
     assert.equal(await thread(first).text('It will be on Monday.').count(), 1, 'shown once')
     await first.reload()
     await inThread(first, 'It will be on Monday.')

@@ -226,7 +226,7 @@ test('phone-width: a text is answered at 360 px by touch, and Back leads to the 
   await page.getByRole('complementary', { name: 'Details' }).getByText('Reached by').waitFor()
   await page.getByRole('link', { name: 'Back to the conversation' }).tap()
   await page.getByRole('link', { name: 'Back to the list' }).tap()
-  await page.getByRole('link', { name: /You: Received/ }).waitFor()
+  await page.getByRole('link', { name: /We: Received/ }).waitFor()
   await page.goBack()
   await inThread(page, 'Received')
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changesOf, type InboxSnapshot } from '../../console/inbox/apply.ts'
+import { changesOf, type InboxSnapshot, laterLast } from '../../console/inbox/apply.ts'
 import { replaceTrigger, triggerAt } from '../../console/inbox/canned.ts'
+import { rowsOf } from '../../console/inbox/groups.ts'
 import { mergeItems, placeInWindow } from '../../console/inbox/order.ts'
 import { keyLife, nextToSend, notYetShown, type Outgoing, outcomeOf } from '../../console/inbox/outbox-rules.ts'
 import { segmentsOf } from '../../console/inbox/segments.ts'
@@ -66,6 +67,45 @@ test('an inbound text is in its thread at once, and a receipt changes the messag
   const receipt = { uuid: own.uuid, direction: 'outbound', destination: known.counterpart, status: 'delivered' }
   const [changed] = changesOf(event('sms.message.delivered', receipt), snapshot([known], [own])).items
   assert.deepEqual([changed?.items[0]?.user_uuid, changed?.items[0]?.sms?.status], ['USR1', 'delivered'])
+})
+
+test('a receipt of the last message changes its state in the list, though the conversation has no new version', () => {
+  const own = { item_uuid: `SMO${uuid(4)}`, direction: 'outbound' as const, status: 'sent' }
+  const known = { ...conversation(1), last: { ...conversation(1).last, ...own } }
+  const receipt = { uuid: own.item_uuid, direction: 'outbound', destination: known.counterpart, status: 'delivered' }
+  const stateAfter = (data: Record<string, unknown>, name = 'sms.message.delivered') =>
+    changesOf(event(name, data), snapshot([known])).state?.last.status
+  assert.equal(stateAfter(receipt), 'delivered')
+  assert.equal(stateAfter({ ...receipt, uuid: `SMO${uuid(3)}` }), undefined, 'of an earlier message')
+  assert.equal(stateAfter({ ...receipt, status: 'sent' }), undefined, 'the same state')
+  const read = { uuid: own.item_uuid, remote_phone_number: known.counterpart, sent_by: 'api', wa_msg_ack: 3 }
+  assert.equal(stateAfter(read, 'msgapp.message.receipt.read'), 'read')
+  assert.equal(stateAfter({ ...read, failure: { reason: 'gone' } }, 'msgapp.message.failed'), 'failed')
+})
+
+test('an answer that was read before a receipt takes no state back', () => {
+  const last = (status: string, n = 4) => ({ ...conversation(1).last, item_uuid: `SMO${uuid(n)}`, status })
+  assert.equal(laterLast(last('delivered'), last('sent')).status, 'delivered')
+  assert.equal(laterLast(last('undelivered'), last('sent')).status, 'undelivered')
+  assert.equal(laterLast(last('sent'), last('delivered')).status, 'delivered')
+  assert.equal(laterLast(last('sent'), last('failed')).status, 'failed')
+  assert.equal(laterLast(last('delivered'), last('queued', 5)).status, 'queued', 'another message')
+})
+
+test('a snooze is one line of the thread, and so is its end', () => {
+  const change = (n: number, part: number, field: string, to: string | null) =>
+    item(n, {
+      uuid: `ITM0190000${n}-000${part}-7000-8000-000000000000`,
+      kind: 'change',
+      change: { field, to } as never,
+    })
+  const changes = [
+    ...[change(1, 0, 'status', 'snoozed'), change(1, 1, 'snoozed_until', '2026-12-01T10:00:00Z')],
+    ...[change(2, 0, 'status', 'open'), change(2, 1, 'snoozed_until', null)],
+    ...[change(3, 0, 'status', 'closed'), change(4, 0, 'priority', '1')],
+  ]
+  const shown = rowsOf(changes).flatMap((row) => (row.kind === 'item' ? [row.item.change?.field] : []))
+  assert.deepEqual(shown, ['snoozed_until', 'status', 'status', 'priority'])
 })
 
 test('items are in the order of time whatever their prefix, and a row moves within the loaded window only', () => {

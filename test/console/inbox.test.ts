@@ -68,7 +68,7 @@ test(
     await inThread(first, 'It will be on Monday.')
     await inThread(first, 'delivered')
     assert.deepEqual(await received('+447700900123'), ['It will be on Monday.'])
-    await rowOf(second, /You: It will be on Monday/).waitFor()
+    await rowOf(second, /We: It will be on Monday/).waitFor()
     assert.equal(await thread(first).getByText('It will be on Monday.').count(), 1, 'shown once')
     await isWellMade(first, 'an open conversation')
     await first.reload()
@@ -115,6 +115,23 @@ test(
   },
 )
 
+test('the list stays at its newest conversation while an older one is answered', needs('chromium'), async () => {
+  const page = await opened(ruth, '+447700900350', 'I have a long question')
+  await box(page).fill('A long answer')
+  const list = page.getByRole('region', { name: 'Conversations', exact: true })
+  // More than the window of the list: the open conversation leaves it.
+  for (let n = 51; n < 66; n++) await write(`+4477009003${n}`, `Question ${n}`)
+  await rowOf(page, /Question 65/).waitFor()
+  assert.equal(await list.evaluate((element) => (element as unknown as { scrollTop: number }).scrollTop), 0)
+  assert.equal(await box(page).inputValue(), 'A long answer')
+  await box(page).press('Enter')
+  await inThread(page, 'delivered')
+  // A receipt is in the list too.
+  await rowOf(page, /We: A long answer/)
+    .getByRole('img', { name: 'delivered' })
+    .waitFor()
+})
+
 test(
   'collision: what a colleague types is seen, a late answer stops and shows theirs, and can be sent anyway',
   needs('chromium'),
@@ -148,7 +165,7 @@ test(
     assert.equal(await box(a).inputValue(), 'On Tuesday.', 'the text is back in the box')
     assert.deepEqual(await received(handset), ['On Monday.'])
     await isWellMade(a, 'an answer that met another one')
-    await notice.getByRole('button', { name: 'Send anyway' }).click()
+    await a.getByRole('button', { name: 'Send anyway' }).click()
     await until(async () => (await received(handset)).length === 2)
     assert.deepEqual(await received(handset), ['On Monday.', 'On Tuesday.'])
     await notice.waitFor({ state: 'detached' })
@@ -229,6 +246,8 @@ test(
     await page.getByRole('button', { name: 'Snooze', exact: true }).click()
     await isWellMade(page, 'the menu of snoozing')
     await page.getByRole('menuitem', { name: 'Until they reply' }).click()
+    await inThread(page, 'You snoozed the conversation until a reply')
+    assert.equal(await thread(page).getByText('You snoozed the conversation').count(), 1, 'one line for one act')
     await page
       .getByText(/Snoozed until they reply/)
       .first()

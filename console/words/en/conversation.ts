@@ -207,6 +207,7 @@ export const words = section('conversation', {
     untagged: (who: string, name: string) => `${who} removed the tag ${name}`,
     platform: 'Trunkline',
     you: 'You',
+    toYou: 'you',
     deletedTag: 'a deleted tag',
   },
   begin: {

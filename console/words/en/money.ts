@@ -107,7 +107,7 @@ export const words = section('money', {
     share: 'Share',
     total: 'Total',
     totalNote: 'Equal to the ledger, to the last micro-dollar',
-    unitsNote: 'Segments of messages, seconds of calls, one for each fee',
+    unitsNote: 'Parts of messages, seconds of calls, one for each fee',
     table: 'Usage by split',
     overTime: 'Over time',
     tableTitle: 'Totals',
