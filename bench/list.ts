@@ -73,6 +73,43 @@ export const benches: readonly Bench[] = [
     run: () => import('./console.ts'),
   }),
   defineBench({
+    name: 'console-live',
+    about: 'What people of a large team wait for in two browsers: texts, answers, typing, and results of a search.',
+    rows: null,
+    seconds: null,
+    rounds: null,
+    flags: {
+      conversations: { about: 'conversations of the account, a fifth of them open', default: 500_000 },
+      texts: { about: 'texts of a handset', default: 200 },
+      answers: { about: 'answers, and times that one begins to type', default: 60 },
+      searches: { about: 'searches of each kind', default: 40 },
+      only: { about: 'measures only: one, two (processes), or search', default: '' },
+      url: { about: 'address of a running platform that has the data, instead of one of its own', default: '' },
+      second: { about: 'address of a second process of it', default: '' },
+      key: { about: 'API key of its account', default: '' },
+    },
+    figures: {
+      text: { label: 'text of a handset until seen, p95', unit: 'ms', isHeadline: true },
+      answer: { label: 'answer until seen by the other, p95', unit: 'ms', isHeadline: true },
+      typing: { label: 'typing until seen by the other, p95', unit: 'ms' },
+      'two.text': { label: 'text of a handset until seen, two processes, p95', unit: 'ms', isHeadline: true },
+      'two.answer': { label: 'answer until seen by the other, two processes, p95', unit: 'ms' },
+      'two.typing': { label: 'typing until seen by the other, two processes, p95', unit: 'ms' },
+      ...Object.fromEntries(
+        ['list', 'palette'].flatMap((place) =>
+          ['rare', 'common', 'number', ...(place === 'palette' ? ['name'] : [])].map((kind) => [
+            `${place}.${kind}`,
+            {
+              label: `${kind === 'rare' || kind === 'common' ? `${kind} word` : kind} found in the ${place}, p95`,
+              unit: 'ms' as const,
+            },
+          ]),
+        ),
+      ),
+    },
+    run: () => import('./console-live.ts'),
+  }),
+  defineBench({
     name: 'console-scale',
     about: 'The inbox of a large team in a browser: acts, a long scroll, and memory while conversations are switched.',
     rows: null,
