@@ -135,14 +135,6 @@ const searches: { readonly [kind: string]: (n: number) => string } = {
   name: (n) => `${lastNames[(n >> 2) % lastNames.length]} ${n}`,
 }
 
-/** The group of the palette that shows it. */
-const groups: { readonly [kind: string]: string } = {
-  rare: 'Messages',
-  common: 'Messages',
-  number: 'Conversations',
-  name: 'People',
-}
-
 /** Puts a text into a field at once, as a paste does. */
 const put = (page: Page, selector: string, text: string) =>
   page.evaluate(`(() => {
@@ -151,17 +143,12 @@ const put = (page: Page, selector: string, text: string) =>
     field.dispatchEvent(new InputEvent('input', { bubbles: true }))
   })()`)
 
-/**
- * Searches by the field of the list, from Enter, and by the palette, from the text: it waits for a pause of 150 ms. Both
- * until the paint of what is found.
- */
+/** Searches by the field of the list: from Enter to the paint of what is found. */
 const measureSearch = async () => {
   const page = await openPage(address, reader, 'all')
   await page.locator('.inbox-rows li').first().waitFor()
   const field = 'input[data-search]'
   for (const [kind, textOf] of Object.entries(searches)) {
-    // The list has the names of conversations, and of contacts that have written since.
-    if (kind === 'name') continue
     const times: number[] = []
     for (let n = 0; n < number('searches'); n++) {
       await put(page, field, textOf(n))
@@ -171,19 +158,7 @@ const measureSearch = async () => {
       await page.locator(field).press('Escape')
       await page.locator('.inbox-list-foot', { hasNotText: 'In all conversations' }).waitFor()
     }
-    record({ [`list.${kind}`]: p95(times) })
-  }
-  for (const [kind, textOf] of Object.entries(searches)) {
-    const times: number[] = []
-    for (let n = 0; n < number('searches'); n++) {
-      await page.keyboard.press('Control+k')
-      await page.locator('dialog.palette input').waitFor()
-      const shown = `#palette-list [role=group][aria-label=${groups[kind]}]`
-      times.push(await timeOf(page, shown, '', () => put(page, 'dialog.palette input', textOf(n))))
-      await page.keyboard.press('Escape')
-      await page.locator('dialog.palette').waitFor({ state: 'detached' })
-    }
-    record({ [`palette.${kind}`]: p95(times) })
+    record({ [`search.${kind}`]: p95(times) })
   }
   await page.context().close()
 }
