@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { connect, type Db } from '../src/platform/db/sql.ts'
@@ -60,6 +60,8 @@ export type Platform = {
   operator(method: string, path: string, body?: object): Promise<unknown>
   /** Makes another account with a number. Returns its key. */
   addAccount(phone: string): Promise<string>
+  /** Starts a further process of the installation. Returns its address. */
+  addProcess(env: NodeJS.ProcessEnv): Promise<string>
   stop(): Promise<void>
 }
 
@@ -72,7 +74,6 @@ export const startPlatform = async (
   const server = await startDatabase(data)
   const { home } = server
   const db = connect({ url: server.url, connections: 4 })
-  const readyFile = join(home, 'ready.json')
   const settings = {
     DATABASE_URL: server.url,
     TRUNKLINE_HOME: join(home, 'platform'),
@@ -80,12 +81,21 @@ export const startPlatform = async (
     TRUNKLINE_API_KEY: key,
     TRUNKLINE_OPERATOR_KEY: operatorKey,
     TRUNKLINE_LOG: 'warn',
-    TRUNKLINE_READY_FILE: readyFile,
-    ...env,
   }
-  const process: ChildProcess & { stdout: NodeJS.ReadableStream } = startChild('../src/main.ts', settings, flags)
-  for await (const line of createInterface(process.stdout)) if (line.includes('is ready')) break
-  const { url }: { url: string } = JSON.parse(readFileSync(readyFile, 'utf8'))
+  const started: ChildProcess[] = []
+  const startProcess = async (env: NodeJS.ProcessEnv, flags: string[] = []) => {
+    const readyFile = join(home, `ready-${started.length}.json`)
+    const process: ChildProcess & { stdout: NodeJS.ReadableStream } = startChild(
+      '../src/main.ts',
+      { ...settings, TRUNKLINE_READY_FILE: readyFile, ...env },
+      flags,
+    )
+    started.push(process)
+    for await (const line of createInterface(process.stdout)) if (line.includes('is ready')) break
+    const { url }: { url: string } = JSON.parse(readFileSync(readyFile, 'utf8'))
+    return { process, url }
+  }
+  const { process, url } = await startProcess(env, flags)
   const { account } = await db.one<{ account: string }>`select id as account from accounts limit 1`
   const channel = await prepareAccount(db, account, from)
 
@@ -116,9 +126,17 @@ export const startPlatform = async (
       await prepareAccount(db, account.uuid.slice(3), phone)
       return made.key
     },
+    addProcess: async (env) => {
+      const further = join(home, `platform-${started.length}`)
+      // A home belongs to one process; the master key to the installation.
+      cpSync(join(settings.TRUNKLINE_HOME, 'keys'), join(further, 'keys'), { recursive: true })
+      return (await startProcess({ TRUNKLINE_HOME: further, ...env })).url
+    },
     stop: async () => {
-      process.kill()
-      await once(process, 'exit')
+      for (const one of started) {
+        one.kill()
+        await once(one, 'exit')
+      }
       await db.end()
       await server.stop()
     },

@@ -46,13 +46,16 @@ const sentence = (n: number): string =>
 /** A number of the conversation `n`, in SQL. */
 const numberOf = "'+447' || lpad(n::text, 9, '0')"
 
+/** The end of the year of the data. All statements count from it: the id of a text is made more than once. */
+const end = `timestamptz '${new Date().toISOString()}'`
+const momentOf = (total: number) => `(${end} - interval '366 days' + n * interval '365 days' / ${total})`
+
 /** An id of a moment, a year ago and later, that ascends with `n` of `total`. */
 const idOf = (
   total: number,
   offset = 0,
 ) => `(lpad(to_hex((extract(epoch from ${momentOf(total)}) * 1000)::bigint + ${offset}), 12, '0')
   || '7' || lpad(to_hex(n % 4096), 3, '0') || '8' || lpad(to_hex(n), 15, '0'))::uuid`
-const momentOf = (total: number) => `(now() - interval '366 days' + n * interval '365 days' / ${total})`
 
 const inParts = async (count: number, size: number, work: (from: number, to: number) => Promise<unknown>) => {
   for (let from = 0; from < count; from += size) await work(from, Math.min(count, from + size))

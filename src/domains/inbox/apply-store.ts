@@ -2,10 +2,18 @@ import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import type { NewItem } from './item-sources.ts'
 
-/** Locks the conversations with counterparts, in the order of their ids. */
+/**
+ * Locks the conversations with counterparts, in the order of their ids. Each is found by its counterpart first: to avoid
+ * a sort, the planner would walk all ids of the account. Measured with 500,000 conversations: 1.7 s.
+ */
 export const lockByCounterpart = (tx: Tx, account: string, counterparts: readonly string[]) => tx.many<ConversationRow>`
-  select * from conversations
-  where account_id = ${account} and counterpart = any (${counterparts}::text[]) order by id for update`
+  select v.* from (
+    select o.id, n.counterpart from (select distinct counterpart from unnest(${counterparts}::text[]) g (counterpart)) n
+    cross join lateral (
+      select id from conversations where account_id = ${account} and counterpart = n.counterpart limit 1) o
+    order by o.id offset 0) f
+  join conversations v on v.account_id = ${account} and v.id = f.id and v.counterpart = f.counterpart
+  order by f.id for update of v`
 
 export const lockById = (tx: Tx, account: string, ids: readonly string[]) => tx.many<ConversationRow>`
   select * from conversations where account_id = ${account} and id = any (${ids}::uuid[]) order by id for update`

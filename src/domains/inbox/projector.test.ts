@@ -206,3 +206,29 @@ test('an event that cannot be projected is skipped, and those around it are not 
   await until(async () => (await inbox.items(who, own?.uuid ?? '')).count === 3)
   await db.raw('drop trigger refuse_poison on conversation_items')
 })
+
+test('a text reads few of thousands of conversations, whatever the planner assumes', async () => {
+  const { who, line } = await account()
+  await inbox.write(ada, line.number, 'First')
+  await until(async () => (await inbox.conversations(who)).length === 1)
+  await db.run`
+    insert into conversations (account_id, id, counterpart, name, status, last_at, last_item, last_kind, last_text,
+      created_at)
+    select ${who.id}, gen_random_uuid(), '+4479' || (10000000 + n), 'Person', 'closed', now(), gen_random_uuid(), 'change',
+      '', now()
+    from generate_series(1, 3000) n`
+  // The statistics of a transaction are seen within it alone.
+  await db.raw(`
+    create table rows_read (n bigint);
+    create function note_rows_read() returns trigger language plpgsql as $$
+    begin
+      insert into rows_read select coalesce(idx_tup_fetch, 0) + seq_tup_read from pg_stat_xact_user_tables
+      where relname = 'conversations';
+      return null;
+    end $$;
+    create trigger note_rows_read after insert on conversation_items execute function note_rows_read()`)
+  await inbox.write(ada, line.number, 'Second')
+  const found = await until(() => db.maybe<{ n: number }>`select n::integer as n from rows_read limit 1`)
+  assert.ok(found.n <= 100, `${found.n} conversations were read`)
+  await db.raw('drop trigger note_rows_read on conversation_items')
+})
