@@ -87,8 +87,10 @@ describe('sipp unmodified', { concurrency: true }, () => {
 
   test('calls to sipp survive the loss of every tenth message', needs('sipp'), async (t) => {
     const port = await freePort()
-    // Without -m: SIPp counts repeated requests of an ended call as calls, and would exit before the last.
-    const carrier = sipp(t, 'uas', '-p', String(port), '-lost', '10')
+    // Without -m: SIPp counts repeated requests of an ended call as calls, and would exit before the last. By default,
+    // SIPp aborts a call when the request is repeated whose responses it lost, and answers it no more.
+    const patient = ['-default_behaviors', 'all,-abortunexp']
+    const carrier = sipp(t, 'lossy', '-p', String(port), '-lost', '10', ...patient)
     const { agent } = await openAgent(t)
     const ended: Promise<boolean>[] = []
     const ask = { uri: `sip:them@127.0.0.1:${port}`, from: '<sip:us@127.0.0.1>', body: offer }
