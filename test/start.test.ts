@@ -25,7 +25,7 @@ test('the main use works: buy a number, send an SMS, get its receipt and the han
   own = await buyNumber(platform)
   const text = 'Zażółć gęślą jaźń – 👋🏽'.repeat(8)
   const uuid = await send(own.number, '447700900123', text)
-  await until(async () => (await statusOf(uuid)) === 'delivered', 5)
+  await until(async () => (await statusOf(uuid)) === 'delivered')
 
   const handset = '/sandbox/handsets/+447700900123'
   const { sms } = (await platform.call('GET', handset)).body
@@ -37,7 +37,7 @@ test('the main use works: buy a number, send an SMS, get its receipt and the han
   const answer = await until(async () => {
     const { body } = await platform.call('GET', thread)
     return body.count === 2 && body
-  }, 5)
+  })
   assert.deepEqual(
     answer.messages.map(({ text, direction }: { text: string; direction: string }) => [text, direction]),
     [

@@ -289,7 +289,7 @@ describe('every list and dialog', needs('chromium'), () => {
       )
       await page.keyboard.press('Escape')
       await opened.waitFor({ state: 'hidden' })
-      const isFocused = opener.and(page.locator(':focus')).waitFor({ timeout: 5_000 })
+      const isFocused = opener.and(page.locator(':focus')).waitFor()
       await isFocused.catch(() => assert.fail(`${path}, ${button} ${item ?? ''}: the focus is not back`))
     }
   })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claim, goodPassword, member, signIn } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
+import { isQuick } from '../../../test/quick.ts'
 import { makeWorld } from '../../../test/world.ts'
 import { connect } from '../../platform/db/sql.ts'
 import { proofMs } from '../../platform/http/limits.ts'
@@ -24,13 +25,14 @@ const timeToRefusal = async (cookie: string): Promise<number> => {
 }
 
 test('a session that signed out is refused at once here, and within half a second by another process', async () => {
-  const browser = await signIn(world, { key: ada.key })
-  assert.deepEqual([await statusIn(world, browser.cookie), await statusIn(second, browser.cookie)], [200, 200])
-  const gone = await browser.call('DELETE', '/console/session')
-  assert.match(String(gone.headers['set-cookie']), /^trunkline=; HttpOnly; SameSite=Strict; Path=\/; Max-Age=0$/)
-  assert.equal(await statusIn(world, browser.cookie), 401)
-  const ms = await timeToRefusal(browser.cookie)
-  assert.ok(ms <= 500, `${ms} ms`)
+  await isQuick(500, async () => {
+    const browser = await signIn(world, { key: ada.key })
+    assert.deepEqual([await statusIn(world, browser.cookie), await statusIn(second, browser.cookie)], [200, 200])
+    const gone = await browser.call('DELETE', '/console/session')
+    assert.match(String(gone.headers['set-cookie']), /^trunkline=; HttpOnly; SameSite=Strict; Path=\/; Max-Age=0$/)
+    assert.equal(await statusIn(world, browser.cookie), 401)
+    return await timeToRefusal(browser.cookie)
+  })
 })
 
 test('a change of the password ends the other sessions of the person, and the old password', async () => {

@@ -255,7 +255,9 @@ test('the operator sees the backlog and the failing webhooks', async () => {
     const { body } = await call('operator', 'GET', '/operator/webhooks')
     return body.webhooks.find((one: { uuid: string }) => one.uuid === id)
   })
-  assert.deepEqual([shown.account_uuid, shown.pending, shown.failures], [ada.uuid, 1, 1])
+  assert.deepEqual([shown.account_uuid, shown.pending], [ada.uuid, 1])
+  // The first retry follows after five seconds.
+  assert.ok(shown.failures >= 1)
   const { body: metrics } = await call(null, 'GET', '/metrics')
   assert.match(metrics, /trunkline_webhooks\{state="failing"\} [1-9]/)
   assert.match(metrics, /trunkline_webhook_deliveries_pending [1-9]/)

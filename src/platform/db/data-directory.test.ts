@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runChild } from '../../../test/child.ts'
+import { isQuick } from '../../../test/quick.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { lockDataDirectory } from './data-directory.ts'
 
@@ -43,17 +44,20 @@ test('a home in use is refused with a message that names its user', async () => 
 test('a home is free at once after kill -9 of its instance, even a draining one', async () => {
   const home = newHome()
   for (const state of ['running', 'draining']) {
-    const first = claimant(home)
-    assert.equal(await first.readLine(), 'have')
-    if (state === 'draining') {
-      first.writeLine('drain')
-      assert.equal(await first.readLine(), 'drain')
-    }
-    await first.kill('SIGKILL')
-    const began = performance.now()
-    const claim = await lockDataDirectory(home, silent)
-    assert.ok(performance.now() - began < 500)
-    claim.release()
+    await isQuick(500, async () => {
+      const first = claimant(home)
+      assert.equal(await first.readLine(), 'have')
+      if (state === 'draining') {
+        first.writeLine('drain')
+        assert.equal(await first.readLine(), 'drain')
+      }
+      await first.kill('SIGKILL')
+      const began = performance.now()
+      const claim = await lockDataDirectory(home, silent)
+      const took = performance.now() - began
+      claim.release()
+      return took
+    })
   }
 })
 
