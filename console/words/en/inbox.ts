@@ -69,7 +69,6 @@ export const words = section('inbox', {
     no: 'No',
     me: 'Me',
     none: 'Nobody',
-    any: 'Any',
   },
   kinds: {
     sms: 'SMS',
@@ -178,7 +177,5 @@ export const words = section('inbox', {
     olderDay: 'Older day',
     newerDay: 'Newer day',
     call: 'Call this number',
-    sendClose: 'Send and close',
-    channel: 'Choose the channel',
   },
 })

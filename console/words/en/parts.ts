@@ -1,4 +1,3 @@
-import { number } from '../format.ts'
 import { counted, section } from '../section.ts'
 
 /** Texts of the parts that every section uses. */
@@ -7,13 +6,11 @@ export const words = section('parts', {
   back: 'Back',
   cancel: 'Cancel',
   close: 'Close',
-  confirm: 'Confirm',
   copied: 'Copied',
   copy: 'Copy',
   copyOf: (what: string) => `Copy ${what}`,
   dismiss: 'Dismiss',
   loading: 'Loading',
-  none: 'None',
   noValue: 'No value',
   optional: 'optional',
   busy: 'In progress',
@@ -31,7 +28,6 @@ export const words = section('parts', {
     notUrl: 'Write an address such as https://example.com.',
     invalid: 'This is not valid.',
     notPhone: 'Write a number with its country code, such as +44 20 7946 0018.',
-    tooLong: (most: number) => `Use at most ${number(most)} characters.`,
     tooSmall: (least: string) => `The least is ${least}.`,
     tooLarge: (most: string) => `The most is ${most}.`,
     requestId: 'Request ID',
@@ -53,18 +49,14 @@ export const words = section('parts', {
     failed: 'The list could not be loaded',
     results: (count: number) => counted(count, { one: 'result', other: 'results' }),
     clear: 'Clear',
-    open: 'Show choices',
   },
   table: {
-    sortBy: (column: string) => `Sort by ${column}`,
     older: 'Older',
     newer: 'Newer',
     pages: 'Pages',
     actionsOf: (row: string) => `Actions for ${row}`,
-    rows: (count: number) => counted(count, { one: 'row', other: 'rows' }),
     select: (row: string) => `Select ${row}`,
     selectAll: 'Select all rows',
-    selected: (count: number) => `${number(count)} selected`,
   },
   filters: {
     title: 'Filters',
@@ -90,9 +82,6 @@ export const words = section('parts', {
     send: 'Send from the handset',
     incoming: 'received',
     outgoing: 'sent',
-  },
-  qr: {
-    title: 'QR code',
   },
   countdown: {
     over: 'Expired',
