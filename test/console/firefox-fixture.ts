@@ -36,8 +36,12 @@ const faultOf = (origin: string, event: string, params: Entry & Exchange): strin
  */
 export const openFirefoxConsole = async (origin: string, before: string) => {
   let faults: string[] = []
-  // Firefox reports a request of a page that was left while its worker answered.
-  const always = [/A ServiceWorker intercepted the request and encountered an unexpected error/]
+  // Firefox reports a request of a page that was left while its worker answered, and some requests that the page itself
+  // gives up, such as a search after another letter.
+  const always = [
+    /A ServiceWorker intercepted the request and encountered an unexpected error/,
+    /^AbortError: The operation was aborted\. $/,
+  ]
   let allowed: readonly RegExp[] = always
   const firefox = await openFirefox({ after }, {}, (event, params) => {
     const fault = faultOf(origin, event, params)
