@@ -2,8 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { IconName } from '../icons/names.ts'
 import { words } from '../words/en/parts.ts'
-import * as format from '../words/format.ts'
-import { Button } from './button.tsx'
+import { Button, ButtonLink } from './button.tsx'
 import { classes } from './classes.ts'
 import { type Refusal, RequestId } from './form.tsx'
 import { Icon } from './icon.tsx'
@@ -53,13 +52,12 @@ export const Skeleton = ({ rows = 3, shape = 'lines' }: { rows?: number; shape?:
 export type ErrorProps = {
   readonly refusal: Refusal & { readonly status?: number | undefined }
   readonly onRetry?: (() => void) | undefined
-  /** Names of owners, for 403. */
-  readonly owners?: readonly string[]
 }
 
 /** An error in the place of the content of a page: the message, the request, and a way on. */
-export const ErrorState = ({ refusal, onRetry, owners }: ErrorProps) => {
-  if (refusal.status === 403) return <WhoCan owners={owners ?? []} />
+export const ErrorState = ({ refusal, onRetry }: ErrorProps) => {
+  const needsFactor = refusal.code === 'second_factor_required'
+  if (refusal.status === 403 && !needsFactor) return <WhoCan />
   const isMissing = refusal.status === 404
   const isOffline = refusal.status === 0
   const title = isMissing ? words.error.missing : isOffline ? words.error.offline : words.error.title
@@ -71,11 +69,15 @@ export const ErrorState = ({ refusal, onRetry, owners }: ErrorProps) => {
       </span>
       <p class="empty-title">{title}</p>
       <div class="empty-text">{text}</div>
-      {onRetry && !isMissing && (
+      {(needsFactor || (onRetry && !isMissing)) && (
         <div class="row empty-acts">
-          <Button icon="refresh-cw" onClick={onRetry}>
-            {words.error.again}
-          </Button>
+          {needsFactor ? (
+            <ButtonLink href="/console/you/security">{words.error.secure}</ButtonLink>
+          ) : (
+            <Button icon="refresh-cw" onClick={onRetry}>
+              {words.error.again}
+            </Button>
+          )}
         </div>
       )}
       {refusal.requestId && <RequestId id={refusal.requestId} />}
@@ -83,15 +85,9 @@ export const ErrorState = ({ refusal, onRetry, owners }: ErrorProps) => {
   )
 }
 
-/** For a page that the role does not cover: the people who can help, instead of an error. */
-export const WhoCan = ({ owners }: { owners: readonly string[] }) => (
-  <div class="empty">
-    <span class="empty-icon">
-      <Icon name="lock" />
-    </span>
-    <p class="empty-title">{words.error.forbidden}</p>
-    <div class="empty-text">
-      {owners.length > 0 ? words.error.whoCan(format.list(owners, 'disjunction')) : words.error.whoCanNone}
-    </div>
-  </div>
+/** For a page that the role does not cover: who can help, instead of an error. */
+export const WhoCan = () => (
+  <Empty icon="lock" title={words.error.forbidden}>
+    {words.error.whoCan}
+  </Empty>
 )

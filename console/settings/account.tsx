@@ -40,13 +40,14 @@ const Details = ({ info }: { info: Info }) => {
       <Form
         label={words.details}
         refusal={save.error ?? undefined}
-        onSubmit={({ name = '', low_balance = '', agents_see_log, agents_see_all, notification_names }) => {
+        onSubmit={({ name = '', low_balance = '', ...switches }) => {
           const body = {
             name,
             low_balance: low_balance || null,
-            agents_see_log: agents_see_log === 'true',
-            agents_see_all: agents_see_all === 'true',
-            notification_names: notification_names === 'true',
+            agents_see_log: switches.agents_see_log === 'true',
+            agents_see_all: switches.agents_see_all === 'true',
+            second_factor_required: switches.second_factor_required === 'true',
+            notification_names: switches.notification_names === 'true',
           }
           if (!save.isPending) void save({ body })
         }}
@@ -77,6 +78,12 @@ const Details = ({ info }: { info: Info }) => {
           label={words.agentsSeeAll}
           hint={words.agentsSeeAllHint}
           initial={info.account.agents_see_all}
+        />
+        <CheckboxField
+          name="second_factor_required"
+          label={words.factor}
+          hint={words.factorHint}
+          initial={info.account.second_factor_required}
         />
         <CheckboxField
           name="notification_names"

@@ -17,7 +17,7 @@ export const States = () => (
         onRetry={() => undefined}
       />
       <ErrorState refusal={{ status: 404, message: 'No such number' }} />
-      <WhoCan owners={['Ada Lovelace', 'Grace Hopper']} />
+      <WhoCan />
       <Skeleton rows={4} />
       <Skeleton rows={3} shape="table" />
     </div>

@@ -74,6 +74,35 @@ describe('the security of a person', needs('chromium'), () => {
     await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor()
   })
 
+  test('an owner requires a second factor, and a member without one is led to the page that sets it up', async () => {
+    const tenant = await world.tenant()
+    const owner = await member(world, tenant, 'owner')
+    const agent = await member(world, tenant, 'agent')
+    const settings = await signIn(owner, `/console/${tenant.uuid}/settings`)
+    const option = settings.getByRole('checkbox', { name: 'Require a second factor' })
+    await option.check()
+    allow(/403/)
+    await settings.getByRole('button', { name: 'Save' }).click()
+    await settings.getByText('The account requires a second factor').first().waitFor()
+    await world.db.begin(async (tx) => {
+      await tx.run`
+        insert into person_totp (person_id, sealed_secret, activated_at)
+        values (${owner.boot.person.uuid.slice(3)}, ${Buffer.from('sealed')}, now())`
+      await world.parts.changes.invalidate(tx, 'sessions')
+    })
+    await settings.getByRole('button', { name: 'Save' }).click()
+    await settings.getByText('Account saved').first().waitFor()
+    await settings.reload()
+    await option.waitFor()
+    assert.equal(await option.isChecked(), true)
+
+    const page = await signIn(agent, `/console/${tenant.uuid}/inbox`)
+    await page.getByText('The account requires a second factor').first().waitFor()
+    await isWellMade(page, 'second factor required')
+    await page.getByRole('link', { name: 'Set one up' }).first().click()
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor()
+  })
+
   test('a person adds a passkey, signs in with it, and removes it', async () => {
     const person = await member(world, await world.tenant(), 'owner', 'pat@example.com')
     const page = await signIn(person, '/console/you/security')

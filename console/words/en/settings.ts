@@ -15,6 +15,8 @@ export const words = section('settings', {
   agentsSeeLogHint: 'They may read them, and change nothing. Only while agents see conversations of others.',
   agentsSeeAll: 'Agents see conversations of others',
   agentsSeeAllHint: 'Without it, they see their own conversations and those without assignee.',
+  factor: 'Require a second factor',
+  factorHint: 'Members without an authenticator app or passkey have to set one up first.',
   save: 'Save',
   saved: 'Account saved',
   id: 'Account ID',

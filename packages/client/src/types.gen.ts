@@ -108,6 +108,8 @@ export type OwnAccount = {
   agents_see_log: boolean
   /** Agents see conversations that are assigned to others */
   agents_see_all: boolean
+  /** Members need an authenticator app or a passkey */
+  second_factor_required: boolean
   /** Notifications of browsers name the sender */
   notification_names: boolean
   updated_at: string
@@ -141,6 +143,8 @@ export type AccountProfile = {
   agents_see_log: boolean
   /** Agents see conversations that are assigned to others */
   agents_see_all: boolean
+  /** Members need an authenticator app or a passkey */
+  second_factor_required: boolean
   created_at: string
   /** Notifications of browsers name the sender */
   notification_names: boolean
@@ -3356,7 +3360,7 @@ export type AccountOperations = {
       }
     }>
     /**
-     * Change the account: its name, its balance warning, what agents see, and what notifications show.
+     * Change the account: name, balance warning, sign-in policy, what agents see, what notifications show.
      * Absent fields stay unchanged. Limits and flags of the account are changed by the operator.
      */
     update(args?: {
@@ -3367,6 +3371,8 @@ export type AccountOperations = {
       agents_see_log?: boolean | undefined
       /** false: agents see only their own conversations, and those without assignee */
       agents_see_all?: boolean | undefined
+      /** true: sessions of members without an authenticator app or a passkey are refused (second_factor_required). Whoever turns it on must have one */
+      second_factor_required?: boolean | undefined
       /** Notifications of browsers name the sender. Default: false, a count only */
       notification_names?: boolean | undefined
     }, options?: CallOptions): Promise<{

@@ -47,6 +47,7 @@ export const getInfo = contract({
         block_reason: Type.Optional(Type.String()),
         agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
         agents_see_all: Type.Boolean({ description: 'Agents see conversations that are assigned to others' }),
+        second_factor_required: Type.Boolean({ description: 'Members need an authenticator app or a passkey' }),
         created_at: Time,
         notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         expires_at: Type.Optional(Time),
@@ -98,7 +99,7 @@ export const changeOwnAccount = contract({
   method: 'PATCH',
   url: '/open/account',
   tag: 'Account',
-  summary: 'Change the account: its name, its balance warning, what agents see, and what notifications show',
+  summary: 'Change the account: name, balance warning, sign-in policy, what agents see, what notifications show',
   description: 'Absent fields stay unchanged. Limits and flags of the account are changed by the operator.',
   auth: 'account',
   shape: 'full',
@@ -115,6 +116,12 @@ export const changeOwnAccount = contract({
       agents_see_all: Type.Optional(
         Type.Boolean({ description: 'false: agents see only their own conversations, and those without assignee' }),
       ),
+      second_factor_required: Type.Optional(
+        Type.Boolean({
+          description:
+            'true: sessions of members without an authenticator app or a passkey are refused (second_factor_required). Whoever turns it on must have one',
+        }),
+      ),
       notification_names: NotificationNames,
     },
     { examples: [{ name: 'Example Ltd', low_balance: '5.00' }] },
@@ -129,6 +136,7 @@ export const changeOwnAccount = contract({
         low_balance: Type.Optional(Type.String({ description: 'Absent: never', examples: ['5.00'] })),
         agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
         agents_see_all: Type.Boolean({ description: 'Agents see conversations that are assigned to others' }),
+        second_factor_required: Type.Boolean({ description: 'Members need an authenticator app or a passkey' }),
         notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         updated_at: Time,
       }),

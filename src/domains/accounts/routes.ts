@@ -1,9 +1,11 @@
+import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../../platform/db/sql.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { mergeQuotas, type Quotas } from '../../platform/http/quotas.ts'
+import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
@@ -32,6 +34,7 @@ const presentOwn = (row: store.AccountRow) => ({
   ...lowBalanceOf(row),
   agents_see_log: row.agents_see_log,
   agents_see_all: row.agents_see_all,
+  second_factor_required: row.second_factor_required,
   notification_names: row.push_names,
   updated_at: iso(row.updated_at),
 })
@@ -41,6 +44,12 @@ const setLowBalance = async (tx: Tx, account: string, limit: string | null | und
   if (limit === undefined) return
   if (limit !== null && micros(limit) === 0) throw refusals.badLowBalance()
   await store.setLowBalance(tx, account, limit)
+}
+
+/** Checks that the person who requires a second factor of others has one: nobody excludes himself. */
+const assertOwnFactor = async (tx: Tx, { session, sessionAccount }: FastifyRequest): Promise<void> => {
+  const isMember = session?.person && sessionAccount?.userId
+  if (isMember && !(await store.hasSecondFactor(tx, session.person.id))) throw httpRefusals.secondFactorMissing()
 }
 
 const presenterFor = (quotas: Quotas) => (row: store.AccountRow) => ({
@@ -100,6 +109,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
           ...(row.block_reason ? { block_reason: row.block_reason } : {}),
           agents_see_log: row.agents_see_log,
           agents_see_all: row.agents_see_all,
+          second_factor_required: row.second_factor_required,
           created_at: iso(row.created_at),
           notification_names: row.push_names,
           ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
@@ -121,11 +131,12 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       })
     }),
 
-    route(c.changeOwnAccount, async ({ account: { id }, body, tx, audit }) => {
+    route(c.changeOwnAccount, async ({ account: { id }, body, request, tx, audit }) => {
       const printed = print('ACC', id)
       await store.lock(tx, id)
       const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
       await assertOpen(tx, id)
+      if (body.second_factor_required) await assertOwnFactor(tx, request)
       await setLowBalance(tx, id, body.low_balance)
       if (body.notification_names !== undefined) await store.setPushNames(tx, id, body.notification_names)
       await store.change(tx, id, {
@@ -133,6 +144,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
         name: body.name ?? row.name,
         agents_see_log: body.agents_see_log ?? row.agents_see_log,
         agents_see_all: body.agents_see_all ?? row.agents_see_all,
+        second_factor_required: body.second_factor_required ?? row.second_factor_required,
       })
       await changes.invalidate(tx, 'accounts')
       const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))

@@ -18,6 +18,7 @@ export type AccountRow = {
   sandbox: boolean
   agents_see_log: boolean
   agents_see_all: boolean
+  second_factor_required: boolean
   created_at: Date
   updated_at: Date
   expires_at: Date | null
@@ -125,18 +126,24 @@ type AccountChanges = Pick<
   | 'sandbox'
   | 'agents_see_log'
   | 'agents_see_all'
+  | 'second_factor_required'
 >
 
 export const change = (tx: Tx, id: string, a: AccountChanges) => tx.run`
   update accounts set name = ${a.name}, on_trial = ${a.on_trial}, blocked = ${a.blocked}, block_reason = ${a.block_reason},
     requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
     max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, quotas = ${a.quotas}, sandbox = ${a.sandbox},
-    agents_see_log = ${a.agents_see_log}, agents_see_all = ${a.agents_see_all}, updated_at = app_now()
+    agents_see_log = ${a.agents_see_log}, agents_see_all = ${a.agents_see_all},
+    second_factor_required = ${a.second_factor_required}, updated_at = app_now()
   where id = ${id}`
 
 /** Returns the accounts that are not marked as sandbox accounts. */
 export const outsideSandbox = (db: Sql, most: number) => db.many<{ id: string }>`
   select id from accounts where not sandbox limit ${most}`
+
+/** Whether a person has an authenticator app or a passkey. */
+export const hasSecondFactor = async (sql: Sql, person: string): Promise<boolean> =>
+  (await sql.one<{ has: boolean }>`select has_second_factor(${person}::uuid) as has`).has
 
 /** @param limit null: no event for a low balance */
 export const setLowBalance = (tx: Tx, id: string, limit: string | null) => tx.run`

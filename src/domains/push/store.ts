@@ -147,6 +147,9 @@ export const recipients = (
   join persons p on p.id = u.person_id and p.suspended_at is null
   join push_subscriptions s on s.person_id = p.id
   where u.account_id = ${n.account} and u.status = 'ACTIVE' and u.role in ('owner', 'admin', 'agent')
+    and not exists (
+      select from accounts a
+      where a.id = u.account_id and a.second_factor_required and not has_second_factor(u.person_id))
     and case when ${n.users}::uuid[] is null then u.availability = 'available' else u.id = any (${n.users}::uuid[]) end
     and not exists (
       select from conversation_reads r

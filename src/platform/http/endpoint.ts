@@ -229,7 +229,7 @@ const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>
       return {
         invalid: invalidText(made),
         unauthorized: 'The key or session is missing or not valid, or has expired (key_expired, session_expired)',
-        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs}${made.orNeeds ? ` or ${made.orNeeds}` : ''} (scope_missing), the role of the session lacks it (role), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
+        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs}${made.orNeeds ? ` or ${made.orNeeds}` : ''} (scope_missing), the role of the session lacks it (role), the account requires a second factor that the person lacks (second_factor_required), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
       }
     case 'operator':
       return {

@@ -44,7 +44,14 @@ const platformCodes = (contract: Contract): CodesByProblem => {
     balance: isMetered(contract) ? ['quota_exceeded'] : [],
     forbidden: [
       ...(auth === 'account'
-        ? ['account_blocked', 'account_closed', 'address_not_allowed', 'scope_missing', 'limit_exceeded']
+        ? [
+            'account_blocked',
+            'account_closed',
+            'address_not_allowed',
+            'scope_missing',
+            'second_factor_required',
+            'limit_exceeded',
+          ]
         : []),
       ...(auth === 'session' ? ['address_not_allowed'] : []),
       ...(auth === 'voice' ? ['account_blocked', 'account_closed'] : []),

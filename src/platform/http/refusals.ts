@@ -77,6 +77,11 @@ export const refusals = {
     forbidden('The session may not act for the account in X-Account: GET /console/session lists its accounts', 'role'),
   sessionLacks: (capability: string) =>
     forbidden(`Your role lacks ${capability}: ask an owner of the account for another role`, 'role'),
+  secondFactorMissing: () =>
+    forbidden(
+      'The account requires a second factor: set up an authenticator app or a passkey under You, Security',
+      'second_factor_required',
+    ),
   sessionNoOperator: () =>
     forbidden('The session has no rights in the installation: sign in as an operator or with an operator key', 'role'),
   sessionObserver: () =>

@@ -35,7 +35,13 @@ const unlimited = { expires_at: null, allowed_addresses: null }
 
 const noKeyLimits = { expiresAt: Number.POSITIVE_INFINITY, addresses: null }
 
-type MemberRow = AuthRow & { user_id: string; role: Role; agents_see_log: boolean; agents_see_all: boolean }
+type MemberRow = AuthRow & {
+  user_id: string
+  role: Role
+  agents_see_log: boolean
+  agents_see_all: boolean
+  lacks_factor: boolean
+}
 
 /** Returns the capabilities of a member: those of the role, and what the account gives its agents. */
 const capabilitiesOf = ({ role, agents_see_log, agents_see_all }: MemberRow): readonly Capability[] | null => {
@@ -54,7 +60,7 @@ const memberAccount = (row: MemberRow, person: string): SessionAccount => {
     scopes: maskOf(scopes),
     ...noKeyLimits,
   }
-  return { account, key, role: row.role, userId: row.user_id, isOperator: false }
+  return { account, key, role: row.role, userId: row.user_id, isOperator: false, lacksFactor: row.lacks_factor }
 }
 
 /** Returns the rights of an operator who enters an account: all. */
@@ -64,13 +70,14 @@ const enteredAccount = (account: Account, id: string): SessionAccount => ({
   role: null,
   userId: null,
   isOperator: true,
+  lacksFactor: false,
 })
 
 /** Returns the rights of a session as text, for comparison. */
 const rightsOf = ({ operator, accounts }: Session): string =>
   JSON.stringify([
     operator?.role,
-    accounts.map(({ account, key, role }) => [account.id, account.blocked, key.scopes, role]),
+    accounts.map(({ account, key, role, lacksFactor }) => [account.id, account.blocked, key.scopes, role, lacksFactor]),
   ])
 
 type SessionDeps = {
@@ -98,7 +105,8 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
     if (row.kind === 'person') {
       const rows = await db.many<MemberRow>`
         select u.id as user_id, u.role, a.agents_see_log, a.agents_see_all, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at,
-          a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
+          a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas,
+          a.second_factor_required and not has_second_factor(u.person_id) as lacks_factor
         from users u join accounts a on a.id = u.account_id
         where u.person_id = ${row.person_id} and u.status = 'ACTIVE'
         order by u.created_at, u.id limit ${maxSessionAccounts}`
@@ -112,7 +120,7 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
       where k.id = ${row.key_id} and (k.revoked_at is null or k.revoked_at >= a.closed_at)`
     if (!key) return null
     const made = accountKeyOfRow(key)
-    return [{ account: made.account, key: made, role: null, userId: null, isOperator: false }]
+    return [{ account: made.account, key: made, role: null, userId: null, isOperator: false, lacksFactor: false }]
   }
 
   const operatorOf = (row: SessionRow): Session['operator'] => {
@@ -224,6 +232,11 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
     return enteredAccount(account, operator.id)
   }
 
+  const admitted = (own: SessionAccount): SessionAccount => {
+    if (own.lacksFactor) throw refusals.secondFactorMissing()
+    return own
+  }
+
   return {
     tokens,
     ofUpgrade: async (request, address) => {
@@ -236,12 +249,12 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
     accountOf: (session, printed) => {
       const [only, ...others] = session.accounts
       if (printed === undefined || printed === '') {
-        if (only && others.length === 0) return only
+        if (only && others.length === 0) return admitted(only)
         throw refusals.accountRequired()
       }
       const id = parse('ACC', printed)
       const own = session.accounts.find(({ account }) => account.id === id)
-      if (own) return own
+      if (own) return admitted(own)
       if (id === null || session.operator?.role !== 'operator') throw refusals.notOwnAccount()
       return enter(session, id)
     },

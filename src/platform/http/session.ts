@@ -17,6 +17,8 @@ export type SessionAccount = {
   readonly userId: string | null
   /** True for an operator who entered the account without being a member. */
   readonly isOperator: boolean
+  /** True for a member who lacks the second factor that the account requires. */
+  readonly lacksFactor: boolean
 }
 
 /** A signed-in browser. Ids have no prefix. */
@@ -54,7 +56,7 @@ export type Sessions = {
   /**
    * Returns the account that a session acts for. An operator may enter any account.
    * @param printed `ACC…`; undefined: the only account of the session
-   * @throws Problem 400 `account_required`, 403 `role` for an account that is not the session's
+   * @throws Problem 400 `account_required`, 403 `role` for an account that is not the session's, `second_factor_required`
    */
   accountOf(session: Session, printed: string | undefined): SessionAccount | Promise<SessionAccount>
   /** Returns the current state of a session from the database; null if it ended. */

@@ -25,7 +25,7 @@ const presentPasskey = ({ id, name, created_at, used_at }: store.PasskeyRow) => 
 
 /** Endpoints of a person's passkeys. */
 export const passkeyRoutes = (services: Services) => {
-  const { db, seal, publicUrl } = services
+  const { db, seal, publicUrl, changes } = services
   return [
     route(c.listPasskeys, async ({ session }) => {
       const rows = await store.ofPerson(db, personOf(session).id, maxPasskeys)
@@ -78,6 +78,7 @@ export const passkeyRoutes = (services: Services) => {
         if (!row) throw refusals.passkeyExists()
         const entry = { target: print('PKY', row.id), after: { name: row.name } }
         await recordVisit(tx, request, session, 'createPasskey', entry)
+        await changes.invalidate(tx, 'sessions')
         return ok({ passkey: presentPasskey(row) })
       },
     ),
@@ -87,6 +88,7 @@ export const passkeyRoutes = (services: Services) => {
       const id = parse('PKY', params.passkey_uuid)
       if (!id || !(await store.remove(tx, person.id, id))) throw refusals.unknownPasskey(params.passkey_uuid)
       await recordVisit(tx, request, session, 'deletePasskey', { target: print('PKY', id) })
+      await changes.invalidate(tx, 'sessions')
       return ok({})
     }),
 

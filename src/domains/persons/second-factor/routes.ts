@@ -17,7 +17,7 @@ const personOf = ({ person }: Session) => person ?? refuse(refusals.noPerson())
 
 /** Endpoints of a person's authenticator app. */
 export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
-  const { db, seal } = services
+  const { db, seal, changes } = services
   return [
     route(c.showSecondFactor, async ({ session }) => {
       const person = personOf(session)
@@ -55,6 +55,7 @@ export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
         if (!(await store.activate(tx, person.id, hashes))) throw refusals.secondFactorState()
         const entry = { target: print('PRS', person.id), after: { second_factor: true } }
         await recordVisit(tx, request, session, 'activateSecondFactor', entry)
+        await changes.invalidate(tx, 'sessions')
         return ok({ recovery_codes: codes })
       })
     }),
@@ -68,6 +69,7 @@ export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
         after: { second_factor: false },
       }
       await recordVisit(tx, request, session, 'removeSecondFactor', entry)
+      await changes.invalidate(tx, 'sessions')
       return ok({})
     }),
   ]
