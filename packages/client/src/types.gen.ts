@@ -5493,7 +5493,7 @@ export type AccountOperations = {
     }>
     /**
      * The messages of the account, newest first.
-     * Filter by channel, contact, direction, status, error code and time. A page with a filter examines 10,000 messages, so a short page may have a next_cursor.
+     * Filter by channel, contact, direction, status, error code, sender in the inbox and time. A page with a filter examines 10,000 messages, so a short page may have a next_cursor.
      */
     list(args?: {
       /** Starts with SMS */
@@ -5504,6 +5504,8 @@ export type AccountOperations = {
       status?: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown' | undefined
       /** As in the messages */
       error_code?: string | undefined
+      /** Messages that this user sent in the inbox */
+      user_uuid?: string | undefined
       since?: string | undefined
       until?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */
