@@ -209,7 +209,7 @@ const requests = new Map<string, Request>()
 const inboxValue = async (name: string): Promise<string[] | null> => {
   const id = uuid()
   if (name === 'contact_uuid') return [await scene.contact()]
-  if (name === 'conversation_uuid')
+  if (name === 'conversation_uuid' || name === 'conversation')
     return [(await recipes.getInboxConversation?.ok(scene))?.params?.conversation_uuid ?? assert.fail(name)]
   if (name === 'tag') {
     await db.run`

@@ -4320,13 +4320,15 @@ export type AccountOperations = {
     }>
     /**
      * The events of the account, newest first; after an event, oldest first.
-     * Filter by name, channel and time. A page with a filter examines 10,000 events, so a short page may have a next_cursor.
+     * Filter by name, channel, conversation and time. A page with a filter examines 10,000 events, so a short page may have a next_cursor.
      */
     list(args?: {
       /** Event name */
       name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk' | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
+      /** Events of this conversation, and of the messages and calls with its counterpart */
+      conversation?: string | undefined
       /** Only later events, oldest first. Events may appear up to 10 s late, before ones already listed */
       after?: string | undefined
       since?: string | undefined
@@ -5499,7 +5501,7 @@ export type AccountOperations = {
     }>
     /**
      * The messages of the account, newest first.
-     * Filter by channel, contact, direction, status, error code and time. A page with a filter examines 10,000 messages, so a short page may have a next_cursor.
+     * Filter by channel, contact, direction, status, error code, sender in the inbox and time. A page with a filter examines 10,000 messages, so a short page may have a next_cursor.
      */
     list(args?: {
       /** Starts with SMS */
@@ -5510,6 +5512,8 @@ export type AccountOperations = {
       status?: 'received' | 'scheduled' | 'queued' | 'sending' | 'sent' | 'delivered' | 'undelivered' | 'rejected' | 'expired' | 'failed' | 'canceled' | 'unknown' | undefined
       /** As in the messages */
       error_code?: string | undefined
+      /** Messages that this user sent in the inbox */
+      user_uuid?: string | undefined
       since?: string | undefined
       until?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */

@@ -1,13 +1,10 @@
 import type { Static } from 'typebox'
 import type { Db } from '../../platform/db/sql.ts'
-import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
-import { parse } from '../../platform/lib/id.ts'
 import { contactsByNumber } from '../contacts/ops.ts'
 import { findContacts } from '../contacts/search/ops.ts'
 import { hasOneOf } from '../timelines/ops.ts'
-import { userOf } from '../users/ops.ts'
-import { refusals as userRefusals } from '../users/refusals.ts'
+import { requireUser } from '../users/ops.ts'
 import type { getCallHistory } from './contract.ts'
 import { maxSearchedContacts } from './limits.ts'
 import type { CallFilter, CallRow } from './store.ts'
@@ -22,11 +19,6 @@ const searchOf = async (db: Db, account: string, q: string): Promise<Pick<CallFi
   if (digits !== '' && /^[\d\s().+-]+$/.test(q)) return { digits, others: null }
   const found = await findContacts(db, account, q, maxSearchedContacts)
   return { digits: null, others: found.map(({ detail }) => detail) }
-}
-
-const userIdOf = async (db: Db, account: string, printed: string): Promise<string> => {
-  const id = parse('USR', printed) ?? refuse(userRefusals.unknownUser(printed))
-  return (await userOf(db, account, id)) === null ? refuse(userRefusals.unknownUser(printed)) : id
 }
 
 /** Reads the filters of the call history. A number filters only calls of its own direction. */
@@ -44,7 +36,7 @@ export const readFilter = async (
     from: direction === 'outbound' ? null : from,
     status: query.status ?? null,
     since: query.since === undefined ? null : new Date(query.since),
-    user: query.user_uuid === undefined ? null : await userIdOf(db, account, query.user_uuid),
+    user: query.user_uuid === undefined ? null : await requireUser(db, account, query.user_uuid),
     number: numberOf(query.number),
     recorded: query.recorded === undefined ? null : query.recorded === 'true',
     minDuration: query.min_duration ?? null,

@@ -76,6 +76,38 @@ test('an answer ends the wait, is charged once, and names its author', async () 
   assert.equal((await shown()).status, 'closed')
 })
 
+test('messages are listed by the user who sent them in the inbox', async () => {
+  const { who, line, path, channel_uuid } = await stage()
+  const [ada, bob] = await agents(who)
+  const send = async (by: Browser, text: string) => {
+    const sent = await by.call('POST', `${path}/messages`, { channel_uuid, text, anyway: true })
+    assert.equal(sent.status, 202, JSON.stringify(sent.body))
+  }
+  await send(ada, 'of Ada')
+  await send(bob, 'of Bob')
+  await send(ada, 'of Ada again')
+  await inbox.apiSends(who, line, handset(), 'of a key')
+  const list = (query: string) => call(who, 'GET', `/open/sms/messages?${query}`)
+  const texts = async (query: string) =>
+    (await list(query)).body.messages.map(({ text }: { text: string }) => text).toSorted()
+  assert.deepEqual(await texts(`user_uuid=${ada.user}`), ['of Ada', 'of Ada again'])
+  assert.deepEqual(await texts(`user_uuid=${bob.user}&channel_uuid=${channel_uuid}`), ['of Bob'])
+  assert.deepEqual(await texts(`user_uuid=${bob.user}&direction=inbound`), [])
+  const first = (await list(`user_uuid=${ada.user}&results_per_page=1&page_number=0`)).body
+  assert.equal(first.total, 2)
+  const second = (await list(`user_uuid=${ada.user}&results_per_page=1&cursor=${first.next_cursor}`)).body
+  assert.deepEqual(
+    [first, second].flatMap(({ messages }) => messages.map(({ text }: { text: string }) => text)).toSorted(),
+    ['of Ada', 'of Ada again'],
+  )
+  const other = await tenant()
+  const [stranger] = await agents(other)
+  for (const user of [stranger.user, `USR${uuid()}`]) {
+    const { status, body } = await list(`user_uuid=${user}`)
+    assert.deepEqual([status, body.error_message], [404, `No user ${user}`])
+  }
+})
+
 /** Each time costs two requests: the usual form has fewer. */
 const collisions = process.env.TRUNKLINE_TEST_LONG === '1' ? 100 : 20
 

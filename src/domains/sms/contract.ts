@@ -222,7 +222,7 @@ export const listSmsMessages = contract({
   url: '/open/sms/messages',
   summary: 'The messages of the account, newest first',
   description:
-    'Filter by channel, contact, direction, status, error code and time. ' +
+    'Filter by channel, contact, direction, status, error code, sender in the inbox and time. ' +
     'A page with a filter examines 10,000 messages, so a short page may have a next_cursor.',
   query: Type.Object({
     channel_uuid: Type.Optional(Id('SMS')),
@@ -232,6 +232,7 @@ export const listSmsMessages = contract({
     error_code: Type.Optional(
       Type.String({ minLength: 1, maxLength: 100, description: 'As in the messages', examples: ['ESME_RINVDSTADR'] }),
     ),
+    user_uuid: Type.Optional(Id('USR', 'Messages that this user sent in the inbox')),
     since: Moment,
     until: Moment,
     ...pagingQuery,
@@ -250,7 +251,10 @@ export const listSmsMessages = contract({
     messages: Type.Array(Message),
     next_cursor: Type.Optional(Type.String({ description: 'For the page of older messages; absent on the last one' })),
   }),
-  errors: { notFound: unknownChannel, unprocessable: 'contact_number begins with + and is not E.164' },
+  errors: {
+    notFound: 'The channel or the user does not exist or is not the account’s',
+    unprocessable: 'contact_number begins with + and is not E.164',
+  },
   cli: 'sms list',
 })
 

@@ -11,6 +11,7 @@ import { parse, print } from '../../platform/lib/id.ts'
 import { dollars } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { isHidden, type NarrowingCall, narrowingOf } from '../inbox/narrowing/ops.ts'
+import { requireUser } from '../users/ops.ts'
 import { preview, quoteFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
 import * as c from './contract.ts'
@@ -124,9 +125,11 @@ export const smsRoutes = (parts: Services) => {
       const filter = {
         channel,
         contact: query.contact_number === undefined ? null : contactOf(query.contact_number),
-        direction: query.direction ?? null,
+        // Inbound messages need no look-up of a sender.
+        direction: query.direction ?? (query.user_uuid === undefined ? null : 'outbound'),
         status: query.status ?? null,
         error: query.error_code ?? null,
+        user: query.user_uuid === undefined ? null : await requireUser(db, account.id, query.user_uuid),
         since: momentOf(query.since),
         narrowing: await narrowingOf(db, call),
       }

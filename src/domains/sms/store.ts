@@ -2,6 +2,7 @@ import { makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
 import { decimal, type Micros } from '../../platform/lib/money.ts'
+import { sentBySql } from '../inbox/messages/ops.ts'
 import { type Narrowing, visibleSql } from '../inbox/narrowing/ops.ts'
 import type { Segmentation } from './accept/quote.ts'
 import { maxSearchedChannels } from './limits.ts'
@@ -203,6 +204,8 @@ export type Filter = {
   direction: 'inbound' | 'outbound' | null
   status: Status | null
   error: string | null
+  /** User who sent the messages in the inbox. */
+  user: string | null
   /** Earliest time of the messages. */
   since: Date | null
   /** Conversations to which the list is limited; null: none. */
@@ -219,7 +222,7 @@ const statusesWithCode: ReadonlySet<Status> = new Set(['failed', 'expired', 'unk
  */
 const messagesOf = (
   account: string,
-  { channel, contact, direction, status, error, since, narrowing }: Filter,
+  { channel, contact, direction, status, error, user, since, narrowing }: Filter,
   channels: readonly string[] | null,
 ) => {
   const asked = makeConditions()
@@ -243,6 +246,7 @@ const messagesOf = (
   }
   filter(`${shownStatus} = ?`, status)
   filter('error_code = ?', error)
+  filter(sentBySql('examined.account_id', 'examined.contact', 'examined.id', '?'), user)
   if (narrowing !== null)
     filters.push({
       text: visibleSql('array[examined.contact]', 'examined.account_id', '?'),

@@ -1,6 +1,7 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import type { Role } from '../../platform/http/role.ts'
-import { print, uuid } from '../../platform/lib/id.ts'
+import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { record } from '../events/ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
@@ -74,3 +75,10 @@ export const findBarred = store.findBarred
 
 /** Returns a user of an account, of any status; null if there is none. */
 export const userOf = store.findInAccount
+
+/** Returns the bare id of a user that a filter names, of any status. @throws Problem 404 for a user of no such account */
+export const requireUser = async (sql: Sql, account: string, printed: string): Promise<string> => {
+  const id = parse('USR', printed)
+  const user = id === null ? null : await userOf(sql, account, id)
+  return id === null || user === null ? refuse(refusals.unknownUser(printed)) : id
+}

@@ -40,7 +40,7 @@ export const listEvents = contract({
   url: '/open/events',
   summary: 'The events of the account, newest first; after an event, oldest first',
   description:
-    'Filter by name, channel and time. A page with a filter examines 10,000 events, so a short page may have a next_cursor.',
+    'Filter by name, channel, conversation and time. A page with a filter examines 10,000 events, so a short page may have a next_cursor.',
   query: Type.Object({
     name: Type.Optional(AnyEvent),
     channel_uuid: Type.Optional(
@@ -50,6 +50,9 @@ export const listEvents = contract({
         description: 'An SMS channel, a virtual number, or a channel of the messaging app',
         examples: ['SMS01a1fcca-93ab-7cbc-9f10-be702f775479'],
       }),
+    ),
+    conversation: Type.Optional(
+      Id('CNV', 'Events of this conversation, and of the messages and calls with its counterpart'),
     ),
     after: Type.Optional(
       Id('EVT', 'Only later events, oldest first. Events may appear up to 10 s late, before ones already listed'),
@@ -65,7 +68,7 @@ export const listEvents = contract({
     events: Type.Array(LoggedEvent),
     next_cursor: Type.Optional(Type.String({ description: 'For the next page; absent on the last one' })),
   }),
-  errors: { notFound: 'The channel or the event does not exist or is not the account’s' },
+  errors: { notFound: 'The channel, the conversation or the event does not exist or is not the account’s' },
 })
 
 export const getEvent = contract({

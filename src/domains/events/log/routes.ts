@@ -5,6 +5,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print, timeOf } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { conversationEvents } from '../../inbox/messages/ops.ts'
 import { type NarrowingCall, narrowingOf } from '../../inbox/narrowing/ops.ts'
 import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
 import { attemptFacts, hasOneOf, nothingToDo, presentTimeline, type Verdict, webhookStep } from '../../timelines/ops.ts'
@@ -94,6 +95,8 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
       const filter: store.EventFilter = {
         name: query.name === undefined ? null : requireEventName(query.name),
         channels: query.channel_uuid === undefined ? null : await channelsOf(account.id, query.channel_uuid),
+        conversation:
+          query.conversation === undefined ? null : await conversationEvents(db, account.id, query.conversation),
         ...{ since, until, isOldestFirst },
         above: above.at(-1) ?? store.least,
         below: below[0] ?? store.greatest,

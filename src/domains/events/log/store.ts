@@ -1,5 +1,6 @@
 import { makeConditions } from '../../../platform/db/conditions.ts'
-import type { Sql } from '../../../platform/db/sql.ts'
+import type { Sql, Value } from '../../../platform/db/sql.ts'
+import type { ConversationEvents } from '../../inbox/messages/ops.ts'
 import type { EventName } from '../event-names.ts'
 import { examinedAround, examinedEvents, maxEventsOfSubject } from './limits.ts'
 
@@ -20,6 +21,7 @@ export type EventFilter = {
   readonly name: string | null
   /** Bare ids of a channel: a virtual number and its SMS channel are equivalent. */
   readonly channels: readonly string[] | null
+  readonly conversation: ConversationEvents | null
   readonly since: Date | null
   readonly until: Date | null
   /** Ids between which the list lies: its ends excluded. */
@@ -34,10 +36,26 @@ const examined = (account: string, { above, below, isOldestFirst }: EventFilter)
   asked.add('account_id = ?', account)
   asked.add('id > ?::uuid', above)
   asked.add('id < ?::uuid', below)
-  const text = `select id, name, channel_id, webhook_id, payload, created_at from events ${asked.text}
+  const text = `select id, name, channel_id, webhook_id, conversation, payload, created_at from events ${asked.text}
     order by id ${isOldestFirst ? '' : 'desc'} limit ${examinedEvents}`
   return { asked, text }
 }
+
+/**
+ * Returns the condition that an event is one of a conversation. A call is looked up by its id. Its scalar subquery is
+ * probed for the events of calls alone: the planner never joins all calls of the account.
+ */
+const ofConversation = (
+  { keys, peers, counterpart }: ConversationEvents,
+  account: string,
+  bind: (value: Value) => string,
+): string => `case
+    when conversation = any (${bind(keys)}::text[]) then true
+    when name like 'sms.%' or name like 'msgapp.%' then substr(conversation, 38) = any (${bind(peers)}::text[])
+    when conversation like 'call %' then (
+      select case c.direction when 'O' then c.to_number else c.from_number end from calls c
+      where c.account_id = ${bind(account)} and c.id = substr(e.conversation, 6)::uuid limit 1) = ${bind(counterpart)}
+    else false end`
 
 /** Returns the first matching events. Examines 10,000 at most. */
 export const page = (sql: Sql, account: string, filter: EventFilter, limit: number) => {
@@ -45,6 +63,7 @@ export const page = (sql: Sql, account: string, filter: EventFilter, limit: numb
   const conditions: string[] = []
   if (filter.name !== null) conditions.push(`name = ${asked.bind(filter.name)}`)
   if (filter.channels !== null) conditions.push(`channel_id = any (${asked.bind(filter.channels)}::uuid[])`)
+  if (filter.conversation !== null) conditions.push(ofConversation(filter.conversation, account, asked.bind))
   if (filter.since !== null) conditions.push(`created_at >= ${asked.bind(filter.since)}`)
   if (filter.until !== null) conditions.push(`created_at < ${asked.bind(filter.until)}`)
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
