@@ -147,8 +147,14 @@ const Root = () => {
 /** Links to other places than the console are left to the browser. */
 const scope = /^\/console(?!\/phone)/
 
+/**
+ * Is drawn once. LocationProvider keeps the child of its first drawing, with what was below it then. A child that draws
+ * itself again is not replaced there: every page that was shown would stay in memory.
+ */
+const Still = () => <Root />
+
 export const App = () => (
   <LocationProvider scope={scope}>
-    <Root />
+    <Still />
   </LocationProvider>
 )

@@ -287,3 +287,37 @@ test(
     assert.equal(conversations[0].counterpart, handset)
   },
 )
+
+test(
+  'an inbox that shows one conversation after another keeps none of the former ones',
+  needs('chromium'),
+  async () => {
+    allow(/^layout shift/)
+    const uuids: string[] = []
+    for (let n = 10; n < 22; n++) uuids.push(await begin(`+4477009004${n}`))
+    const page = await signIn(ruth, '/inbox/all')
+    const devtools = await page.context().newCDPSession(page)
+    const round = async () => {
+      for (const uuid of uuids) {
+        await page.locator(`[data-row="${uuid}"]`).click()
+        await page.waitForURL(new RegExp(uuid))
+        await inThread(page, 'The conversation began')
+      }
+    }
+    const kept = async () => {
+      await devtools.send('HeapProfiler.collectGarbage')
+      const { nodes } = await devtools.send('Memory.getDOMCounters')
+      const { usedSize } = await devtools.send('Runtime.getHeapUsage')
+      return { nodes, bytes: usedSize }
+    }
+    await round()
+    const early = await kept()
+    await round()
+    await round()
+    // What ends after a paint may need a second look.
+    await until(async () => {
+      const { nodes, bytes } = await kept()
+      return nodes < early.nodes + 1_500 && bytes < early.bytes + 4e6
+    })
+  },
+)
