@@ -46,7 +46,7 @@ const given = word('url')
 const platform = given
   ? undefined
   : await startPlatform(filledInbox(number('conversations')), {
-      TRUNKLINE_ROLES: 'api,worker',
+      TRUNKLINE_ROLES: 'api,worker,console',
       TRUNKLINE_SANDBOX: 'true',
     })
 const url = platform?.url ?? given
