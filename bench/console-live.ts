@@ -3,8 +3,8 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { joinPlatform, type Member } from '../test/console/fixture.ts'
 import type { Answer } from '../test/platform.ts'
 import { benchRun } from './bench.ts'
-import { filledInbox } from './filled-inbox.ts'
-import { from, key, startPlatform } from './platform.ts'
+import { startWithInbox } from './filled-inbox.ts'
+import { from, key } from './platform.ts'
 
 // What people of a large team wait for in the inbox: a text of a handset, the answer and the typing of a colleague, and
 // the results of a search. Times end with the paint in the browser.
@@ -42,12 +42,7 @@ const p95 = (times: readonly number[]) =>
   times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.95) - 1] ?? Number.NaN
 
 const given = word('url')
-const platform = given
-  ? undefined
-  : await startPlatform(filledInbox(number('conversations')), {
-      TRUNKLINE_ROLES: 'api,worker,console',
-      TRUNKLINE_SANDBOX: 'true',
-    })
+const platform = await startWithInbox(number('conversations'), given)
 const address = platform?.url ?? given
 const accountKey = word('key') || key
 

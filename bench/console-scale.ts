@@ -1,7 +1,7 @@
 import { type CDPSession, chromium, type Page } from 'playwright-core'
 import { benchRun } from './bench.ts'
-import { filledInbox } from './filled-inbox.ts'
-import { key, startPlatform } from './platform.ts'
+import { startWithInbox } from './filled-inbox.ts'
+import { key } from './platform.ts'
 
 // The inbox of a large team in a browser: acts, a long scroll, and memory while conversations are switched.
 
@@ -43,12 +43,7 @@ const at = (times: readonly number[], share: number) =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? Number.NaN
 
 const given = word('url')
-const platform = given
-  ? undefined
-  : await startPlatform(filledInbox(number('conversations')), {
-      TRUNKLINE_ROLES: 'api,worker,console',
-      TRUNKLINE_SANDBOX: 'true',
-    })
+const platform = await startWithInbox(number('conversations'), given)
 const url = platform?.url ?? given
 const opened = await fetch(`${url}/console/session`, {
   method: 'POST',

@@ -5,7 +5,7 @@ import { bootstrap } from '../src/bootstrap.ts'
 import { readConfig } from '../src/config.ts'
 import { firstAccount } from '../src/domains/accounts/ops.ts'
 import type { Filling } from './database.ts'
-import { key, operatorKey } from './platform.ts'
+import { key, operatorKey, type Platform, startPlatform } from './platform.ts'
 
 /** The inbox of the acceptance checks, in the first account of an installation. A fifth of the conversations is open. */
 export const filledInbox = (conversations: number): Filling => {
@@ -24,3 +24,12 @@ export const filledInbox = (conversations: number): Filling => {
     },
   }
 }
+
+/** Starts a platform with the console on that inbox. @param url of a platform that runs already; empty: none */
+export const startWithInbox = async (conversations: number, url: string): Promise<Platform | undefined> =>
+  url
+    ? undefined
+    : await startPlatform(filledInbox(conversations), {
+        TRUNKLINE_ROLES: 'api,worker,console',
+        TRUNKLINE_SANDBOX: 'true',
+      })
