@@ -9,7 +9,7 @@ import type { Services } from '../../services.ts'
 import { assertOpen } from '../accounts/ops.ts'
 import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import * as c from './contract.ts'
-import { addUser } from './ops.ts'
+import { addUser, publishMember } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -59,7 +59,9 @@ export const userRoutes = ({ db, changes }: Services) => [
     await assertOpen(tx, account)
     await checkEmail(tx, account, { email, status }, null)
     const row = await addUser(tx, account, { first_name, last_name, email, status })
-    const user = presentUser(row ?? refuse(accountRefusals.unknownAccount(params.account_uuid)))
+    const created = row ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
+    const user = presentUser(created)
+    await publishMember(tx, 'member.changed', account, created)
     await audit(tx, { target: user.uuid, after: user })
     return ok({ user })
   }),
@@ -81,6 +83,7 @@ export const userRoutes = ({ db, changes }: Services) => [
     const isOther = wanted.email.toLowerCase() !== row.email.toLowerCase() || row.status === 'DELETED'
     if (isOther) await checkEmail(tx, row.account_id, wanted, row.id)
     const after = await store.change(tx, row.account_id, row.id, wanted)
+    await publishMember(tx, 'member.changed', row.account_id, after)
     await audit(tx, { account: row.account_id, before: presentUser(row), after: presentUser(after) })
     await changes.invalidate(tx, 'users')
     return ok({ user: presentUser(after) })

@@ -12,6 +12,7 @@ export type UserRow = {
   last_name: string
   email: string
   status: Status
+  role: Role
   created_at: Date
   updated_at: Date
 }
@@ -90,7 +91,7 @@ export const findInAccount = (db: Sql, account: string, id: string) =>
   db.maybe<UserRow>`select * from users where account_id = ${account} and id = ${id}`
 
 /** Returns the newest user of an account who is not deleted. */
-export const newest = (sql: Sql, account: string) => sql.maybe<UserRow & { role: Role }>`
+export const newest = (sql: Sql, account: string) => sql.maybe<UserRow>`
   select * from users where account_id = ${account} and status <> 'DELETED' order by created_at desc, id desc limit 1`
 
 /** Returns the oldest undeleted user with an e-mail address, who is of no person. */
