@@ -8,6 +8,7 @@ import { installRecordingDownloads } from './domains/calls/recordings/recording-
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
 import { bulkJob, purgeBulkChanges } from './domains/inbox/bulk/jobs.ts'
+import { closeIdle } from './domains/inbox/closing/jobs.ts'
 import { type HistoryService, startHistory } from './domains/inbox/history/history-service.ts'
 import { installInboxMetrics } from './domains/inbox/ops.ts'
 import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
@@ -223,6 +224,7 @@ export const startRoles = async (
         expireOldFiles(config),
         deleteOldUploads,
         endSnoozes,
+        closeIdle,
         purgeBulkChanges,
         syncSchedule(services),
         lowBalances,

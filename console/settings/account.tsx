@@ -14,6 +14,7 @@ import { Copy, Moment } from '../parts/values.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/settings.ts'
 import { bytes, number as count } from '../words/format.ts'
+import { InboxSettings } from './inbox-settings.tsx'
 
 type Info = ReplyOf<'GET /open/info'>
 
@@ -145,6 +146,7 @@ export const AccountPage = () => {
           )}
           <Facts info={info.data} />
           <Details info={info.data} />
+          <InboxSettings account={info.data.account} />
           <Section title={words.limits} lead={words.limitsAbout}>
             <Table
               label={words.limitsCaption}

@@ -122,7 +122,7 @@ export const operations = {
   'reservations.cancel': 'DELETE /open/numbers/reservations/:reservation_uuid',
   'reservations.create': 'POST /open/numbers/reservations once',
   'reservations.list': 'GET /open/numbers/reservations',
-  'search.find': 'GET /open/search',
+  'search.find': 'GET /open/search #groups',
   'sms.cancel': 'DELETE /open/sms/message/:message_uuid',
   'sms.channel': 'GET /open/sms/channel/:channel_uuid',
   'sms.channels': 'GET /open/sms/channels #channels',

@@ -98,6 +98,18 @@ export type Account = {
   close_reason?: string
 }
 
+/** Outside of them browsers get no notifications */
+export type WorkingHours = {
+  /** IANA name */
+  timezone: string
+  /** A day may have several hours; a day without any is free */
+  days: readonly ({
+    day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+    from: string
+    until: string
+  })[]
+}
+
 export type OwnAccount = {
   /** Starts with ACC */
   uuid: string
@@ -110,6 +122,9 @@ export type OwnAccount = {
   agents_see_all: boolean
   /** Members need an authenticator app or a passkey */
   second_factor_required: boolean
+  working_hours?: WorkingHours
+  /** Answered conversations are closed after as many days. Absent: never */
+  close_after_days?: number
   /** Notifications of browsers name the sender */
   notification_names: boolean
   updated_at: string
@@ -145,6 +160,9 @@ export type AccountProfile = {
   agents_see_all: boolean
   /** Members need an authenticator app or a passkey */
   second_factor_required: boolean
+  working_hours?: WorkingHours
+  /** Answered conversations are closed after as many days. Absent: never */
+  close_after_days?: number
   created_at: string
   /** Notifications of browsers name the sender */
   notification_names: boolean
@@ -1804,7 +1822,7 @@ export type SearchGroup = {
   in: 'conversations' | 'texts' | 'notes' | 'contacts' | 'numbers' | 'calls' | 'events'
   /** Results in this group */
   count: number
-  /** There are more matches */
+  /** There are more matches: the next page has them */
   more: boolean
   results: readonly (SearchResult)[]
 }
@@ -3360,7 +3378,7 @@ export type AccountOperations = {
       }
     }>
     /**
-     * Change the account: name, balance warning, sign-in policy, what agents see, what notifications show.
+     * Change the account: name, balance warning, sign-in policy, what agents see, the inbox, notifications.
      * Absent fields stay unchanged. Limits and flags of the account are changed by the operator.
      */
     update(args?: {
@@ -3373,6 +3391,10 @@ export type AccountOperations = {
       agents_see_all?: boolean | undefined
       /** true: sessions of members without an authenticator app or a passkey are refused (second_factor_required). Whoever turns it on must have one */
       second_factor_required?: boolean | undefined
+      /** null: always */
+      working_hours?: WorkingHours | null | undefined
+      /** Conversations that wait for no answer are closed as many days after their last item; null: never. A reply opens them again */
+      close_after_days?: number | null | undefined
       /** Notifications of browsers name the sender. Default: false, a count only */
       notification_names?: boolean | undefined
     }, options?: CallOptions): Promise<{
@@ -5434,11 +5456,15 @@ export type AccountOperations = {
       in?: string | undefined
       /** Results of each kind. Default: 5 */
       results_per_page?: number | undefined
-    }, options?: CallOptions): Promise<{
+      /** next_cursor of the previous page of the same search: the next results of the kinds that have more */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
       success: true
       /** Only kinds with results */
       groups: readonly (SearchGroup)[]
-    }>
+      /** Absent when no kind has more */
+      next_cursor?: string
+    }, 'groups'>
   }
   readonly sms: {
     /**

@@ -10,6 +10,7 @@ import {
 } from '../../platform/lib/quota-definitions.ts'
 import { accountParams, closed, operator, unknownAccount } from './account-schemas.ts'
 import { unlimited } from './unlimited.ts'
+import { weekdays } from './working-hours.ts'
 
 /** Makes one schema field per quota. */
 const forEachQuota = <T extends TSchema>(schema: (name: QuotaName) => T): Record<QuotaName, T> =>
@@ -23,6 +24,39 @@ const Limit = (name: QuotaName) =>
   })
 
 const Quota = Type.Integer({ description: `${unlimited} if there is no quota`, examples: [unlimited] })
+
+const time = (pattern: string, example: string) => Type.String({ pattern: `^(?:${pattern})$`, examples: [example] })
+
+const clockTime = '(?:[01][0-9]|2[0-3]):[0-5][0-9]'
+
+const WorkingHours = Named(
+  'WorkingHours',
+  Type.Object(
+    {
+      timezone: Type.String({ maxLength: 64, description: 'IANA name', examples: ['Europe/London'] }),
+      days: Type.Array(
+        Type.Object(
+          { day: Enum([...weekdays]), from: time(clockTime, '09:00'), until: time(`${clockTime}|24:00`, '17:30') },
+          { additionalProperties: false },
+        ),
+        { minItems: 1, maxItems: 21, description: 'A day may have several hours; a day without any is free' },
+      ),
+    },
+    { description: 'Outside of them browsers get no notifications', additionalProperties: false },
+  ),
+)
+
+const closeAfterDays = { minimum: 1, maximum: 365, examples: [14] }
+
+const inboxFields = {
+  working_hours: Type.Optional(WorkingHours),
+  close_after_days: Type.Optional(
+    Type.Integer({
+      ...closeAfterDays,
+      description: 'Answered conversations are closed after as many days. Absent: never',
+    }),
+  ),
+}
 
 export const getInfo = contract({
   id: 'getInfo',
@@ -48,6 +82,7 @@ export const getInfo = contract({
         agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
         agents_see_all: Type.Boolean({ description: 'Agents see conversations that are assigned to others' }),
         second_factor_required: Type.Boolean({ description: 'Members need an authenticator app or a passkey' }),
+        ...inboxFields,
         created_at: Time,
         notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         expires_at: Type.Optional(Time),
@@ -99,7 +134,7 @@ export const changeOwnAccount = contract({
   method: 'PATCH',
   url: '/open/account',
   tag: 'Account',
-  summary: 'Change the account: name, balance warning, sign-in policy, what agents see, what notifications show',
+  summary: 'Change the account: name, balance warning, sign-in policy, what agents see, the inbox, notifications',
   description: 'Absent fields stay unchanged. Limits and flags of the account are changed by the operator.',
   auth: 'account',
   shape: 'full',
@@ -122,6 +157,13 @@ export const changeOwnAccount = contract({
             'true: sessions of members without an authenticator app or a passkey are refused (second_factor_required). Whoever turns it on must have one',
         }),
       ),
+      working_hours: Type.Optional(Type.Union([WorkingHours, Type.Null()], { description: 'null: always' })),
+      close_after_days: Type.Optional(
+        Type.Union([Type.Integer(closeAfterDays), Type.Null()], {
+          description:
+            'Conversations that wait for no answer are closed as many days after their last item; null: never. A reply opens them again',
+        }),
+      ),
       notification_names: NotificationNames,
     },
     { examples: [{ name: 'Example Ltd', low_balance: '5.00' }] },
@@ -137,6 +179,7 @@ export const changeOwnAccount = contract({
         agents_see_log: Type.Boolean({ description: 'Agents have the right read_only too' }),
         agents_see_all: Type.Boolean({ description: 'Agents see conversations that are assigned to others' }),
         second_factor_required: Type.Boolean({ description: 'Members need an authenticator app or a passkey' }),
+        ...inboxFields,
         notification_names: Type.Boolean({ description: 'Notifications of browsers name the sender' }),
         updated_at: Time,
       }),

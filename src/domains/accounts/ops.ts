@@ -6,6 +6,7 @@ import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
 import { keyHash, makeKey } from '../../platform/lib/secret.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
+import { isWorkingTime } from './working-hours.ts'
 
 /** Default limits of an account. */
 const defaultLimits = {
@@ -101,3 +102,7 @@ export const firstAccount = async (sql: Sql): Promise<string | null> => (await s
 export const assertOpen = async (tx: Tx, account: string): Promise<void> => {
   if (await store.isClosed(tx, account)) throw refusals.accountClosed(print('ACC', account))
 }
+
+/** Whether people of an account answer at this time: within its working hours, and always without any. */
+export const isAnswering = async (sql: Sql, account: string, at: Date): Promise<boolean> =>
+  isWorkingTime((await store.workingHours(sql, account))?.working_hours ?? null, at)

@@ -32,6 +32,10 @@ export const refusals = {
     conflict(`The account ${account} is closed, for good: create another one`, 'account_closed'),
   unknownAccount: (account: string) => notFound(`No account ${account}`).at('account_uuid'),
   badLowBalance: () => invalid('low_balance must be above 0, or null for never').at('low_balance'),
+  badTimezone: (name: string) =>
+    invalid(`working_hours: ${name} is not an IANA time zone, such as Europe/London`).at('working_hours'),
+  hoursEndFirst: (day: string, from: string, until: string) =>
+    invalid(`working_hours: ${day} ends at ${until}, which is not after ${from}`).at('working_hours'),
   unknownKey: (key: string) => notFound(`No key ${key}`).at('key_uuid'),
   keyInUse: () =>
     conflict('You cannot revoke the key used for this request: use another one', 'key_in_use').at('key_uuid'),

@@ -19,6 +19,7 @@ import { assertOpen, assertRevocable, openAccount } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import { unlimited } from './unlimited.ts'
+import { assertWorkingHours } from './working-hours.ts'
 
 const balanceOf = (row: store.AccountRow) => decimal(micros(row.balance) ?? 0)
 
@@ -26,6 +27,12 @@ const holderOf = ({ id, on_trial, quotas }: store.AccountRow) => ({ id, onTrial:
 
 const lowBalanceOf = ({ low_balance: limit }: store.AccountRow) =>
   limit === null ? {} : { low_balance: decimal(micros(limit) ?? 0) }
+
+/** Maps an account to its settings of the inbox that may be absent. */
+const inboxOf = ({ working_hours, close_after_days }: store.AccountRow) => ({
+  ...(working_hours === null ? {} : { working_hours: { ...working_hours, days: [...working_hours.days] } }),
+  ...(close_after_days === null ? {} : { close_after_days }),
+})
 
 /** Maps an account to the fields that it may change itself. */
 const presentOwn = (row: store.AccountRow) => ({
@@ -35,6 +42,7 @@ const presentOwn = (row: store.AccountRow) => ({
   agents_see_log: row.agents_see_log,
   agents_see_all: row.agents_see_all,
   second_factor_required: row.second_factor_required,
+  ...inboxOf(row),
   notification_names: row.push_names,
   updated_at: iso(row.updated_at),
 })
@@ -110,6 +118,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
           agents_see_log: row.agents_see_log,
           agents_see_all: row.agents_see_all,
           second_factor_required: row.second_factor_required,
+          ...inboxOf(row),
           created_at: iso(row.created_at),
           notification_names: row.push_names,
           ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
@@ -137,6 +146,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
       await assertOpen(tx, id)
       if (body.second_factor_required) await assertOwnFactor(tx, request)
+      if (body.working_hours) assertWorkingHours(body.working_hours)
       await setLowBalance(tx, id, body.low_balance)
       if (body.notification_names !== undefined) await store.setPushNames(tx, id, body.notification_names)
       await store.change(tx, id, {
@@ -145,6 +155,8 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
         agents_see_log: body.agents_see_log ?? row.agents_see_log,
         agents_see_all: body.agents_see_all ?? row.agents_see_all,
         second_factor_required: body.second_factor_required ?? row.second_factor_required,
+        working_hours: body.working_hours === undefined ? row.working_hours : body.working_hours,
+        close_after_days: body.close_after_days === undefined ? row.close_after_days : body.close_after_days,
       })
       await changes.invalidate(tx, 'accounts')
       const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))

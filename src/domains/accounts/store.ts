@@ -3,6 +3,7 @@ import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from 
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { KeyLimits } from '../../platform/http/auth.ts'
 import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
+import type { WorkingHours } from './working-hours.ts'
 
 export type AccountRow = {
   id: string
@@ -19,6 +20,8 @@ export type AccountRow = {
   agents_see_log: boolean
   agents_see_all: boolean
   second_factor_required: boolean
+  working_hours: WorkingHours | null
+  close_after_days: number | null
   created_at: Date
   updated_at: Date
   expires_at: Date | null
@@ -127,6 +130,8 @@ type AccountChanges = Pick<
   | 'agents_see_log'
   | 'agents_see_all'
   | 'second_factor_required'
+  | 'working_hours'
+  | 'close_after_days'
 >
 
 export const change = (tx: Tx, id: string, a: AccountChanges) => tx.run`
@@ -134,8 +139,12 @@ export const change = (tx: Tx, id: string, a: AccountChanges) => tx.run`
     requests_per_minute = ${a.requests_per_minute}, max_api_requests = ${a.max_api_requests},
     max_number_checks = ${a.max_number_checks}, a2p_us = ${a.a2p_us}, quotas = ${a.quotas}, sandbox = ${a.sandbox},
     agents_see_log = ${a.agents_see_log}, agents_see_all = ${a.agents_see_all},
-    second_factor_required = ${a.second_factor_required}, updated_at = app_now()
+    second_factor_required = ${a.second_factor_required}, working_hours = ${a.working_hours}::jsonb,
+    close_after_days = ${a.close_after_days}::smallint, updated_at = app_now()
   where id = ${id}`
+
+export const workingHours = (sql: Sql, account: string) => sql.maybe<Pick<AccountRow, 'working_hours'>>`
+  select working_hours from accounts where id = ${account}`
 
 /** Returns the accounts that are not marked as sandbox accounts. */
 export const outsideSandbox = (db: Sql, most: number) => db.many<{ id: string }>`

@@ -17,7 +17,7 @@ const numberOf = (value: string | undefined) => (value === undefined ? null : ph
 const searchOf = async (db: Db, account: string, q: string): Promise<Pick<CallFilter, 'digits' | 'others'>> => {
   const digits = q.replace(/\D/g, '').replace(/^0+(?=[1-9])/, '')
   if (digits !== '' && /^[\d\s().+-]+$/.test(q)) return { digits, others: null }
-  const found = await findContacts(db, account, q, maxSearchedContacts)
+  const found = await findContacts(db, account, q, { offset: 0, limit: maxSearchedContacts })
   return { digits: null, others: found.map(({ detail }) => detail) }
 }
 

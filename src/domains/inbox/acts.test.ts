@@ -10,6 +10,7 @@ import { uuid } from '../../platform/lib/id.ts'
 import { deleteOldUploads } from '../msgapp/media/uploads.ts'
 import { makeChatHarness } from '../msgapp/messages/testing.ts'
 import { bulkJob, purgeBulkChanges } from './bulk/jobs.ts'
+import { closeIdle } from './closing/jobs.ts'
 import { makeInbox } from './inbox-testing.ts'
 import { endSnoozes } from './snooze/jobs.ts'
 import { untagJob } from './tags/jobs.ts'
@@ -19,7 +20,7 @@ const { db, call, tenant, parts } = world
 await setPrices(world)
 const inbox = makeInbox(world)
 const work = () =>
-  startWorker({ db, log: parts.log, kinds: [bulkJob({ db }), untagJob({ db })], schedules: [endSnoozes] })
+  startWorker({ db, log: parts.log, kinds: [bulkJob({ db }), untagJob({ db })], schedules: [endSnoozes, closeIdle] })
 let worker = work()
 after(() => worker.stop(1_000))
 
@@ -375,6 +376,39 @@ test('the team shows who is there and what waits; agents set only their own stat
   await ada.call('POST', `${path}/messages`, { channel_uuid, text: 'Hi', seen, close: true })
   const after = await team()
   assert.deepEqual([after.waiting.n, after.today.closed, typeof after.today.first_reply_p50_seconds], [0, 1, 'number'])
+})
+
+test('answered conversations without an item for as many days as the account wants are closed, others are not', async () => {
+  const { who, line, path, uuid: waiting, shown } = await stage()
+  const [answered, recent, snoozed] = [await begin(who), await begin(who), await begin(who)]
+  await call(who, 'PATCH', `/open/conversations/${snoozed}`, { status: 'snoozed', snoozed_till_reply: true })
+  const foreign = await stage()
+  await call(foreign.who, 'PATCH', foreign.path, { status: 'closed' })
+  await call(foreign.who, 'PATCH', foreign.path, { status: 'open' })
+  const age = (days: number, ...uuids: string[]) => db.run`
+    update conversations set last_at = app_now() - make_interval(days => ${days})
+    where id = any (${uuids.map((one) => one.slice(3))}::uuid[])`
+  await age(8, waiting, answered, snoozed, foreign.uuid)
+  await age(6, recent)
+  const refused = await call(who, 'PATCH', '/open/account', { close_after_days: 0 })
+  assert.deepEqual([refused.status, refused.body.field], [400, '/close_after_days'])
+  const { body } = await call(who, 'PATCH', '/open/account', { close_after_days: 7 })
+  assert.equal(body.account.close_after_days, 7)
+  await db.run`update schedules set next_at = app_now() where name = ${closeIdle.name}`
+  const statusOf = async (uuid: string) =>
+    (await call(who, 'GET', `/open/conversations/${uuid}`)).body.conversation.status
+  await until(async () => (await statusOf(answered)) === 'closed')
+  assert.deepEqual(
+    [await statusOf(waiting), await statusOf(recent), await statusOf(snoozed), (await foreign.shown()).status],
+    ['open', 'open', 'snoozed', 'open'],
+  )
+  assert.ok((await inbox.events(who)).includes('conversation.closed'))
+  const [change] = (await inbox.items(who, answered)).items
+  assert.deepEqual([change.kind, change.change.to, change.user_uuid], ['change', 'closed', undefined])
+  // What was closed is opened by its person, and stays open for another seven days.
+  await call(who, 'PATCH', '/open/account', { close_after_days: null })
+  assert.equal((await call(who, 'GET', '/open/info')).body.account.close_after_days, undefined)
+  assert.ok(line.number && path && (await shown()).waiting_since)
 })
 
 test('an agent finds conversations, texts and notes by words, and only those that may be seen', async () => {

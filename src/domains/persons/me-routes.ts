@@ -1,6 +1,7 @@
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { print } from '../../platform/lib/id.ts'
+import { isTimezone } from '../../platform/lib/timezone.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import { maxPreferenceBytes } from './limits.ts'
@@ -11,14 +12,6 @@ import * as sessions from './sessions/store.ts'
 import type { SignInGate } from './sign-in-gate.ts'
 import * as store from './store.ts'
 import { recordRefusal, recordVisit } from './visit.ts'
-
-const isTimezone = (name: string): boolean => {
-  try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }) !== null
-  } catch {
-    return false
-  }
-}
 
 export const meRoutes = (services: Services, gate: SignInGate) => {
   const { db, changes } = services

@@ -3,6 +3,7 @@ import { backoff, type Job, type JobKind, Retry } from '../../platform/jobs/job-
 import { enqueueAll } from '../../platform/jobs/queue.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
+import { isAnswering } from '../accounts/ops.ts'
 import { concurrency, deliveryLimits, shownDays, ttlSeconds } from './limits.ts'
 import { type DeliverPayload, deliverKind, type Notice, type PlanPayload, planKind } from './ops.ts'
 import { makePushSender, type PushMessage, type PushOutcome } from './push-sender.ts'
@@ -42,7 +43,7 @@ type Plan = { readonly browsers: readonly string[]; readonly item: string }
 const planOf = async (db: Db, account: string, notice: Notice, now: Date): Promise<Plan> => {
   if (notice.users === null) await store.unmarkPending(db, account, notice.subject, notice.kind)
   const { users, item } = await audienceOf(db, account, notice)
-  if (users?.length === 0) return { browsers: [], item }
+  if (users?.length === 0 || !(await isAnswering(db, account, now))) return { browsers: [], item }
   const found = await store.recipients(db, { account, subject: notice.subject, item, users })
   const browsers = found
     .filter(({ preferences, timezone }) => {

@@ -6,6 +6,7 @@ import { startPushService } from '../../../test/push-receiver.ts'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
 import { startWorker } from '../../platform/jobs/consume/worker.ts'
 import { uuid } from '../../platform/lib/id.ts'
+import { weekdays } from '../accounts/working-hours.ts'
 import { beginCall, callAnswered } from '../calls/ops.ts'
 import { makeInbox } from '../inbox/inbox-testing.ts'
 import { purgePush, pushJobs } from './jobs.ts'
@@ -124,6 +125,40 @@ test('no notification goes to a person with a visible page, in quiet hours, or w
   assert.deepEqual(
     [seeing, gone, quiet, off, on].map((one) => one.of().length),
     [0, 1, 0, 0, 1],
+  )
+})
+
+test('no notification is sent outside the working hours of the account', async () => {
+  const place = await account()
+  const mia = await agent(place.who)
+  const hours = (days: readonly object[], timezone = 'Asia/Tokyo') =>
+    call(place.who, 'PATCH', '/open/account', { working_hours: { timezone, days } })
+  const day = new Date(parts.clock.now() + 9 * 3_600_000)
+    .toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' })
+    .toLowerCase()
+  const others = weekdays.filter((one) => one !== day)
+  const allDay = { from: '00:00', until: '24:00' }
+  const { status, body } = await hours(others.map((one) => ({ day: one, ...allDay })))
+  assert.deepEqual([status, body.account?.working_hours.days.length], [200, 6], JSON.stringify(body))
+  await write(place, 'Hello')
+  await settle(place.who)
+  assert.deepEqual(mia.kinds(), [])
+  await hours(weekdays.map((one) => ({ day: one, ...allDay })))
+  await write(place, 'Are you there?')
+  await settle(place.who)
+  assert.deepEqual(mia.kinds(), ['message'])
+  const refusals = [
+    await hours([{ day: 'monday', from: '17:00', until: '09:00' }]),
+    await hours([{ day: 'monday', ...allDay }], 'Mars/Olympus'),
+    await hours([]),
+  ]
+  assert.deepEqual(
+    refusals.map((one) => [one.status, one.body.field]),
+    [
+      [400, '/working_hours'],
+      [400, '/working_hours'],
+      [400, '/working_hours/days'],
+    ],
   )
 })
 

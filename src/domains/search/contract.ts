@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import { contract } from '../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok, Time } from '../../platform/http/schema.ts'
-
-const kinds = ['conversations', 'texts', 'notes', 'contacts', 'numbers', 'calls', 'events'] as const
+import { searchKinds } from './kinds.ts'
 
 export const search = contract({
   auth: 'account',
@@ -30,13 +29,20 @@ export const search = contract({
     }),
     in: Type.Optional(
       Type.String({
-        pattern: `^(?:${kinds.join('|')})(?:,(?:${kinds.join('|')})){0,${kinds.length - 1}}$`,
-        description: `Kinds to search, separated by commas: ${kinds.join(', ')}. Default: all`,
+        pattern: `^(?:${searchKinds.join('|')})(?:,(?:${searchKinds.join('|')})){0,${searchKinds.length - 1}}$`,
+        description: `Kinds to search, separated by commas: ${searchKinds.join(', ')}. Default: all`,
         examples: ['contacts,numbers'],
       }),
     ),
     results_per_page: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 50, description: 'Results of each kind. Default: 5' }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        maxLength: 1000,
+        description:
+          'next_cursor of the previous page of the same search: the next results of the kinds that have more',
+      }),
     ),
   }),
   status: 200,
@@ -45,9 +51,9 @@ export const search = contract({
       Named(
         'SearchGroup',
         Type.Object({
-          in: Enum([...kinds]),
+          in: Enum([...searchKinds]),
           count: Type.Integer({ description: 'Results in this group' }),
-          more: Type.Boolean({ description: 'There are more matches' }),
+          more: Type.Boolean({ description: 'There are more matches: the next page has them' }),
           results: Type.Array(
             Named(
               'SearchResult',
@@ -76,6 +82,7 @@ export const search = contract({
       ),
       { description: 'Only kinds with results' },
     ),
+    next_cursor: Type.Optional(Type.String({ description: 'Absent when no kind has more' })),
   }),
   errors: {},
 })

@@ -4,22 +4,26 @@ import { narrowingOf } from '../inbox/narrowing/ops.ts'
 import { inboxSearch } from '../inbox/search/ops.ts'
 import { hasOneOf } from '../timelines/ops.ts'
 import * as c from './contract.ts'
+import { readCursor, writeCursor } from './cursor.ts'
+import { searchKinds } from './kinds.ts'
 import { defaultResults } from './limits.ts'
-import { searchAll, searchKinds } from './search.ts'
+import { searchAll } from './search.ts'
 
 /** Routes of the search. */
 export const searchRoutes = ({ db }: Services) => [
   route(c.search, async ({ account, key, query, request }) => {
     const wanted = query.in?.split(',')
-    const groups = await searchAll(db, {
+    const { groups, next } = await searchAll(db, {
       account: account.id,
       text: query.q,
       kinds: searchKinds.filter((kind) => wanted === undefined || wanted.includes(kind)),
+      after: query.cursor === undefined ? null : readCursor(query.cursor),
       limit: query.results_per_page ?? defaultResults,
       may: (...capabilities) => hasOneOf(key, ...capabilities),
       narrowing: await narrowingOf(db, { account, key, request }, 'read_only'),
       inbox: hasOneOf(key, 'inbox') ? await inboxSearch(db, { account, key, request }) : null,
     })
-    return ok({ groups })
+    const cursor = writeCursor(next)
+    return ok({ groups, ...(cursor === undefined ? {} : { next_cursor: cursor }) })
   }),
 ]

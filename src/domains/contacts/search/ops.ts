@@ -21,9 +21,14 @@ const present = (row: Contact): FoundContact => ({
   createdAt: row.created_at,
 })
 
-/** Finds contacts by name, number or address, best first. */
-export const findContacts = async (db: Db, account: string, text: string, limit: number): Promise<FoundContact[]> => {
-  const { contacts } = await search(db, account, text, { channel: null, limit, offset: 0 })
+/** Finds contacts by name, number or address, best first. @param page `offset`: better ones that precede the page */
+export const findContacts = async (
+  db: Db,
+  account: string,
+  text: string,
+  page: { readonly offset: number; readonly limit: number },
+): Promise<FoundContact[]> => {
+  const { contacts } = await search(db, account, text, { channel: null, ...page })
   return contacts.map(present)
 }
 

@@ -8,7 +8,7 @@ import { notes } from '../conversation-store.ts'
 import { loadItems } from '../item-sources.ts'
 import { printItem } from '../presenter.ts'
 import { parseWords, type WordQuery } from '../words.ts'
-import { comparedTexts, examinedNewest } from './limits.ts'
+import { comparedNames, comparedTexts, examinedNewest } from './limits.ts'
 import { hasWords, snippetOf } from './snippet.ts'
 import * as store from './store.ts'
 
@@ -23,13 +23,19 @@ export type InboxHit = {
   readonly href: string
 }
 
+/** Which results of a search are wanted. @property after results that precede the page: their number, or the last id */
+type SearchPage<After> = { readonly after: After | null; readonly limit: number }
+
+/** Results of a page. @property next `after` of the next page; null: there is none */
+type FoundPage<After> = { readonly hits: readonly InboxHit[]; readonly next: After | null }
+
 /** Finders of one reader. Each returns the newest results first. */
 export type InboxSearch = {
   /** The reader sees only own conversations, and those without assignee. */
   readonly isNarrowed: boolean
-  conversations(text: string, limit: number): Promise<InboxHit[]>
-  texts(text: string, limit: number): Promise<InboxHit[]>
-  notes(text: string, limit: number): Promise<InboxHit[]>
+  conversations(text: string, page: SearchPage<number>): Promise<FoundPage<number>>
+  texts(text: string, page: SearchPage<string>): Promise<FoundPage<string>>
+  notes(text: string, page: SearchPage<string>): Promise<FoundPage<string>>
 }
 
 type Call = Parameters<typeof accessOf>[1] & { readonly request: Pick<FastifyRequest, 'sessionAccount'> }
@@ -53,19 +59,27 @@ const hitsOf = async (
   account: string,
   kind: 'name' | 'text' | 'note',
   { hashes }: WordQuery,
-  limit: number,
+  page: store.WordPage,
 ): Promise<store.WordHit[]> => {
-  const newest = await store.amongNewest(sql, account, kind, hashes, { examined: examinedNewest, limit })
-  if (newest.length >= limit) return newest
+  const newest = await store.amongNewest(sql, account, kind, hashes, { ...page, examined: examinedNewest })
+  if (newest.length >= page.limit) return newest
   return kind === 'text'
-    ? await store.byWordsOfTexts(sql, account, hashes, limit)
-    : await store.byWordsOutsideTexts(sql, account, kind, hashes, limit)
+    ? await store.byWordsOfTexts(sql, account, hashes, page)
+    : await store.byWordsOutsideTexts(sql, account, kind, hashes, page)
 }
+
+/** Rows that are compared for one page of texts or notes. */
+const comparedPage = ({ after, limit }: SearchPage<string>): store.WordPage => ({
+  before: after ?? store.greatestId,
+  limit: (limit + 1) * comparedTexts,
+})
 
 const visibleConversations = async (sql: Sql, access: Access, ids: readonly string[]) => {
   const rows = await store.conversations(sql, access.account, [...new Set(ids)])
   return new Map(rows.filter((row) => maySee(access, row)).map((row) => [row.id, row]))
 }
+
+const none = { hits: [], next: null }
 
 const makeFinders = (sql: Sql, access: Access): InboxSearch => {
   const { account } = access
@@ -75,50 +89,53 @@ const makeFinders = (sql: Sql, access: Access): InboxSearch => {
     query: WordQuery,
     hits: readonly store.WordHit[],
     found: ReadonlyMap<string, { readonly uuid: string; readonly text: string; readonly at: Date }>,
-    limit: number,
-  ): Promise<InboxHit[]> => {
+    page: SearchPage<string>,
+  ): Promise<FoundPage<string>> => {
     const known = await visibleConversations(
       sql,
       access,
       hits.map(({ conversation_id }) => conversation_id),
     )
-    return hits
-      .flatMap(({ id, conversation_id }): InboxHit[] => {
-        const [row, one] = [known.get(conversation_id), found.get(id)]
-        if (!row || !one || !hasWords(query, one.text)) return []
-        const { text, marks } = snippetOf(one.text, query)
-        const conversation = print('CNV', row.id)
-        return [
-          {
-            ...{ uuid: one.uuid, conversation_uuid: conversation, title: row.name, text, text_marks: marks },
-            ...{ at: iso(one.at), href: itemHref(conversation, one.uuid) },
-          },
-        ]
-      })
-      .slice(0, limit)
+    const shown = hits.flatMap(({ id, conversation_id }) => {
+      const [row, one] = [known.get(conversation_id), found.get(id)]
+      if (!row || !one || !hasWords(query, one.text)) return []
+      const { text, marks } = snippetOf(one.text, query)
+      const conversation = print('CNV', row.id)
+      const hit: InboxHit = {
+        ...{ uuid: one.uuid, conversation_uuid: conversation, title: row.name, text, text_marks: marks },
+        ...{ at: iso(one.at), href: itemHref(conversation, one.uuid) },
+      }
+      return [{ id, hit }]
+    })
+    const results = shown.slice(0, page.limit)
+    // Rows that the reader may not see, or that have a longer word, take places of the page: the next one goes on.
+    const isFull = hits.length === comparedPage(page).limit
+    const last = shown.length > page.limit ? results.at(-1) : isFull ? hits.at(-1) : undefined
+    return { hits: results.map(({ hit }) => hit), next: last?.id ?? null }
   }
 
   return {
     isNarrowed: access.isNarrowed,
-    conversations: async (text, limit) => {
+    conversations: async (text, { after, limit }) => {
       const id = parse('CNV', text.slice(0, 3).toUpperCase() + text.slice(3))
       const query = parseWords(account, text)
       const ids = id
         ? [id]
         : query
-          ? (await hitsOf(sql, account, 'name', query, limit * comparedTexts)).map((hit) => hit.conversation_id)
+          ? (await hitsOf(sql, account, 'name', query, { before: store.greatestId, limit: comparedNames })).map(
+              (hit) => hit.conversation_id,
+            )
           : []
       const rows = [...(await visibleConversations(sql, access, ids)).values()]
-      return rows
-        .toSorted((one, other) => other.last_at.getTime() - one.last_at.getTime())
-        .slice(0, limit)
-        .map(conversationHit)
+      const [from, end] = [after ?? 0, (after ?? 0) + limit]
+      const page = rows.toSorted((one, other) => other.last_at.getTime() - one.last_at.getTime()).slice(from, end)
+      return { hits: page.map(conversationHit), next: rows.length > end ? end : null }
     },
 
-    texts: async (text, limit) => {
+    texts: async (text, page) => {
       const query = parseWords(account, text)
-      if (!query) return []
-      const hits = await hitsOf(sql, account, 'text', query, limit * comparedTexts)
+      if (!query) return none
+      const hits = await hitsOf(sql, account, 'text', query, comparedPage(page))
       const refs = (await store.kindsOf(sql, account, hits)).flatMap(({ id, kind }) =>
         kind === 'sms' || kind === 'msgapp' ? [{ id, kind }] : [],
       )
@@ -126,13 +143,13 @@ const makeFinders = (sql: Sql, access: Access): InboxSearch => {
       const found = items.map(
         ({ id, kind, direction, text, at }) => [id, { uuid: printItem(kind, direction, id), text, at }] as const,
       )
-      return present(query, hits, new Map(found), limit)
+      return present(query, hits, new Map(found), page)
     },
 
-    notes: async (text, limit) => {
+    notes: async (text, page) => {
       const query = parseWords(account, text)
-      if (!query) return []
-      const hits = await hitsOf(sql, account, 'note', query, limit * comparedTexts)
+      if (!query) return none
+      const hits = await hitsOf(sql, account, 'note', query, comparedPage(page))
       const rows = await notes(
         sql,
         account,
@@ -141,7 +158,7 @@ const makeFinders = (sql: Sql, access: Access): InboxSearch => {
       const found = rows
         .filter(({ removed_at }) => removed_at === null)
         .map(({ id, text, created_at }) => [id, { uuid: print('NTE', id), text, at: created_at }] as const)
-      return present(query, hits, new Map(found), limit)
+      return present(query, hits, new Map(found), page)
     },
   }
 }

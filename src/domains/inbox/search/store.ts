@@ -3,20 +3,27 @@ import type { ConversationRow, ItemKind } from '../conversation-row.ts'
 
 export type WordHit = { id: string; conversation_id: string }
 
-/** Rows that a search reads backwards by time before it uses the index of words. */
-type Window = { readonly examined: number; readonly limit: number }
+/** A page of found rows. @property before id of the row that precedes the page */
+export type WordPage = { readonly before: string; readonly limit: number }
 
-/** The newest texts, notes or names with all words, among the newest rows of the account: finds frequent words. */
+/** Precedes the first page: no id is greater. */
+export const greatestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/**
+ * The newest texts, notes or names with all words, among the newest rows of the account: finds frequent words.
+ * @param examined rows that are read backwards by time
+ */
 export const amongNewest = (
   sql: Sql,
   account: string,
   kind: 'name' | 'text' | 'note',
   hashes: readonly number[],
-  { examined, limit }: Window,
+  { before, limit, examined }: WordPage & { readonly examined: number },
 ) => sql.many<WordHit>`
   select id, conversation_id from (
     select id, conversation_id, kind, words from conversation_words
-    where account_id = ${account} order by account_id desc, id desc limit ${examined}::integer) newest
+    where account_id = ${account} and id < ${before}
+    order by account_id desc, id desc limit ${examined}::integer) newest
   where kind = ${kind} and words @> ${hashes}::integer[] order by id desc limit ${limit}::integer`
 
 /** The newest notes or names with all words, by their own index: a word that all texts have is rare in them. */
@@ -25,24 +32,24 @@ export const byWordsOutsideTexts = (
   account: string,
   kind: 'name' | 'note',
   hashes: readonly number[],
-  limit: number,
+  { before, limit }: WordPage,
 ) => sql.many<WordHit>`
   select id, conversation_id from (
     select id, conversation_id, kind from conversation_words
     where words @> ${hashes}::integer[] and account_id = ${account} and kind <> 'text' offset 0) found
-  where kind = ${kind} order by id desc limit ${limit}::integer`
+  where kind = ${kind} and id < ${before} order by id desc limit ${limit}::integer`
 
 /** The newest texts with all words, by the index of words: for words that are rare. */
 export const byWordsOfTexts = (
   sql: Sql,
   account: string,
   hashes: readonly number[],
-  limit: number,
+  { before, limit }: WordPage,
 ) => sql.many<WordHit>`
   select id, conversation_id from (
     select id, conversation_id, kind from conversation_words
     where words @> ${hashes}::integer[] and account_id = ${account} offset 0) found
-  where kind = 'text' order by id desc limit ${limit}::integer`
+  where kind = 'text' and id < ${before} order by id desc limit ${limit}::integer`
 
 export const conversations = (sql: Sql, account: string, ids: readonly string[]) => sql.many<ConversationRow>`
   select * from conversations where account_id = ${account} and id = any (${ids}::uuid[])`
