@@ -51,7 +51,7 @@ const pageOf = (
 /** A title with numbers as people read them. */
 const readable = (title: string): string => title.replace(/\+\d{7,15}/g, phoneNumber)
 
-const delay = 150
+const delay = 50
 
 /** Searches the account once typing pauses. */
 export const useFound = (text: string): readonly FoundEntry[] => {
