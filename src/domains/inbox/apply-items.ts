@@ -133,7 +133,9 @@ export const applyItems = async (
   mode: ApplyMode = 'live',
   by: string | null = null,
 ): Promise<AppliedConversation[]> => {
-  for (const { former, counterpart } of given) if (former !== null) await revealNumber(tx, account, former, counterpart)
+  const numbers = new Map(given.flatMap(({ former, counterpart }) => (former === null ? [] : [[former, counterpart]])))
+  for (const former of await store.counterpartsAmong(tx, account, [...numbers.keys()]))
+    await revealNumber(tx, account, former, numbers.get(former) ?? former)
   const byCounterpart = Map.groupBy(given, ({ counterpart }) => counterpart)
   let known = await store.lockByCounterpart(tx, account, [...byCounterpart.keys()])
   const knownNames = new Set(known.map(({ counterpart }) => counterpart))

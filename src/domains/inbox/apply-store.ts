@@ -4,16 +4,30 @@ import type { NewItem } from './item-sources.ts'
 
 /**
  * Locks the conversations with counterparts, in the order of their ids. Each is found by its counterpart first: to avoid
- * a sort, the planner would walk all ids of the account. Measured with 500,000 conversations: 1.7 s.
+ * a sort, the planner would walk all ids of the account. Measured with 500,000 conversations: 1.7 s. A counterpart is a
+ * range of one value in its own order, so that a plan made for an empty table uses the index of counterparts too.
  */
 export const lockByCounterpart = (tx: Tx, account: string, counterparts: readonly string[]) => tx.many<ConversationRow>`
   select v.* from (
     select o.id, n.counterpart from (select distinct counterpart from unnest(${counterparts}::text[]) g (counterpart)) n
     cross join lateral (
-      select id from conversations where account_id = ${account} and counterpart = n.counterpart limit 1) o
+      select id from conversations
+      where account_id = ${account} and counterpart >= n.counterpart and counterpart <= n.counterpart
+      order by counterpart limit 1) o
     order by o.id offset 0) f
   join conversations v on v.account_id = ${account} and v.id = f.id and v.counterpart = f.counterpart
   order by f.id for update of v`
+
+/** Returns those of the counterparts that have a conversation. */
+export const counterpartsAmong = async (sql: Sql, account: string, counterparts: readonly string[]) =>
+  (
+    await sql.many<{ counterpart: string }>`
+      select n.counterpart from unnest(${counterparts}::text[]) n (counterpart)
+      cross join lateral (
+        select from conversations
+        where account_id = ${account} and counterpart >= n.counterpart and counterpart <= n.counterpart
+        order by counterpart limit 1) o`
+  ).map(({ counterpart }) => counterpart)
 
 export const lockById = (tx: Tx, account: string, ids: readonly string[]) => tx.many<ConversationRow>`
   select * from conversations where account_id = ${account} and id = any (${ids}::uuid[]) order by id for update`

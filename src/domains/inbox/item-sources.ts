@@ -191,7 +191,8 @@ export type Thread = { readonly counterpart: string; readonly group: string | nu
 const hiddenForm = /^remote:([0-9a-f-]{36}):(.*)$/s
 
 /**
- * Finds the newest messages and calls with a counterpart, over all channels, along the index of each.
+ * Finds the newest messages and calls with a counterpart, over all channels, along the index of each: see
+ * migrations/20261125T150000_inbox_refs.sql.
  * @param before only older ids; null: the newest
  */
 export const refsOf = async (
@@ -204,52 +205,33 @@ export const refsOf = async (
   const below = before ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'
   if (group !== null)
     return sql.many<ItemRef>`
-      select 'msgapp' as kind, m.id from msgapp_groups g
-      join msgapp_chats c on c.account_id = g.account_id and c.channel_id = g.channel_id and c.group_id = g.id
-      cross join lateral (
-        select id from msgapp_messages
-        where account_id = ${account} and channel_id = c.channel_id and peer = c.peer and id < ${below}
-        order by created_at desc, id desc limit ${limit}) m
-      where g.account_id = ${account} and g.id = ${group}
-      order by m.id desc limit ${limit}`
+      with chats as (
+        select array_agg(c.channel_id) as channels, array_agg(c.peer) as peers from msgapp_groups g
+        join msgapp_chats c on c.account_id = g.account_id and c.channel_id = g.channel_id and c.group_id = g.id
+        where g.account_id = ${account} and g.id = ${group})
+      select r.kind, r.id from chats
+      cross join lateral inbox_refs(${account}, null, chats.channels, chats.peers, ${below},
+        ${searchedChannels}::integer, ${limit}::integer) r
+      order by r.id desc`
   const [, channel, remote] = hiddenForm.exec(counterpart) ?? []
   if (channel !== undefined && remote !== undefined)
     return sql.many<ItemRef>`
-      select 'msgapp' as kind, m.id from (
-        select channel_id, peer from msgapp_chats
-        where account_id = ${account} and channel_id = ${channel} and remote_id = ${remote} and group_id is null
-        limit 1) c
-      cross join lateral (
-        select id from msgapp_messages
-        where account_id = ${account} and channel_id = c.channel_id and peer = c.peer and id < ${below}
-        order by created_at desc, id desc limit ${limit}) m
-      order by m.id desc limit ${limit}`
+      with chats as (
+        select array_agg(peer) as peers from (
+          select peer from msgapp_chats
+          where account_id = ${account} and channel_id = ${channel} and remote_id = ${remote} and group_id is null
+          limit 1) c)
+      select r.kind, r.id from chats
+      cross join lateral inbox_refs(${account}, null, ${[channel]}::uuid[], chats.peers, ${below},
+        ${searchedChannels}::integer, ${limit}::integer) r
+      order by r.id desc`
   return sql.many<ItemRef>`
-    select kind, id from (
-      select 'sms' as kind, m.id from (
-        select id from sms_channels where account_id = ${account} order by created_at, id limit ${searchedChannels}::integer) c
-      cross join lateral (
-        select id from sms_messages
-        where channel_id = c.id and contact = ${counterpart} and account_id = ${account} and id < ${below}
-        order by created_at desc, id desc limit ${limit}) m
-      union all
-      select 'msgapp', m.id from (
+    with chats as (
+      select array_agg(id) as channels, array_agg(ltrim(${counterpart}, '+') || '@c.us') as peers from (
         select id from msgapp_channels where account_id = ${account} and deleted_at is null
-        order by created_at desc, id desc limit ${searchedChannels}::integer) c
-      cross join lateral (
-        select id from msgapp_messages
-        where account_id = ${account} and channel_id = c.id and peer = ltrim(${counterpart}, '+') || '@c.us'
-          and id < ${below}
-        order by created_at desc, id desc limit ${limit}) m
-      union all
-      (select 'call', id from calls
-       where account_id = ${account} and direction = 'O' and to_number = ${counterpart} and ended_at is not null
-         and id < ${below}
-       order by created_at desc, id desc limit ${limit})
-      union all
-      (select 'call', id from calls
-       where account_id = ${account} and direction = 'I' and from_number = ${counterpart} and ended_at is not null
-         and id < ${below}
-       order by created_at desc, id desc limit ${limit})
-    ) found order by id desc limit ${limit}`
+        order by created_at desc, id desc limit ${searchedChannels}::integer) c)
+    select r.kind, r.id from chats
+    cross join lateral inbox_refs(${account}, ${counterpart}, chats.channels, chats.peers, ${below},
+      ${searchedChannels}::integer, ${limit}::integer) r
+    order by r.id desc`
 }

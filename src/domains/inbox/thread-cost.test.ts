@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeWorld } from '../../../test/world.ts'
+import type { Tx } from '../../platform/db/sql.ts'
+import { uuid } from '../../platform/lib/id.ts'
+import { makeInbox } from './inbox-testing.ts'
+import { refsOf } from './item-sources.ts'
+
+const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
+const inbox = makeInbox(world)
+const { db, tenant } = world
+
+/** Adds messages of a channel, of as many people as given. */
+const fill = (account: string, channel: string, people: number, each: number) => db.run`
+  insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, network_id, at, ack,
+    created_at, updated_at)
+  select ${account}, gen_random_uuid(), ${channel}, (447700000000 + n % ${people}::integer) || '@c.us', 'inbound', 'user',
+    'x', ${channel} || n, now(), 3, now() - make_interval(secs => n), now()
+  from generate_series(1, ${people}::integer * ${each}::integer) n`
+
+const fillSms = (account: string, channel: string, people: number, each: number) => db.run`
+  insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, status,
+    created_at, updated_at)
+  select ${account}, gen_random_uuid(), ${channel}, 'inbound', '+' || (447700000000 + n % ${people}::integer), '+447911130002', 'x',
+    'gsm7', 1, 'received', now() - make_interval(secs => n), now()
+  from generate_series(1, ${people}::integer * ${each}::integer) n`
+
+const tables = ['msgapp_messages', 'sms_messages']
+
+/** Blocks that a transaction reads of the messages and their indexes. */
+const blocksOf = (act: (tx: Tx) => Promise<unknown>) =>
+  db.begin(async (tx) => {
+    const read = async () =>
+      (
+        await tx.one<{ count: number }>`
+          select sum(pg_stat_get_xact_blocks_fetched(c.oid))::integer as count from pg_class c
+          where c.oid = any (${tables}::regclass[])
+            or c.oid in (select indexrelid from pg_index where indrelid = any (${tables}::regclass[]))`
+      ).count
+    const before = await read()
+    await act(tx)
+    return (await read()) - before
+  })
+
+test('a thread of an account that the planner does not know yet is read alone, not with all messages of the account', async () => {
+  for (let n = 0; n < 60; n++) {
+    await fill(uuid(), uuid(), 10, 20)
+    await fillSms(uuid(), uuid(), 10, 20)
+  }
+  await db.run`analyze`
+  const who = await tenant()
+  const channel = uuid()
+  await db.run`
+    insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code,
+      timezone, created_at, updated_at)
+    values (${who.id}, ${channel}, ${uuid()}, 'sandbox', '+447911130002', 'n', 'GB', 'UTC', now(), now())`
+  await fill(who.id, channel, 200, 10)
+  await fillSms(who.id, (await inbox.giveNumber(who)).channel, 200, 10)
+  const thread = { counterpart: '+447700000007', group: null }
+  const read = async (tx: Tx) => assert.equal((await refsOf(tx, who.id, thread, null, 200)).length, 20)
+  // From the sixth time on, PostgreSQL plans a statement for any values.
+  const blocks = await blocksOf(async (tx) => {
+    for (let n = 0; n < 10; n++) await read(tx)
+  })
+  assert.ok(blocks < 500, `${blocks} blocks for ten times 20 of 4,000 messages`)
+})
