@@ -120,8 +120,8 @@ const sharedModules = () => {
   }
 }
 
-/** Length from which a file has a compressed copy: a shorter one takes one packet in any case. */
-const worthZipping = 1_400
+/** Length from which a file has a compressed copy: a shorter one takes two packets at most. */
+const worthZipping = 1_800
 
 /** Returns the files that a file of the build loads before it runs, itself first. */
 const staticFiles = (outputs, file, seen = new Set()) => {

@@ -16,7 +16,7 @@ import { busyWith, faults, loadList, loadMore } from './load.ts'
 import type { ListQuery } from './match.ts'
 import { Row } from './row.tsx'
 import { clearSelection, cursor, isAllSelected, rows, selection } from './selection.ts'
-import { keyOfQuery, listOf } from './store.ts'
+import { keyOfQuery, listOf, shownList } from './store.ts'
 import { ViewSwitch } from './view-switch.tsx'
 import { countText, filtersIn, type Search } from './views.ts'
 
@@ -151,6 +151,7 @@ const Rows = ({ place, query }: { place: Place; query: ListQuery }) => {
   const fault = faults.value.get(key)
   // Before the paint: the request is under way while the browser draws the frame.
   useLayoutEffect(() => {
+    shownList.query = query
     void loadList(query)
     clearSelection()
   }, [key])

@@ -7,12 +7,12 @@ import { mergeItems } from './order.ts'
 import {
   keyOfQuery,
   listOf,
-  loaded,
   open,
   putConversations,
   putItems,
   readers,
   replaceThread,
+  shownList,
   threadOf,
 } from './store.ts'
 import type { Conversation } from './types.ts'
@@ -191,9 +191,8 @@ const readNow = async (): Promise<void> => {
   waiting.conversations.clear()
   waiting.threads.clear()
   waiting.lists = false
-  // Many new ones are on the first pages of the lists.
-  if (conversations.length > 10 || lists)
-    await Promise.all(loaded.lists().map((list) => reloadList(list.peek()?.query)))
+  // Many new ones are on the first page of the list. Other lists are read when they are shown.
+  if (conversations.length > 10 || lists) await reloadList(shownList.query)
   else await Promise.all(conversations.map((uuid) => anew(`conversation ${uuid}`, () => loadConversation(uuid))))
   await Promise.all(threads.map((uuid) => anew(`newest ${uuid}`, () => catchUp(uuid))))
 }

@@ -26,6 +26,9 @@ const byCounterpart = new Map<string, string>()
 const threads = new Map<string, Signal<Thread | undefined>>()
 const lists = new Map<string, Signal<ListState | undefined>>()
 
+/** The list that the page shows. The others are read again when they are shown. */
+export const shownList: { query: ListQuery | undefined } = { query: undefined }
+
 /** The user of the session; empty for a key. */
 export const viewer = signal('')
 
@@ -195,7 +198,7 @@ export const applyChanges = ({ conversations: changed, items, missing, behind, s
     if (wanted.length > 0) readers.conversations(wanted)
     if (behind.length > 0) readers.threads(behind)
     // A search knows its members on the server only.
-    if (changed.length > 0 && [...lists.values()].some((list) => list.peek()?.query.q !== undefined)) readers.lists()
+    if (changed.length > 0 && shownList.query?.q !== undefined) readers.lists()
   })
 
 export const applyEvent = (event: LiveEvent): void => applyChanges(changesOf(event, known))
@@ -215,10 +218,4 @@ export const forgetAll = (): void => {
   threads.clear()
   lists.clear()
   trimmedAt = most.conversations
-}
-
-/** Lists and threads that are loaded, for reading them again. */
-export const loaded = {
-  lists: (): readonly Signal<ListState | undefined>[] => [...lists.values()],
-  threads: (): readonly string[] => [...threads].filter(([, thread]) => thread.peek()).map(([uuid]) => uuid),
 }

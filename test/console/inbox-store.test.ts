@@ -6,7 +6,15 @@ import { rowsOf } from '../../console/inbox/groups.ts'
 import { mergeItems, placeInWindow } from '../../console/inbox/order.ts'
 import { keyLife, nextToSend, notYetShown, type Outgoing, outcomeOf } from '../../console/inbox/outbox-rules.ts'
 import { segmentsOf } from '../../console/inbox/segments.ts'
-import { putItems, replaceThread, threadOf } from '../../console/inbox/store.ts'
+import {
+  applyChanges,
+  listOf,
+  putItems,
+  readers,
+  replaceThread,
+  shownList,
+  threadOf,
+} from '../../console/inbox/store.ts'
 import type { Conversation, Item } from '../../console/inbox/types.ts'
 
 // The rules of the inbox that need no browser.
@@ -196,4 +204,22 @@ test('what comes while a thread is read is in it, whether it was read before or 
     await reading
     assert.deepEqual(texts(), [item(1).uuid, item(next).uuid])
   }
+})
+
+test('an event has a search read again only while the page shows it', () => {
+  const read = readers.lists
+  let readings = 0
+  readers.lists = () => {
+    readings++
+  }
+  const changes = changesOf(event('conversation.updated', conversation(1, 2)), snapshot([conversation(1)]))
+  const search = { q: 'invoice' }
+  listOf(search).value = { query: search, ids: [], cursor: undefined }
+  shownList.query = { status: 'open' }
+  applyChanges(changes)
+  assert.equal(readings, 0)
+  shownList.query = search
+  applyChanges(changes)
+  assert.equal(readings, 1)
+  readers.lists = read
 })
