@@ -115,9 +115,11 @@ const measureNews = async (url: string, handset: string) => {
 
 const commonWords = `hello good number order ported yet invoice please call back today tomorrow morning delivery address
   thanks account question about plan message arrived late refund received card declined change appointment`.split(/\s+/)
+/** A common word, in letters of another case each time round: pages keep what they have found. */
 const common = (n: number) => {
-  const at = (place: number) => commonWords[place % commonWords.length] ?? ''
-  return n < commonWords.length ? at(n) : `${at(n)} ${at(n * 5 + 3)}`
+  const round = Math.floor(n / commonWords.length)
+  const word = commonWords[n % commonWords.length] ?? ''
+  return word.slice(0, round).toUpperCase() + word.slice(round)
 }
 
 const lastNames = ['Lovelace', 'Hopper', 'Johnson', 'Turing', 'Dijkstra', 'Liskov', 'Knuth', 'Perlman', 'Hamilton']
