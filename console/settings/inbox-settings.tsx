@@ -6,7 +6,6 @@ import { Section } from '../parts/page.tsx'
 import { NumberField, TextField } from '../parts/text-fields.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { words } from '../words/en/settings.ts'
-import { locale } from '../words/section.ts'
 
 type Settings = ReplyOf<'GET /open/info'>['account']
 
@@ -17,9 +16,6 @@ const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'satur
 const time = '(?:(?:[01]?\\d|2[0-3]):[0-5]\\d|24:00)\\s*'
 
 const hours = `\\s*${time}(?:-|–)\\s*${time}`
-
-/** A Monday. */
-const monday = Date.UTC(2024, 0, 1)
 
 /** `9:00-12:30, 13:00-17:00`. */
 const hoursForm = `\\s*${hours}(?:,${hours}){0,2}`
@@ -41,7 +37,6 @@ export const InboxSettings = ({ account }: { account: Settings }) => {
     stale: ['GET /open/info'],
     after: () => showToast(words.saved),
   })
-  const names = new Intl.DateTimeFormat(locale(), { weekday: 'long', timeZone: 'UTC' })
   return (
     <Section title={words.inbox} lead={words.inboxAbout}>
       <Form
@@ -72,7 +67,7 @@ export const InboxSettings = ({ account }: { account: Settings }) => {
           <TextField
             key={day}
             name={day}
-            label={names.format(monday + index * 86_400_000)}
+            label={words.weekdays[day]}
             hint={index === 0 ? words.hoursHint : undefined}
             placeholder="9:00-12:30, 13:00-17:00"
             pattern={hoursForm}

@@ -82,7 +82,7 @@ describe('the security of a person', needs('chromium'), () => {
     const option = settings.getByRole('checkbox', { name: 'Require a second factor' })
     await option.check()
     allow(/403/)
-    await settings.getByRole('button', { name: 'Save' }).click()
+    await settings.getByRole('form', { name: 'Details' }).getByRole('button', { name: 'Save' }).click()
     await settings.getByText('The account requires a second factor').first().waitFor()
     await world.db.begin(async (tx) => {
       await tx.run`
@@ -90,7 +90,7 @@ describe('the security of a person', needs('chromium'), () => {
         values (${owner.boot.person.uuid.slice(3)}, ${Buffer.from('sealed')}, now())`
       await world.parts.changes.invalidate(tx, 'sessions')
     })
-    await settings.getByRole('button', { name: 'Save' }).click()
+    await settings.getByRole('form', { name: 'Details' }).getByRole('button', { name: 'Save' }).click()
     await settings.getByText('Account saved').first().waitFor()
     await settings.reload()
     await option.waitFor()
