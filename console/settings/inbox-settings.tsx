@@ -13,12 +13,12 @@ type Hours = NonNullable<Settings['working_hours']>['days'][number]
 
 const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
 
-const time = '(?:(?:[01]?\\d|2[0-3]):[0-5]\\d|24:00)\\s*'
+const timeForm = '\\s*(?:(?:[01]?\\d|2[0-3]):[0-5]\\d|24:00)\\s*'
 
-const hours = `\\s*${time}(?:-|–)\\s*${time}`
+const rangeForm = `${timeForm}(?:-|–)${timeForm}`
 
 /** `9:00-12:30, 13:00-17:00`. */
-const hoursForm = `\\s*${hours}(?:,${hours}){0,2}`
+const hoursForm = `${rangeForm}(?:,${rangeForm}){0,2}`
 
 const readHours = (day: Hours['day'], text: string): Hours[] =>
   [...text.matchAll(/(\d+:\d\d)\s*[-–]\s*(\d+:\d\d)/g)].map(([, from = '', until = '']) => ({

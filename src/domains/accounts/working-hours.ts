@@ -1,4 +1,4 @@
-import { isTimezone } from '../../platform/lib/timezone.ts'
+import { isTimezone, localTime } from '../../platform/lib/timezone.ts'
 import { refusals } from './refusals.ts'
 
 export const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const
@@ -21,14 +21,6 @@ export const assertWorkingHours = ({ timezone, days }: WorkingHours): void => {
 /** True within the working hours, and always without any. */
 export const isWorkingTime = (hours: WorkingHours | null, at: Date): boolean => {
   if (hours === null) return true
-  const parts = new Intl.DateTimeFormat('en-GB', {
-    timeZone: hours.timezone,
-    weekday: 'long',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  }).formatToParts(at)
-  const part = (type: Intl.DateTimeFormatPartTypes) => parts.find((one) => one.type === type)?.value ?? ''
-  const [today, time] = [part('weekday').toLowerCase(), `${part('hour')}:${part('minute')}`]
+  const { day: today, time } = localTime(hours.timezone, at)
   return hours.days.some(({ day, from, until }) => day === today && from <= time && time < until)
 }

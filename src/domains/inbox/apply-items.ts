@@ -134,8 +134,8 @@ export const applyItems = async (
   by: string | null = null,
 ): Promise<AppliedConversation[]> => {
   const numbers = new Map(given.flatMap(({ former, counterpart }) => (former === null ? [] : [[former, counterpart]])))
-  for (const former of await store.counterpartsAmong(tx, account, [...numbers.keys()]))
-    await revealNumber(tx, account, former, numbers.get(former) ?? former)
+  const renamed = numbers.size > 0 ? await store.counterpartsAmong(tx, account, [...numbers.keys()]) : []
+  for (const former of renamed) await revealNumber(tx, account, former, numbers.get(former) ?? former)
   const byCounterpart = Map.groupBy(given, ({ counterpart }) => counterpart)
   let known = await store.lockByCounterpart(tx, account, [...byCounterpart.keys()])
   const knownNames = new Set(known.map(({ counterpart }) => counterpart))

@@ -1,4 +1,5 @@
 import type { Sql } from '../../platform/db/sql.ts'
+import { greatestId } from '../../platform/lib/id.ts'
 import { blockedReason } from '../calls/refusals.ts'
 import { searchedChannels } from './limits.ts'
 
@@ -202,7 +203,7 @@ export const refsOf = async (
   before: string | null,
   limit: number,
 ): Promise<ItemRef[]> => {
-  const below = before ?? 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+  const below = before ?? greatestId
   if (group !== null)
     return sql.many<ItemRef>`
       with chats as (

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { blocksRead } from '../../../test/blocks.ts'
 import { makeWorld } from '../../../test/world.ts'
 import type { Tx } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
@@ -30,13 +31,7 @@ const tables = ['msgapp_messages', 'sms_messages']
 /** Blocks that a transaction reads of the messages and their indexes. */
 const blocksOf = (act: (tx: Tx) => Promise<unknown>) =>
   db.begin(async (tx) => {
-    const read = async () =>
-      (
-        await tx.one<{ count: number }>`
-          select sum(pg_stat_get_xact_blocks_fetched(c.oid))::integer as count from pg_class c
-          where c.oid = any (${tables}::regclass[])
-            or c.oid in (select indexrelid from pg_index where indrelid = any (${tables}::regclass[]))`
-      ).count
+    const read = async () => [...(await blocksRead(tx, tables)).values()].reduce((sum, count) => sum + count, 0)
     const before = await read()
     await act(tx)
     return (await read()) - before

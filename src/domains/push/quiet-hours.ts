@@ -1,3 +1,5 @@
+import { isTimezone, localTime } from '../../platform/lib/timezone.ts'
+
 // Choices of a person, as the console stores them in `preferences.notifications`. The database may hold anything there.
 
 /** Kinds of notifications that a person may switch off. */
@@ -42,13 +44,8 @@ export const choicesOf = (preferences: unknown, timezone: string | null): Notice
 
 /** Minute of the day in a zone. An unknown zone counts as UTC. */
 const minuteIn = (timezone: string | null, at: Date): number => {
-  const format = (timeZone: string) =>
-    new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(at)
-  try {
-    return minutesOf(format(timezone ?? 'UTC')) ?? 0
-  } catch {
-    return minutesOf(format('UTC')) ?? 0
-  }
+  const zone = timezone !== null && isTimezone(timezone) ? timezone : 'UTC'
+  return minutesOf(localTime(zone, at).time) ?? 0
 }
 
 /** True within the quiet hours of a person, which may pass midnight. */

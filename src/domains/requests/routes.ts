@@ -1,14 +1,12 @@
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { iso } from '../../platform/lib/clock.ts'
-import { idAt } from '../../platform/lib/id.ts'
+import { greatestId, idAt } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import * as store from './store.ts'
 
 const cursors = cursorsOf(c.listRequests)
-const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
 const present = (row: store.RequestRow) => ({
   request_id: row.request_id,
   at: iso(row.at),
@@ -32,7 +30,7 @@ export const requestRoutes = ({ db }: Services) => [
       requestId: query.request_id || null,
       lastFour: query.key_last_four || null,
       firstId: idAt(since === undefined ? 0 : Date.parse(since)),
-      lastId: until === undefined ? lastUuid : idAt(Date.parse(until)),
+      lastId: until === undefined ? greatestId : idAt(Date.parse(until)),
     }
     const limit = query.results_per_page ?? 50
     const before = cursors.read(query.cursor)?.id ?? null

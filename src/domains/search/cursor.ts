@@ -1,14 +1,11 @@
 import { refuse } from '../../platform/http/problem.ts'
 import { refusals } from '../../platform/http/refusals.ts'
-import { isCursorTime, readParts, writeParts } from '../../platform/lib/cursor.ts'
+import { type Cursor, isCursorTime, readParts, writeParts } from '../../platform/lib/cursor.ts'
 import { parse } from '../../platform/lib/id.ts'
 import { type SearchKind, searchKinds } from './kinds.ts'
 
-/** Key of a row by time (UTC, with microseconds) and id. */
-export type Key = { readonly time: string; readonly id: string }
-
 /** What a page of one kind follows: a row by its key, a row of words by its id, or a number of ranked results. */
-export type Position = Key | string | number
+export type Position = Cursor | string | number
 
 /** Positions of the kinds that have more results. */
 export type Positions = ReadonlyMap<SearchKind, Position>
@@ -51,7 +48,7 @@ export const readCursor = (cursor: string): Positions => {
 }
 
 /** Narrows the position of a kind whose rows have keys. @throws the 400 Problem that names `cursor` */
-export const asKey = (after: Position | null): Key | null =>
+export const asKey = (after: Position | null): Cursor | null =>
   after === null || typeof after === 'object' ? after : refuse(refusals.badCursor())
 
 /** Narrows the position of a kind that is found by words. @throws the 400 Problem that names `cursor` */

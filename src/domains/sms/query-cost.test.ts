@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { blocksRead } from '../../../test/blocks.ts'
+import type { Tx } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { acceptBatches } from './accept/batch-store.ts'
 import { batchPayload } from './batch.ts'
@@ -18,16 +19,6 @@ const { db, tenant } = world
 after(world.stop)
 
 const tables = ['balances', 'jobs', 'sms_messages', 'sms_parts', 'sms_channels', 'virtual_numbers']
-
-/** Counts the blocks that this transaction has read from each of the tables and their indexes. An index may filter
- *  entries that it does not count as read. */
-const read = async (sql: Sql): Promise<Map<string, number>> => {
-  const rows = await sql.many<{ name: string; count: number }>`
-    select c.relname as name, pg_stat_get_xact_blocks_fetched(c.oid) as count from pg_class c
-    where c.oid in (select i.indexrelid from pg_index i where i.indrelid::regclass::text = any(${tables}::text[]))
-      or c.oid::regclass::text = any(${tables}::text[])`
-  return new Map(rows.map(({ name, count }) => [name, count]))
-}
 
 const who = await tenant({ balance: '1000000.000000' })
 const { number, channel } = await giveNumber(world, who)
@@ -133,9 +124,9 @@ const grow = async (tx: Tx) => {
 
 /** Checks the reads of 20 messages. @param most blocks of any table or index, about six for a look-up or a change */
 const expectFor20 = async (tx: Tx, most: number, work: () => Promise<void>) => {
-  const before = await read(tx)
+  const before = await blocksRead(tx, tables)
   await work()
-  for (const [name, count] of await read(tx)) {
+  for (const [name, count] of await blocksRead(tx, tables)) {
     const blocks = count - (before.get(name) ?? 0)
     assert.ok(blocks <= most, `${blocks} blocks of ${name} were read for 20 messages`)
   }

@@ -56,6 +56,9 @@ export const uuid = (): string => {
   return `${ms}-7${sequence.toString(16).padStart(3, '0')}${id.slice(18)}`
 }
 
+/** No id is greater. */
+export const greatestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 /** Returns the printed form of an id: `ACC0190…`. */
 export const print = (prefix: Prefix, id: string): string => prefix + id
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { iso } from '../../../platform/lib/clock.ts'
-import { parse, print } from '../../../platform/lib/id.ts'
+import { greatestId, parse, print } from '../../../platform/lib/id.ts'
 import { type Access, accessOf, maySee } from '../access.ts'
 import type { ConversationRow } from '../conversation-row.ts'
 import { notes } from '../conversation-store.ts'
@@ -70,7 +70,7 @@ const hitsOf = async (
 
 /** Rows that are compared for one page of texts or notes. */
 const comparedPage = ({ after, limit }: SearchPage<string>): store.WordPage => ({
-  before: after ?? store.greatestId,
+  before: after ?? greatestId,
   limit: (limit + 1) * comparedTexts,
 })
 
@@ -122,7 +122,7 @@ const makeFinders = (sql: Sql, access: Access): InboxSearch => {
       const ids = id
         ? [id]
         : query
-          ? (await hitsOf(sql, account, 'name', query, { before: store.greatestId, limit: comparedNames })).map(
+          ? (await hitsOf(sql, account, 'name', query, { before: greatestId, limit: comparedNames })).map(
               (hit) => hit.conversation_id,
             )
           : []

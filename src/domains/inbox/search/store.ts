@@ -6,9 +6,6 @@ export type WordHit = { id: string; conversation_id: string }
 /** A page of found rows. @property before id of the row that precedes the page */
 export type WordPage = { readonly before: string; readonly limit: number }
 
-/** Precedes the first page: no id is greater. */
-export const greatestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
 /**
  * The newest texts, notes or names with all words, among the newest rows of the account: finds frequent words.
  * @param examined rows that are read backwards by time

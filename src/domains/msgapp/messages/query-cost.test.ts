@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { blocksRead } from '../../../../test/blocks.ts'
 import { testDatabase } from '../../../../test/database.ts'
 import type { Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
@@ -8,6 +9,7 @@ import { applyReceipts, storeSent } from './store.ts'
 
 const db = await testDatabase()
 const [account, channel] = [uuid(), uuid()]
+const tables = ['msgapp_messages', 'msgapp_chats']
 
 /** Adds messages to one conversation, and conversations of the same account. */
 const add = async (tx: Tx, count: number): Promise<string[]> => {
@@ -35,14 +37,6 @@ const live = async (tx: Tx, ids: readonly string[]): Promise<void> => {
   assert.equal((await byId(tx, keys)).length, ids.length)
 }
 
-const blocks = async (tx: Tx): Promise<Map<string, number>> => {
-  const rows = await tx.many<{ name: string; count: number }>`
-    select c.relname as name, pg_stat_get_xact_blocks_fetched(c.oid) as count from pg_class c
-    left join pg_index i on i.indexrelid = c.oid
-    where coalesce(i.indrelid, c.oid) in ('msgapp_messages'::regclass, 'msgapp_chats'::regclass)`
-  return new Map(rows.map(({ name, count }) => [name, count]))
-}
-
 test('a sent message costs the same for large and small tables, in a new database without statistics', async () => {
   await db.run`
     insert into accounts (id, name, requests_per_minute) values (${account}, 'cost', 1)`
@@ -58,9 +52,9 @@ test('a sent message costs the same for large and small tables, in a new databas
     await live(tx, await add(tx, 1))
     await add(tx, 10_000)
     const ids = await add(tx, 20)
-    const before = await blocks(tx)
+    const before = await blocksRead(tx, tables)
     await live(tx, ids)
-    for (const [name, count] of await blocks(tx)) {
+    for (const [name, count] of await blocksRead(tx, tables)) {
       const read = count - (before.get(name) ?? 0)
       assert.ok(read <= 600, `${read} blocks of ${name} were read for 20 messages`)
     }

@@ -1,4 +1,5 @@
 import type { Sql } from '../../../platform/db/sql.ts'
+import { greatestId } from '../../../platform/lib/id.ts'
 import type { DeliveryLogRow } from '../delivery/delivery-log-store.ts'
 import { maxExaminedDeliveries } from '../limits.ts'
 
@@ -27,7 +28,6 @@ const inState = {
   delivered: "and d.state = 'delivered'",
 } as const
 
-const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const firstUuid = '00000000-0000-0000-0000-000000000000'
 
 type FoundRow = DeliveryLogRow & { examined: number; last_event: string | null; last_webhook: string | null }
@@ -77,10 +77,10 @@ export const search = async (
     [
       account,
       webhooks,
-      before?.event ?? lastUuid,
-      before?.webhook ?? lastUuid,
+      before?.event ?? greatestId,
+      before?.webhook ?? greatestId,
       firstId ?? firstUuid,
-      lastId ?? lastUuid,
+      lastId ?? greatestId,
       examined,
       since,
       until,

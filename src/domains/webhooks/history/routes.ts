@@ -4,7 +4,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { isCursorTime, readParts, writeParts } from '../../../platform/lib/cursor.ts'
-import { idAt, parse, print, uuid } from '../../../platform/lib/id.ts'
+import { greatestId, idAt, parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { eventBody, requireSubscribable } from '../../events/ops.ts'
 import { getReplay, listDeliveries, redeliver, replayWebhook } from '../contract.ts'
@@ -24,8 +24,6 @@ import { pointsOf, stepLengths } from './stats-points.ts'
 import * as stats from './stats-store.ts'
 
 const cursors = cursorsOf(listDeliveries)
-const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
 const writeCursor = ({ event, webhook }: DeliveryPosition, at: string): string =>
   writeParts(listDeliveries.id, [at, event, webhook])
 
@@ -37,7 +35,7 @@ const readCursor = (given: string | undefined): DeliveryPosition | null => {
   if (position.event && position.webhook && isCursorTime(time))
     return { event: position.event, webhook: position.webhook }
   const former = cursors.read(given)
-  return former && { event: former.id, webhook: lastUuid }
+  return former && { event: former.id, webhook: greatestId }
 }
 
 const dateOf = (given: string | undefined): Date | null => (given === undefined ? null : new Date(given))
