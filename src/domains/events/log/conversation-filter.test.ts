@@ -57,6 +57,8 @@ test('the events of a conversation are those of its messages and calls, and no o
   const channel = uuid()
   await chat(who, channel, `${person.slice(1)}@c.us`)
   await chat(who, channel, `${another.slice(1)}@c.us`)
+  // The missed call is the last item to come; it publishes another event, so the list is read afterwards.
+  await until(async () => (await inbox.items(who, own)).items.length === 3 || null)
   await call(who, 'PATCH', `/open/conversations/${own}`, { status: 'closed' })
 
   const list = (query: string) => call(who, 'GET', `/open/events?${query}`)
