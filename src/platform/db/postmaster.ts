@@ -50,6 +50,8 @@ const settings = (
   huge_pages: 'off',
   // Bounds the disk and the time of recovery. A larger one saves almost no log: decision 0034.
   max_wal_size: '1GB',
+  // Files of the log are kept and used again. A new one holds up every commit while its 16 MB are written: decision 0034.
+  min_wal_size: '512MB',
   checkpoint_timeout: '15min',
   wal_compression: 'pglz',
   jit: 'off',
