@@ -6,7 +6,7 @@ import * as store from './apply-store.ts'
 import { publishConversations } from './conversation-events.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import { conversationOf, foldItems } from './fold-items.ts'
-import { loadItems, type NewItem, refsOf } from './item-sources.ts'
+import { type ItemRef, loadItems, type NewItem, refsOf } from './item-sources.ts'
 import { openHistoryMs, takenIn } from './limits.ts'
 import { contactOfNumber } from './names.ts'
 import { hashesOf, nameHashesOf } from './words.ts'
@@ -65,25 +65,26 @@ const begin = async (
   begun: ReadonlyMap<string, readonly NewItem[]>,
   mode: ApplyMode,
 ): Promise<{ rows: ConversationRow[]; items: Map<string, NewItem[]> }> => {
-  const items = new Map<string, NewItem[]>()
   const incomplete = new Map<string, string>()
+  const earlier = new Map<string, ItemRef[]>()
   for (const [counterpart, own] of begun) {
-    const group = own[0]?.group ?? null
-    const refs = await refsOf(tx, account, { counterpart, group }, null, takenIn.first)
-    const known = new Set(own.map(({ id }) => id))
-    const others = await loadItems(
-      tx,
-      account,
-      refs.filter(({ id }) => !known.has(id)),
-    )
+    const refs = await refsOf(tx, account, { counterpart, group: own[0]?.group ?? null }, null, takenIn.first)
     const oldest = refs.at(-1)
     if (refs.length >= takenIn.first && oldest) incomplete.set(counterpart, oldest.id)
-    const all = [...own, ...others.map((item) => ({ ...item, counterpart }))]
-    items.set(
+    const known = new Set(own.map(({ id }) => id))
+    earlier.set(
       counterpart,
-      all.sort((a, b) => (a.id < b.id ? -1 : 1)),
+      refs.filter(({ id }) => !known.has(id)),
     )
   }
+  const loaded = new Map((await loadItems(tx, account, [...earlier.values()].flat())).map((item) => [item.id, item]))
+  const items = new Map(
+    [...begun].map(([counterpart, own]) => {
+      const others = (earlier.get(counterpart) ?? []).flatMap(({ id }) => loaded.get(id) ?? [])
+      const all = [...own, ...others.map((item) => ({ ...item, counterpart }))]
+      return [counterpart, all.sort((a, b) => (a.id < b.id ? -1 : 1))]
+    }),
+  )
   const who = await identify(tx, account, items)
   const now = await store.now(tx)
   const rows = [...items].map(([counterpart, own]): ConversationRow => {

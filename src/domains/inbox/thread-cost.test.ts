@@ -4,6 +4,7 @@ import { blocksRead } from '../../../test/blocks.ts'
 import { makeWorld } from '../../../test/world.ts'
 import type { Tx } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
+import { lockByCounterpart } from './apply-store.ts'
 import { makeInbox } from './inbox-testing.ts'
 import { refsOf } from './item-sources.ts'
 
@@ -28,10 +29,10 @@ const fillSms = (account: string, channel: string, people: number, each: number)
 
 const tables = ['msgapp_messages', 'sms_messages']
 
-/** Blocks that a transaction reads of the messages and their indexes. */
-const blocksOf = (act: (tx: Tx) => Promise<unknown>) =>
+/** Blocks that a transaction reads of tables and their indexes. */
+const blocksOf = (act: (tx: Tx) => Promise<unknown>, of = tables) =>
   db.begin(async (tx) => {
-    const read = async () => [...(await blocksRead(tx, tables)).values()].reduce((sum, count) => sum + count, 0)
+    const read = async () => [...(await blocksRead(tx, of)).values()].reduce((sum, count) => sum + count, 0)
     const before = await read()
     await act(tx)
     return (await read()) - before
@@ -58,4 +59,28 @@ test('a thread of an account that the planner does not know yet is read alone, n
     for (let n = 0; n < 10; n++) await read(tx)
   })
   assert.ok(blocks < 500, `${blocks} blocks for ten times 20 of 4,000 messages`)
+})
+
+const fillConversations = (account: string, count: number) => db.run`
+  insert into conversations (account_id, id, counterpart, name, status, last_at, last_item, last_kind, last_text,
+    created_at)
+  select ${account}, gen_random_uuid(), '+' || (447700000000 + n), 'n', 'open', now() - make_interval(secs => n),
+    gen_random_uuid(), 'sms', '', now()
+  from generate_series(1, ${count}::integer) n`
+
+test('conversations of an account that the planner does not know yet are locked without a walk of the account', async () => {
+  for (let n = 0; n < 20; n++) await fillConversations((await tenant()).id, 300)
+  await db.run`analyze`
+  const who = await tenant()
+  await fillConversations(who.id, 2_000)
+  const numbers = Array.from({ length: 20 }, (_, n) => `+${447_700_000_001 + n * 50}`)
+  const lock = async (tx: Tx) => assert.equal((await lockByCounterpart(tx, who.id, numbers)).length, 20)
+  // From the sixth time on, PostgreSQL plans a statement for any values.
+  const blocks = await blocksOf(
+    async (tx) => {
+      for (let n = 0; n < 10; n++) await lock(tx)
+    },
+    ['conversations'],
+  )
+  assert.ok(blocks < 4_000, `${blocks} blocks for ten times 20 of 2,000 conversations`)
 })
