@@ -39,10 +39,13 @@ type SmsRow = {
   created_at: Date
 }
 
+// An id is a range of one value in its own order, so that a plan made for an account that the planner does not know uses
+// the primary key: other indexes begin with the account too, and 200 chats took 9,204 searches of one of them.
+
 const smsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<SmsRow>`
   select m.id, m.channel_id, m.direction, m.contact, m.text, m.created_at
   from unnest(${ids}::uuid[]) i (id) cross join lateral (
-    select * from sms_messages where account_id = ${account} and id = i.id limit 1) m
+    select * from sms_messages where account_id = ${account} and id >= i.id and id <= i.id order by id limit 1) m
   where m.sub_status is distinct from 'blocked'`
 
 const itemOfSms = (row: SmsRow): NewItem => ({
@@ -85,11 +88,18 @@ const chatsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<
     m.template ->> 'name' as template, f.type as media_type, m.created_at, c.number, c.remote_id, m.peer, c.pushname,
     c.group_id, g.name as group_name
   from unnest(${ids}::uuid[]) i (id)
-  cross join lateral (select * from msgapp_messages where account_id = ${account} and id = i.id limit 1) m
   cross join lateral (
-    select * from msgapp_chats where account_id = ${account} and channel_id = m.channel_id and peer = m.peer limit 1) c
-  left join msgapp_groups g on g.account_id = ${account} and g.id = c.group_id
-  left join msgapp_media f on f.account_id = ${account} and f.id = m.media_id
+    select * from msgapp_messages where account_id = ${account} and id >= i.id and id <= i.id order by id limit 1) m
+  cross join lateral (
+    select * from msgapp_chats
+    where account_id = ${account} and channel_id = m.channel_id and peer >= m.peer and peer <= m.peer
+    order by peer limit 1) c
+  left join lateral (
+    select name from msgapp_groups
+    where account_id = ${account} and id >= c.group_id and id <= c.group_id order by id limit 1) g on true
+  left join lateral (
+    select type from msgapp_media
+    where account_id = ${account} and id >= m.media_id and id <= m.media_id order by id limit 1) f on true
   where m.blocked is not true`
 
 /** Returns the counterpart of a person whose number a network hides. */
@@ -142,8 +152,11 @@ const callsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<
   select c.id, c.direction, c.user_id, c.from_number, c.to_number, c.status, c.is_msgapp, c.answered_at, c.created_at,
     coalesce(w.channel_id, c.virtual_number_id) as channel_id, w.remote_id, w.number
   from unnest(${ids}::uuid[]) i (id)
-  cross join lateral (select * from calls where account_id = ${account} and id = i.id limit 1) c
-  left join msgapp_calls w on c.is_msgapp and w.account_id = ${account} and w.id = c.id
+  cross join lateral (
+    select * from calls where account_id = ${account} and id >= i.id and id <= i.id order by id limit 1) c
+  left join lateral (
+    select channel_id, remote_id, number from msgapp_calls
+    where c.is_msgapp and account_id = ${account} and id >= c.id and id <= c.id order by id limit 1) w on true
   where c.end_reason is distinct from ${blockedReason}`
 
 const itemOfCall = (row: CallRow): NewItem[] => {

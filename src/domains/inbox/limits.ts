@@ -36,18 +36,21 @@ export const shownChannels = 20
 /** Conversations of a contact that one response shows. */
 export const conversationsOfContact = 100
 
-/** Events that the projector handles in one transaction, and examines in one read. */
-export const projectedEvents = { each: 200, read: 5_000 }
+/** Events that the projector handles in one transaction, and examines in one read: about a fifth concern conversations. */
+export const projectedEvents = { each: 200, read: 1_000 }
 
 /** Failed passes of an account after which its events are handled one by one, and after which one is skipped. */
 export const projectionFailures = { alone: 3, most: 6 }
 
 /**
  * Milliseconds by which the projector looks back: events appear when their transactions commit, up to `commit` behind later
- * ids. The whole of that time is read again at an interval, which is longer while it has more than `bulkEvents`.
+ * ids. Each pass reads the last `each` again, and less while more than `busyEvents` were read. The whole of that time is
+ * read again at an interval, which is longer while it has more than `bulkEvents`.
  */
 export const projectorLookback = {
   eachMs: 1_000,
+  busyMs: 250,
+  busyEvents: 500,
   commitMs: 11_000,
   wholeEveryMs: 5_000,
   bulkEveryMs: 20_000,

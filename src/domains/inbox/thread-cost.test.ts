@@ -6,7 +6,7 @@ import type { Tx } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { lockByCounterpart } from './apply-store.ts'
 import { makeInbox } from './inbox-testing.ts'
-import { refsOf } from './item-sources.ts'
+import { loadItems, refsOf } from './item-sources.ts'
 
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const inbox = makeInbox(world)
@@ -83,4 +83,24 @@ test('conversations of an account that the planner does not know yet are locked 
     ['conversations'],
   )
   assert.ok(blocks < 4_000, `${blocks} blocks for ten times 20 of 2,000 conversations`)
+})
+
+test('messages of an account that the planner does not know yet are loaded with their chats and files alone', async () => {
+  const who = await tenant()
+  const channel = uuid()
+  await fill(who.id, channel, 400, 5)
+  await db.run`
+    insert into msgapp_chats (account_id, channel_id, peer, number, last_at, last_message_id)
+    select ${who.id}, ${channel}, (447700000000 + n) || '@c.us', '+' || (447700000000 + n), now(), gen_random_uuid()
+    from generate_series(0, 399) n`
+  const rows = await db.many<{ id: string }>`
+    select id from msgapp_messages where account_id = ${who.id} and created_at > now() - make_interval(secs => 201)`
+  const refs = rows.map(({ id }) => ({ kind: 'msgapp' as const, id }))
+  const blocks = await blocksOf(
+    async (tx) => {
+      for (let n = 0; n < 10; n++) assert.equal((await loadItems(tx, who.id, refs)).length, refs.length)
+    },
+    ['msgapp_messages', 'msgapp_chats'],
+  )
+  assert.ok(blocks < refs.length * 10 * 8, `${blocks} blocks for ten times ${refs.length} of 2,000 messages`)
 })

@@ -47,11 +47,15 @@ export const eventsAfter = async (
       select o.id, o.name, v.payload ->> 'uuid' as subject from (
         select id, name from examined
         where name = any (${[...beginningEvents]}::text[])
-          or ((select h.is_some from has h) and name = any (${[...followingEvents]}::text[]) and exists (
-            select from conversations c
-            where c.account_id = ${account} and c.counterpart = split_part(conversation, ' ', 2) limit 1))) o
+          or ((select h.is_some from has h) and name = any (${[...followingEvents]}::text[]) and (
+            -- EXISTS would forget the order, and with it the index of counterparts.
+            select true from conversations c
+            where c.account_id = ${account} and c.counterpart >= split_part(conversation, ' ', 2)
+              and c.counterpart <= split_part(conversation, ' ', 2)
+            order by c.counterpart limit 1))) o
       cross join lateral (
-        select payload, webhook_id from events where account_id = ${account} and id = o.id limit 1) v
+        select payload, webhook_id from events
+        where account_id = ${account} and id >= o.id and id <= o.id order by id limit 1) v
       where v.webhook_id is null) e on true
     order by e.id`
   const [first] = rows

@@ -115,9 +115,9 @@ export const startProjector = ({
   const startOf = (state: AccountState, floor: string, now: number): string => {
     if (state.cursor !== null) return state.cursor
     state.isWhole = now >= state.wholeAt
-    const recent = idAt(
-      now - (state.isWhole ? state.wholeEveryMs + projectorLookback.commitMs : projectorLookback.eachMs),
-    )
+    const { eachMs, busyMs, busyEvents, commitMs } = projectorLookback
+    const backMs = state.examined > busyEvents ? busyMs : eachMs
+    const recent = idAt(now - (state.isWhole ? state.wholeEveryMs + commitMs : backMs))
     const start = recent < state.position ? recent : state.position
     return start < floor ? floor : start
   }
