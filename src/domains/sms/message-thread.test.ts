@@ -70,3 +70,27 @@ test('a page touches as many blocks in a long thread as in a short one, at the e
   for (const [i, count] of large.entries())
     assert.ok(count <= (small[i] ?? 0) + 10, `${count} blocks, ${small[i]} before`)
 })
+
+test('a page of a thread of an account that the planner does not know yet reads no other threads', async () => {
+  const other = await tenant()
+  const line = await giveNumber(world, other)
+  await db.run`
+    insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price, status,
+      created_at, updated_at)
+    select ${other.id}, gen_random_uuid(), ${line.channel.slice(3)}, 'outbound', '+4479112' || (n % 400), ${line.number}, 'x',
+      'gsm7', 1, 0.04, 'delivered', now() - make_interval(secs => n), now()
+    from generate_series(1, 4000) n`
+  const row = await store.channel(db, other.id, line.channel.slice(3))
+  assert.ok(row)
+  const blocks: number[] = []
+  await store.thread(explained(blocks), row, '+447911277', { after: null, skip: 0, limit: 51 })
+  const filter = { direction: null, status: null, error: null, user: null, since: null, narrowing: null }
+  for (const channel of [row.id, null])
+    await store.page(
+      explained(blocks),
+      other.id,
+      { ...filter, channel, contact: '+447911277' },
+      { after: null, skip: 0, limit: 51 },
+    )
+  assert.ok(Math.max(...blocks) < 100, `${blocks} blocks for 10 of 4,000 messages`)
+})
