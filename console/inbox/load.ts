@@ -180,31 +180,31 @@ const catchUp = (uuid: string): Promise<void> =>
     else putItems(uuid, page.items)
   })
 
-/** Events of a burst lead to one reading. Milliseconds. */
+/** Between readings, milliseconds: the first event of a burst is read at once, and the others together. */
 const gathering = 40
 const waiting = { conversations: new Set<string>(), threads: new Set<string>(), lists: false }
 let isScheduled = false
+let lastRead = -gathering
 
-const readNow = async (): Promise<void> => {
+const readNow = (): void => {
   isScheduled = false
+  lastRead = performance.now()
   const [conversations, threads, lists] = [[...waiting.conversations], [...waiting.threads], waiting.lists]
   waiting.conversations.clear()
   waiting.threads.clear()
   waiting.lists = false
+  for (const uuid of threads) void anew(`newest ${uuid}`, () => catchUp(uuid))
   // Many new ones are on the first page of the list. Other lists are read when they are shown.
-  if (conversations.length > 10 || lists) await reloadList(shownList.query)
-  else await Promise.all(conversations.map((uuid) => anew(`conversation ${uuid}`, () => loadConversation(uuid))))
-  await Promise.all(threads.map((uuid) => anew(`newest ${uuid}`, () => catchUp(uuid))))
-}
-
-const reloadList = async (query: ListQuery | undefined): Promise<void> => {
-  if (query) await anew(`list ${keyOfQuery(query)}`, () => loadList(query))
+  const { query } = shownList
+  if (conversations.length <= 10 && !lists)
+    for (const uuid of conversations) void anew(`conversation ${uuid}`, () => loadConversation(uuid))
+  else if (query) void anew(`list ${keyOfQuery(query)}`, () => loadList(query))
 }
 
 const soon = (): void => {
   if (isScheduled) return
   isScheduled = true
-  setTimeout(() => void readNow(), gathering)
+  setTimeout(readNow, lastRead + gathering - performance.now())
 }
 
 readers.conversations = (uuids) => {
