@@ -5378,7 +5378,7 @@ export type AccountOperations = {
   readonly requests: {
     /**
      * Requests that were made with API keys of the account, newest first.
-     * Refused requests, and a sample of the others: the first 60, then 12 a minute. Refusals beyond 1,000 are kept at one a second. Stored for 7 days. 20,000 requests are examined at a time: a short page may have a next_cursor.
+     * Refused requests, and a sample of the others: the first 60, then 12 a minute. Refusals beyond 1,000 are kept at one a second. Stored for 7 days. 10,000 requests are examined at a time: a short page may have a next_cursor.
      */
     list(args?: {
       method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | undefined

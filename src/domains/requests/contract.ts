@@ -17,7 +17,7 @@ export const listRequests = contract({
   summary: 'Requests that were made with API keys of the account, newest first',
   description:
     'Refused requests, and a sample of the others: the first 60, then 12 a minute. Refusals beyond 1,000 are kept at one a second. ' +
-    'Stored for 7 days. 20,000 requests are examined at a time: a short page may have a next_cursor.',
+    'Stored for 7 days. 10,000 requests are examined at a time: a short page may have a next_cursor.',
   query: Type.Object({
     method: Type.Optional(Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])),
     route: Type.Optional(

@@ -31,4 +31,4 @@ export const storedDays = 7
 export const purgeSize = 20_000
 
 /** Requests that one page examines for a filter without an index. */
-export const maxExamined = 20_000
+export const maxExamined = 10_000

@@ -51,7 +51,7 @@ type FoundRow = RequestRow & { examined: number; last_id: string | null }
 
 /**
  * Returns a page of an account's requests, newest first, and the id where the next one begins. Filters have no index:
- * at most 20,000 rows are examined, which may leave a page short.
+ * at most 10,000 rows are examined, which may leave a page short.
  */
 export const page = async (
   sql: Sql,
