@@ -37,16 +37,20 @@ export const List = <Row,>({ label, rows, total, rowKey, rowHeight, row, current
     if (!element) return
     const measure = () => {
       const first = Math.max(0, Math.floor(element.scrollTop / rowHeight) - spare)
-      const count = Math.ceil(element.clientHeight / rowHeight) + 2 * spare
+      const count = Math.ceil(element.clientHeight / rowHeight) + 1 + 2 * spare
       setView((before) => (before.first === first && before.count === count ? before : { first, count }))
     }
     const observer = new ResizeObserver(measure)
     observer.observe(element)
-    element.addEventListener('scroll', measure, { passive: true })
-    return () => {
-      observer.disconnect()
-      element.removeEventListener('scroll', measure)
+    element.onscroll = measure
+    // At once: the browser would glide over thousands of rows, too fast to draw any.
+    element.onkeydown = (event) => {
+      const top = { Home: 0, End: element.scrollHeight }[event.key]
+      if (top === undefined) return
+      event.preventDefault()
+      element.scrollTop = top
     }
+    return () => observer.disconnect()
   }, [rowHeight])
 
   const last = Math.min(rows.length, view.first + view.count)

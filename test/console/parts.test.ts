@@ -260,6 +260,21 @@ describe('parts of the console', inChromium, () => {
     assert.match(await page.evaluate<string>('navigator.clipboard.readText()'), /@trunkline\/client/)
   })
 
+  test('a list shows its last and first rows with the frame after End and Home, without gliding there', async () => {
+    const list = page.getByRole('region', { name: 'Conversations' })
+    await list.focus()
+    // The text at the middle of the list, when the first frame after the key has been drawn.
+    await page.evaluate(`globalThis.afterKey = new Promise((done) => addEventListener('keydown', ({ key }) =>
+      requestAnimationFrame(() => setTimeout(() => {
+        const box = document.activeElement.getBoundingClientRect()
+        const row = document.elementFromPoint(box.x + 40, box.y + box.height / 2)?.closest('li')
+        done(key + ' ' + (row?.textContent ?? 'no row'))
+      })), { once: true })); 0`)
+    await list.press('End')
+    assert.match(await page.evaluate<string>('afterKey'), /^End .*Conversation 19\d{3}|^End .*Conversation 20000/)
+    await list.press('Home')
+  })
+
   test('a list of 20,000 rows holds only those in view, with their positions', async () => {
     const list = page.getByRole('region', { name: 'Conversations' })
     await list.focus()
