@@ -180,7 +180,7 @@ const catchUp = (uuid: string): Promise<void> =>
     else putItems(uuid, page.items)
   })
 
-/** Between readings, milliseconds: the first event of a burst is read at once, and the others together. */
+/** Milliseconds between two readings: the first event of a burst is read at once, and the others together. */
 const gathering = 40
 const waiting = { conversations: new Set<string>(), threads: new Set<string>(), lists: false }
 let isScheduled = false

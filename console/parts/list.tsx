@@ -37,13 +37,14 @@ export const List = <Row,>({ label, rows, total, rowKey, rowHeight, row, current
     if (!element) return
     const measure = () => {
       const first = Math.max(0, Math.floor(element.scrollTop / rowHeight) - spare)
+      // One more: the first and the last row in view may both be cut.
       const count = Math.ceil(element.clientHeight / rowHeight) + 1 + 2 * spare
       setView((before) => (before.first === first && before.count === count ? before : { first, count }))
     }
     const observer = new ResizeObserver(measure)
     observer.observe(element)
     element.onscroll = measure
-    // At once: the browser would glide over thousands of rows, too fast to draw any.
+    // The browser would glide over thousands of rows, too fast to draw any.
     element.onkeydown = (event) => {
       const top = { Home: 0, End: element.scrollHeight }[event.key]
       if (top === undefined) return

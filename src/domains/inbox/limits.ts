@@ -44,7 +44,7 @@ export const projectionFailures = { alone: 3, most: 6 }
 
 /**
  * Milliseconds by which the projector looks back: events appear when their transactions commit, up to `commit` behind later
- * ids. Each pass reads the last `each` again, and less while more than `busyEvents` were read. The whole of that time is
+ * ids. Each pass reads the last `each` again, or the last `busy` while more than `busyEvents` are read. The whole of that time is
  * read again at an interval, which is longer while it has more than `bulkEvents`.
  */
 export const projectorLookback = {

@@ -83,14 +83,10 @@ test('a page of a thread of an account that the planner does not know yet reads 
   const row = await store.channel(db, other.id, line.channel.slice(3))
   assert.ok(row)
   const blocks: number[] = []
-  await store.thread(explained(blocks), row, '+447911277', { after: null, skip: 0, limit: 51 })
+  const first = { after: null, skip: 0, limit: 51 }
+  await store.thread(explained(blocks), row, '+447911277', first)
   const filter = { direction: null, status: null, error: null, user: null, since: null, narrowing: null }
   for (const channel of [row.id, null])
-    await store.page(
-      explained(blocks),
-      other.id,
-      { ...filter, channel, contact: '+447911277' },
-      { after: null, skip: 0, limit: 51 },
-    )
+    await store.page(explained(blocks), other.id, { ...filter, channel, contact: '+447911277' }, first)
   assert.ok(Math.max(...blocks) < 100, `${blocks} blocks for 10 of 4,000 messages`)
 })
