@@ -2,7 +2,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { words } from '../words/en/parts.ts'
 import { Icon } from './icon.tsx'
-import { CopyButton } from './values.tsx'
+import { RequestId } from './values.tsx'
 
 /** A refusal of the API, as pages show it. */
 export type Refusal = {
@@ -169,14 +169,6 @@ export const Form = ({ onSubmit, refusal, id, label, children }: FormProps) => {
     </FormContext.Provider>
   )
 }
-
-/** The id by which an operator finds a request in the log. */
-export const RequestId = ({ id }: { id: string }) => (
-  <p class="request-id">
-    {words.form.requestId} <code>{id}</code>
-    <CopyButton text={id} what={words.form.requestId} />
-  </p>
-)
 
 /** The acts of a form: the first one is the one that people came for. */
 export const FormActions = ({ children }: { children: ComponentChildren }) => <div class="form-actions">{children}</div>

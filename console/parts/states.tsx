@@ -4,8 +4,9 @@ import type { IconName } from '../icons/names.ts'
 import { words } from '../words/en/parts.ts'
 import { Button, ButtonLink } from './button.tsx'
 import { classes } from './classes.ts'
-import { type Refusal, RequestId } from './form.tsx'
+import type { Refusal } from './form.tsx'
 import { Icon } from './icon.tsx'
+import { RequestId } from './values.tsx'
 
 export type EmptyProps = {
   readonly icon?: IconName

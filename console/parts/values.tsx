@@ -145,3 +145,11 @@ export const NoValue = () => (
     <span class="for-readers">{words.noValue}</span>
   </span>
 )
+
+/** The id by which an operator finds a request in the log. */
+export const RequestId = ({ id }: { id: string }) => (
+  <p class="request-id">
+    {words.form.requestId} <code>{id}</code>
+    <CopyButton text={id} what={words.form.requestId} />
+  </p>
+)
