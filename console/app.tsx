@@ -1,9 +1,18 @@
 import { useEffect, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { LocationProvider, useLocation } from 'preact-iso/router'
-import { account, enterAccount, entered, isOperator, leaving, selectAccount, session } from './api/session.ts'
+import {
+  account,
+  enterAccount,
+  entered,
+  isOperator,
+  leaving,
+  loadSession,
+  selectAccount,
+  session,
+} from './api/session.ts'
 import { onNotificationClick } from './live/notification-click.ts'
-import { followAccount } from './live/socket.ts'
+import { followAccount, onLiveFrame } from './live/socket.ts'
 import { ToastHost } from './parts/toast.tsx'
 import { paths } from './paths.ts'
 import { accountOfPath, mayOpen, Pages, startPage } from './router.tsx'
@@ -33,6 +42,11 @@ leaving.prepare = async () => {
   }
 }
 
+onLiveFrame((frame) => {
+  // The rights of the session changed.
+  if (frame.type === 'bye' && frame.code === 4403) loadSession().catch(() => {})
+})
+
 /** Pages for people without a session, by their address. */
 const outside = new Map([
   [paths.signIn.pattern as string, SignInPage],
@@ -47,8 +61,8 @@ const useAccountOf = (path: string): 'known' | 'unknown' | 'entering' => {
   const accounts = [...(session.value?.accounts ?? []), ...entered.value]
   const found = accounts.find(({ uuid }) => uuid === named)
   const remembered = accounts.find(({ uuid }) => uuid === (account.value?.uuid ?? lastAccount())) ?? accounts[0]
-  const selected = named ? found : remembered
-  if (selected?.uuid !== account.value?.uuid) selectAccount(selected ?? null)
+  const selected = (named ? found : remembered) ?? null
+  if (selected !== account.value) selectAccount(selected)
   useEffect(() => {
     rememberAccount()
     followAccount(selected?.uuid ?? '', session.value?.now)
@@ -88,7 +102,9 @@ const everywhere: readonly Shortcut[] = [
 const Inside = () => {
   const { path, route: go } = useLocation()
   const found = useAccountOf(path)
-  const isStart = path === paths.home() || path === `/console/${account.value?.uuid}`
+  const lacksFactor = account.value?.second_factor_missing === true
+  const isStart =
+    path === paths.home() || path === `/console/${account.value?.uuid}` || (lacksFactor && accountOfPath(path) !== null)
   const hasStart = account.value !== null || isOperator()
   useEffect(() => {
     if (!isStart || !hasStart) return
@@ -97,7 +113,7 @@ const Inside = () => {
     return () => {
       isCurrent = false
     }
-  }, [isStart, hasStart, account.value?.uuid])
+  }, [isStart, hasStart, account.value?.uuid, lacksFactor])
   const jumps = sections.flatMap(({ key, title, pages }) => {
     const first = pages.find((page) => page.isListed && mayOpen(page))
     if (!key || !first) return []

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { Route, Router } from 'preact-iso/router'
 import { api } from './api/client.ts'
-import { isOperator, may, session } from './api/session.ts'
+import { account, isOperator, may, session } from './api/session.ts'
 import { paths } from './paths.ts'
 import { sections } from './sections.ts'
 import { hasNumber, isStartHidden, rememberNumber } from './shell/choices.ts'
@@ -96,6 +96,7 @@ const needsStart = async (pages: readonly PageRoute[]): Promise<boolean> => {
 
 /** The first page that the session may open in an account. */
 export const startPage = async (): Promise<string> => {
+  if (account.value?.second_factor_missing) return paths.security()
   const place = session.value?.kind === 'operator-key' && session.value.accounts.length === 0 ? 'operator' : 'account'
   const pages = sections
     .filter((section) => section.place === place)

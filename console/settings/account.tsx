@@ -1,6 +1,6 @@
 import type { ReplyOf } from '../api/client.ts'
 import { useAct, useQuery } from '../api/query.ts'
-import { account, selectAccount, session } from '../api/session.ts'
+import { session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
 import { CheckboxField } from '../parts/choice-fields.tsx'
@@ -20,7 +20,6 @@ type Info = ReplyOf<'GET /open/info'>
 
 /** Shows the new name in the frame at once. */
 const rename = (uuid: string, name: string): void => {
-  if (account.value?.uuid === uuid) selectAccount({ ...account.value, name })
   if (session.value)
     session.value = {
       ...session.value,

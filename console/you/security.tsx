@@ -1,4 +1,4 @@
-import { session } from '../api/session.ts'
+import { account, session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/security.ts'
@@ -10,6 +10,7 @@ export const SecurityPage = () => (
   <Page title={words.title} lead={words.about} width="narrow">
     {session.value?.person ? (
       <>
+        {account.value?.second_factor_missing && <Banner tone="notice">{words.required(account.value.name)}</Banner>}
         <SecondFactor />
         <Passkeys />
       </>

@@ -370,7 +370,10 @@ export type SessionAccount = {
   uuid: string
   name: string
   role?: 'owner' | 'admin' | 'agent' | 'developer' | 'billing'
+  /** What the session may do in the account. Empty while second_factor_missing is true */
   capabilities: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
+  /** True: the account requires a second factor, and the person has none. Its endpoints answer 403 second_factor_required */
+  second_factor_missing?: boolean
   /** The person’s user in the account */
   user_uuid?: string
 }

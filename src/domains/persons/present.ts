@@ -38,11 +38,12 @@ export const presentBoot = (
   kind: session.kind,
   ...(person ? { person: presentPerson(person) } : {}),
   ...(session.operator ? { operator: session.operator.role } : {}),
-  accounts: session.accounts.map(({ account, key, role, userId }) => ({
+  accounts: session.accounts.map(({ account, key, role, userId, lacksFactor }) => ({
     uuid: print('ACC', account.id),
     name: account.name,
     ...(role ? { role } : {}),
-    capabilities: namesOf(key.limits.scopes),
+    capabilities: lacksFactor ? [] : namesOf(key.limits.scopes),
+    ...(lacksFactor ? { second_factor_missing: true } : {}),
     ...(userId ? { user_uuid: print('USR', userId) } : {}),
   })),
   installation: {

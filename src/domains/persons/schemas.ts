@@ -45,7 +45,15 @@ export const bootReply = Ok({
         uuid: Id('ACC'),
         name: Type.String(),
         role: Type.Optional(Enum([...roles])),
-        capabilities: Type.Array(Enum([...capabilities])),
+        capabilities: Type.Array(Enum([...capabilities]), {
+          description: 'What the session may do in the account. Empty while second_factor_missing is true',
+        }),
+        second_factor_missing: Type.Optional(
+          Type.Boolean({
+            description:
+              'True: the account requires a second factor, and the person has none. Its endpoints answer 403 second_factor_required',
+          }),
+        ),
         user_uuid: Type.Optional(Id('USR', 'The person’s user in the account')),
       }),
     ),

@@ -74,11 +74,17 @@ test('a member without one is refused by every endpoint of the account, and by n
       const answer = await heir.call(method, url.replace(/:\w+/g, 'x'), undefined, headers)
       assert.deepEqual(outcome(answer), required, id)
     }
+  const boot = async () => {
+    const [{ capabilities, second_factor_missing }] = (await heir.call('GET', '/console/session')).body.accounts
+    return [capabilities.length > 0, second_factor_missing]
+  }
+  assert.deepEqual(await boot(), [false, true])
   for (const url of ['/console/session', '/console/totp', '/console/passkeys', '/console/sessions'])
     assert.equal((await heir.call('GET', url)).status, 200, url)
   assert.equal((await heir.call('PATCH', '/console/me', { name: 'Heir' })).status, 200)
   await activate(heir)
   assert.equal((await heir.call('GET', '/open/info')).status, 200)
+  assert.deepEqual(await boot(), [true, undefined])
 })
 
 test('every process refuses the member, and admits the member with an app or a passkey', async () => {
