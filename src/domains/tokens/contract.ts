@@ -5,6 +5,7 @@ import { Enum, Id, Named, Ok, Time } from '../../platform/http/schema.ts'
 export const mintToken = contract({
   id: 'mintToken',
   client: 'voice.createToken',
+  unrecorded: 'own_user',
   needs: 'inbox',
   method: 'POST',
   url: '/open/sdk/access-token',

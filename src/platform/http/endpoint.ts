@@ -45,8 +45,11 @@ type ContractFields = {
   readonly role?: 'operator'
   /** Records an operation of an account in the audit trail. Changes by operators are always recorded. */
   readonly audited?: true
-  /** Does not record requests of sessions: they change nothing, or only what was read. Others are always recorded. */
-  readonly unrecorded?: true
+  /**
+   * Does not record requests of sessions: they change nothing, or only what was read. Others are always recorded.
+   * `own_user`: those of a person whose `user_uuid` is the own user. The console makes them by itself.
+   */
+  readonly unrecorded?: true | 'own_user'
   /** Shows contents of messages without the scope inbox: reads by an operator in an account are recorded. */
   readonly showsTexts?: true
   /** Requires of a session that its password or key was given within 15 minutes. */

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../db/sql.ts'
+import { parse } from '../lib/id.ts'
 import type { Seal } from '../lib/secret.ts'
 import { makeAuditor, makeSessionAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
@@ -29,6 +30,8 @@ const audited = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunct
   return (call) => auditor(db, call, (audit) => run(Object.assign({ audit }, call)))
 }
 
+const userOf = (body: unknown): string => String(Object(body).user_uuid)
+
 /**
  * Wraps the handler of an account's operation that is not audited: acts by sessions are recorded all the same, with the
  * fields of the request as the state after it. What an operator reads of texts in an account is recorded, too.
@@ -40,6 +43,8 @@ const auditedForSessions = (db: Db, contract: Contract, run: HandlerFunction): H
   return (call) => {
     const { session, sessionAccount } = call.request
     if (!session || (isRead && !(sessionAccount?.isOperator && showsTexts))) return run(call)
+    if (contract.unrecorded === 'own_user' && sessionAccount?.userId === parse('USR', userOf(call.body)))
+      return run(call)
     return auditor(db, call, () => run(call))
   }
 }
@@ -54,7 +59,7 @@ const maskedForObservers = ({ reply }: Contract, run: HandlerFunction): HandlerF
 
 const wrapped = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
   if (isAudited(contract)) return audited(db, contract, run)
-  if (contract.auth === 'account' && !contract.unrecorded) return auditedForSessions(db, contract, run)
+  if (contract.auth === 'account' && contract.unrecorded !== true) return auditedForSessions(db, contract, run)
   const isMasked = contract.auth === 'operator' && confidentialNames(contract.reply).size > 0
   return isMasked ? maskedForObservers(contract, run) : run
 }
