@@ -82,6 +82,7 @@ const BottomNavigation = () => {
               id="more-sections"
               place="above"
               class="nav-link"
+              isCurrent={rest.some((entry) => entry.isCurrent)}
               button={
                 <>
                   <Icon name="menu" />

@@ -7,13 +7,15 @@ type PopupProps = {
   /** Completes the name of the button for screen readers. */
   readonly label?: string
   readonly class: string
+  /** True if one of the links leads to the page that is shown. */
+  readonly isCurrent?: boolean
   /** Default: below, at the start of the button. */
   readonly place?: 'above' | 'end'
   readonly children: ComponentChildren
 }
 
 /** A button that shows links: a disclosure, so Tab moves through it, and Escape closes it. */
-export const Popup = ({ id, button, label, class: look, place, children }: PopupProps) => {
+export const Popup = ({ id, button, label, class: look, isCurrent, place, children }: PopupProps) => {
   const box = useRef<HTMLDivElement>(null)
   /** A link inside leads away, so the box closes. */
   const onClick = (event: MouseEvent) => {
@@ -21,7 +23,13 @@ export const Popup = ({ id, button, label, class: look, place, children }: Popup
   }
   return (
     <>
-      <button type="button" id={`${id}-button`} class={look} popovertarget={id}>
+      <button
+        type="button"
+        id={`${id}-button`}
+        class={look}
+        popovertarget={id}
+        aria-current={isCurrent ? 'true' : undefined}
+      >
         {button}
         {label && <span class="for-readers">{label}</span>}
       </button>

@@ -8,7 +8,7 @@ import { isAccessible } from '../accessible.ts'
 import { needs } from '../needs.ts'
 import { freshClaim, goodPassword, member, tokenOf } from '../persons.ts'
 import { until } from '../platform.ts'
-import { isWellMade, openConsole } from './fixture.ts'
+import { isWellMade, openConsole, widths } from './fixture.ts'
 
 // The ground of the console: what is served and under which policy, its size, sign-in, and what every page relies on.
 
@@ -394,6 +394,17 @@ describe('the console in a browser', needs('chromium'), () => {
       assert.ok(ms <= (isLong ? 2_000 : 6_000), `${ms} ms`)
       assert.equal(await page.evaluate('window.isSame'), true)
     })
+
+  test('the navigation of a telephone marks the section of the page, also behind More', async () => {
+    const page = await signIn(await member(world, await world.tenant(), 'owner'), '/people')
+    await page.setViewportSize({ width: widths.phone, height: 640 })
+    const current = page.getByRole('navigation', { name: 'Main' }).locator('[aria-current]:visible')
+    await current.getByText('More').waitFor()
+    await isAccessible(page, 'a page behind More')
+    await page.getByRole('link', { name: 'Inbox' }).click()
+    await current.getByText('Inbox').waitFor()
+    assert.equal(await current.count(), 1)
+  })
 
   test('an operator without an account begins at the profile, and enters any account visibly', async () => {
     const page = await signIn('operator', '/console')
