@@ -7,12 +7,12 @@ import { ErrorState, Skeleton } from '../parts/states.tsx'
 import { Copy, Moment, Money, NoValue } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { ContactLink } from '../shell/contact-link.tsx'
-import { FactTimeline, isSilent, type TimelineReply } from '../shell/fact-timeline.tsx'
+import { FactTimeline, isSilent, type Sides, type TimelineReply } from '../shell/fact-timeline.tsx'
 import { Page } from '../shell/page.tsx'
 import { callNumber } from '../shell/phone.ts'
 import { RawButton } from '../shell/raw.tsx'
 import { words } from '../words/en/calls.ts'
-import { stopwatch } from '../words/format.ts'
+import { phoneNumber, stopwatch } from '../words/format.ts'
 import { isNumber, otherName, Party } from './party.tsx'
 import { LegQualities } from './quality.tsx'
 import { Recording } from './recording.tsx'
@@ -44,18 +44,19 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
   ]
 }
 
+/** The sides by the name of the contact, the user or the number. */
+const sidesOf = ({ cdr, agent }: Reply): Sides => {
+  const names = [otherName(cdr), agent?.full_name ?? phoneNumber(partiesOf(cdr).own)] as const
+  const [caller, callee] = cdr.direction === 'I' ? names : names.toReversed()
+  return { caller: words.one.caller(caller), callee: words.one.callee(callee) }
+}
+
 /** Measurements in the words of the timeline: for calls in progress, and calls of earlier versions. */
-const Measured = ({ timeline: { timeline } }: { timeline: TimelineReply }) => {
-  const measured = timeline.filter(({ what, text }) => what === 'media' && !isSilent(text))
-  if (measured.length === 0) return <p class="soft">{words.one.noQuality}</p>
-  return (
-    <KeyValue
-      facts={measured.map(({ leg, text }) => ({
-        name: leg === undefined ? words.one.plain : words.one[leg],
-        value: text,
-      }))}
-    />
+const Measured = ({ timeline: { timeline }, sides }: { timeline: TimelineReply; sides: Sides }) => {
+  const measured = timeline.flatMap(({ what, leg, text }) =>
+    what === 'media' && leg && !isSilent(text) ? [{ name: sides[leg], value: text }] : [],
   )
+  return measured.length > 0 ? <KeyValue facts={measured} /> : <p class="soft">{words.one.noQuality}</p>
 }
 
 const Links = ({ call }: { call: Call }) => {
@@ -86,6 +87,7 @@ export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths
   const found = useQuery('GET /open/voip/call/:call_uuid', asked)
   const timeline = useQuery('GET /open/voip/call/:call_uuid/timeline', asked)
   const call = found.data?.cdr
+  const sides = found.data && sidesOf(found.data)
   const title = call ? words.one.with(otherName(call)) : words.one.plain
   const error = found.error ?? timeline.error
   return (
@@ -119,13 +121,13 @@ export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths
                 <Recording key={call.recording_url} call={call} search={search} />
               </Section>
               <Section title={words.one.timeline}>
-                {timeline.data ? <FactTimeline reply={timeline.data} /> : <Skeleton rows={6} />}
+                {timeline.data ? <FactTimeline reply={timeline.data} sides={sides} /> : <Skeleton rows={6} />}
               </Section>
             </div>
           ) : (
             <Skeleton rows={9} />
           )}
-          {found.data && call ? (
+          {found.data && call && sides ? (
             <div class="stack stack-wide">
               <Section title={words.one.facts}>
                 <KeyValue facts={factsOf(found.data)} />
@@ -133,9 +135,9 @@ export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths
               </Section>
               <Section title={words.one.quality} lead={words.one.qualityHint}>
                 {call.quality ? (
-                  <LegQualities quality={call.quality} />
+                  <LegQualities quality={call.quality} sides={sides} />
                 ) : timeline.data ? (
-                  <Measured timeline={timeline.data} />
+                  <Measured timeline={timeline.data} sides={sides} />
                 ) : (
                   <Skeleton rows={2} />
                 )}

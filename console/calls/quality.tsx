@@ -1,5 +1,6 @@
 import { KeyValue } from '../parts/page.tsx'
 import { Status, type Tone } from '../parts/status.tsx'
+import type { Sides } from '../shell/fact-timeline.tsx'
 import { words } from '../words/en/calls.ts'
 import { duration, number, percent } from '../words/format.ts'
 import type { Call } from './states.tsx'
@@ -44,11 +45,11 @@ const Leg = ({ leg }: { leg: LegQuality }) => {
 }
 
 /** The sound of each side, with its measurements. */
-export const LegQualities = ({ quality }: { quality: Quality }) => (
+export const LegQualities = ({ quality, sides }: { quality: Quality; sides: Sides }) => (
   <KeyValue
     facts={(['caller', 'callee'] as const).flatMap((side) => {
       const leg = quality[side]
-      return leg ? [{ name: words.one[side], value: <Leg leg={leg} /> }] : []
+      return leg ? [{ name: sides[side], value: <Leg leg={leg} /> }] : []
     })}
   />
 )

@@ -11,6 +11,9 @@ import { duration } from '../words/format.ts'
 export type TimelineReply = ReplyOf<'GET /open/sms/message/:message_uuid/timeline'>
 type Entry = TimelineReply['timeline'][number]
 
+/** The sides of a call, as a person knows them. */
+export type Sides = Readonly<Record<NonNullable<Entry['leg']>, string>>
+
 const tones: Readonly<Partial<Record<Entry['what'], TimelineTone>>> = {
   refused: 'bad',
   failed: 'bad',
@@ -41,12 +44,16 @@ const toneOf = (entry: Entry): TimelineTone => {
 }
 
 /** The additions of a fact to its sentence: a code, the event, how long a receiver took. */
-const Detail = ({ entry }: { entry: Entry }) => {
+const Detail = ({ entry, sides }: { entry: Entry; sides: Sides | undefined }) => {
   const [code, event, latency] = ['error_code', 'event_name', 'latency_ms'].map((name) => detailText(entry, name))
   const segments = Number(entry.detail?.segments ?? 0)
   return (
     <span class="row">
-      {entry.leg && <span class="soft">{words.timeline.leg[entry.leg]}</span>}
+      {entry.leg && (
+        <span class="soft" dir="auto">
+          {sides?.[entry.leg]}
+        </span>
+      )}
       {segments > 0 && <span>{words.timeline.segments(segments)}</span>}
       {code && <code>{code}</code>}
       {event && <code>{event}</code>}
@@ -92,7 +99,7 @@ const inWords = ({ what }: Entry, text: string): string => {
   return `${status ? words.call.endStatus(name, status) : name}: ${reason}`
 }
 
-const stepsOf = (entries: readonly Entry[]): TimelineStep[] => {
+const stepsOf = (entries: readonly Entry[], sides: Sides | undefined): TimelineStep[] => {
   const moments = momentsOf(entries)
   return entries.map((entry, index) => {
     const [first = '', ...rest] = entry.text.split('\n')
@@ -102,7 +109,7 @@ const stepsOf = (entries: readonly Entry[]): TimelineStep[] => {
       time: moments[index] ?? entry.at,
       title: inWords(entry, first),
       tone: toneOf(entry),
-      ...(hasDetail ? { text: <Detail entry={entry} /> } : {}),
+      ...(hasDetail ? { text: <Detail entry={entry} sides={sides} /> } : {}),
       link: linkOf(entry),
       ...(rest.length > 0 ? { raw: entry.text } : {}),
     }
@@ -131,11 +138,13 @@ const Redeliver = ({ entries }: { entries: readonly Entry[] }) => {
   )
 }
 
+type FactTimelineProps = { readonly reply: TimelineReply; readonly sides?: Sides | undefined }
+
 /** The facts in their order, the outcome, and the next step with the act for it. */
-export const FactTimeline = ({ reply: { timeline, outcome, next_step: next } }: { reply: TimelineReply }) => (
+export const FactTimeline = ({ reply: { timeline, outcome, next_step: next }, sides }: FactTimelineProps) => (
   <Timeline
     label={words.timeline.label}
-    steps={stepsOf(timeline)}
+    steps={stepsOf(timeline, sides)}
     end={{
       tone: endTones[outcome.state],
       title: `${words.timeline.outcomes[outcome.state]}: ${outcome.text}`,

@@ -104,7 +104,6 @@ export const words = section('logs', {
     topUp: 'Open the balance',
     segments: (count: number) => counted(count, { one: 'part', other: 'parts' }),
     took: (time: string) => `after ${time}`,
-    leg: { caller: 'caller', callee: 'called party' },
     empty: 'Nothing is stored about it any more.',
   },
 })

@@ -85,6 +85,7 @@ test('a browser calls a telephone: audio, hold and keys pass, and call control g
   assert.equal(typeof callId, 'string')
   const person = { account: 'one', user: 'ANN' }
   assert.deepEqual(placed, { person, to: '+33612345678', from: '+33187654321', headers: { 'X-Order': '7' } })
+  assert.equal(desk.traces.filter((text) => text === 'the audio is connected').length, 2)
   await until(() => gateway.calls() === 0)
   assert.equal(gateway.trunk('carrier')?.calls, 0)
   assert.equal(media.state().calls, 0)

@@ -12,7 +12,7 @@ import type { Trunk } from '../trunks/trunk.ts'
 import type { TrunkRegistry } from '../trunks/trunk-registry.ts'
 import { CallAccounting } from './call-accounting.ts'
 import { CallLeg, type CallLegEvents, sdpBody } from './call-leg.ts'
-import type { CallTimeline, CallTimelines } from './call-timeline.ts'
+import { type CallTimeline, type CallTimelines, sideOf } from './call-timeline.ts'
 import { Forking, type ForkingResult } from './forking.ts'
 import { causeOfMedia, causeOfRefusal, failure, type HangupCause, hungUp, redactedFailure } from './hangup-cause.ts'
 
@@ -267,19 +267,18 @@ export class BridgedCall {
   }
 
   private mediaEvents(): MediaEvents {
-    const note = (text: string) => this.timeline.add({ leg: null, what: 'media', text })
     return {
-      connected: (leg) => note(`${leg} is connected`),
+      connected: (leg) => this.timeline.addMedia(leg, 'the audio is connected'),
       // Dialled digits concern only the callee and are not traced.
       dtmf: () => {},
       silence: (leg, seconds) => {
-        const reason = `No media received from ${leg} for ${seconds} s`
+        const reason = `No audio from the ${sideOf(leg)} for ${seconds} s`
         if (this.answeredTarget !== null) this.end({ how: 'media_timeout', status: 408, reason, by: null })
       },
       dropped: (leg, from, expected) =>
-        note(`${leg}: packets from ${from} are dropped, they are expected from ${expected}`),
+        this.timeline.addMedia(leg, `packets from ${from} are dropped, they are expected from ${expected}`),
       failed: (leg, reason) => {
-        note(`${leg ?? 'media'} failed: ${reason}`)
+        this.timeline.addMedia(leg, `the audio failed: ${reason}`)
         const isTheirs = leg === null || leg === 'caller' || this.legs.some(({ media }) => media.id === leg)
         if (isTheirs) this.end(redactedFailure(500, reason))
       },

@@ -40,6 +40,9 @@ export class CallTimelines {
   }
 }
 
+/** Returns the side of a media leg: `caller`, or `callee-1`, `callee-2` … for the devices that ring. */
+export const sideOf = (mediaLeg: string): VoiceLeg => (mediaLeg === 'caller' ? 'caller' : 'callee')
+
 /** The timeline of one call. */
 export class CallTimeline {
   readonly callIds: string[] = []
@@ -63,5 +66,10 @@ export class CallTimeline {
     const entry = { at: this.now(), ...line }
     if (this.call !== null) this.trace(this.call, [entry])
     else if (this.waiting.length < maxWaitingEntries) this.waiting.push(entry)
+  }
+
+  /** Adds events of the media. @param leg id of the media leg; null for the whole call */
+  addMedia(leg: string | null, text: string): void {
+    this.add({ leg: leg === null ? null : sideOf(leg), what: 'note', text })
   }
 }

@@ -170,17 +170,16 @@ export class PlatformCall {
   }
 
   private mediaEvents(): MediaEvents {
-    const note = (text: string) => this.timeline.add({ leg: null, what: 'media', text })
     return {
-      connected: (leg) => note(`${leg} is connected`),
+      connected: (leg) => this.timeline.addMedia(leg, 'the audio is connected'),
       // The keys are secret and never traced.
       dtmf: (_, digit) => this.press('rtp', digit),
       // Telephones suppress silence, and the call is short.
       silence: () => {},
       dropped: (leg, from, expected) =>
-        note(`${leg}: packets from ${from} are dropped, they are expected from ${expected}`),
+        this.timeline.addMedia(leg, `packets from ${from} are dropped, they are expected from ${expected}`),
       failed: (leg, reason) => {
-        note(`${leg ?? 'media'} failed: ${reason}`)
+        this.timeline.addMedia(leg, `the audio failed: ${reason}`)
         if (leg === null || leg === this.leg?.media.id) this.end(redactedFailure(500, reason))
       },
     }
