@@ -4,7 +4,7 @@ import { makeWorld } from '../../../../test/world.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { VoiceTimelineEntry } from '../../../ports/voice.ts'
 import { beginCall, callAnswered, callEnded } from '../ops.ts'
-import { makeCallTimelines, readTimeline } from './call-timeline.ts'
+import { makeCallTimelines, readTimeline, summary } from './call-timeline.ts'
 
 const world = await makeWorld()
 const { db } = world
@@ -87,4 +87,21 @@ test('a timeline ends with the reason in words, and with what to do', async () =
   assert.deepEqual(await ended('COMPLETED', 'balance'), [
     ...[['charged'], 'failed', 'balance', 'The call was answered and lasted 0 s. The balance was used up.', 'top_up'],
   ])
+})
+
+test('the measurements of a side are rounded to tenths of a millisecond', () => {
+  const received = { packets: 144, bytes: 23_040, lost: 0, jitterMs: 5.024860506452751 }
+  const sent = { packets: 142, bytes: 22_720, lost: null }
+  const ends = { local: null, remote: null, dropped: 0, lastMediaAt: null }
+  const side = { leg: 'caller', codec: 'pcmu' as const, received, sent, roundTripMs: 40.25, ...ends }
+  const end = {
+    how: 'completed' as const,
+    status: 200,
+    reason: 'Hung up',
+    by: 'caller' as const,
+    agoMs: 0,
+    recording: null,
+  }
+  const [measured] = summary({ ...end, stats: [side] })
+  assert.equal(measured?.text, 'pcmu; received 144 packets, 0 lost, jitter 5 ms; sent 142 packets; round trip 40.3 ms')
 })

@@ -56,13 +56,15 @@ export const makeCallTimelines = (db: Db) => {
 const count = ({ packets, lost }: { packets: number; lost: number | null }) =>
   `${packets} packets${lost === null ? '' : `, ${lost} lost`}`
 
+const milliseconds = (ms: number) => `${Math.round(ms * 10) / 10} ms`
+
 const mediaSummary = ({ codec, received, sent, dropped, roundTripMs, local, remote }: MediaLegStats): string =>
   [
     codec ?? 'no codec',
-    `received ${count(received)}${received.jitterMs === null ? '' : `, jitter ${received.jitterMs} ms`}`,
+    `received ${count(received)}${received.jitterMs === null ? '' : `, jitter ${milliseconds(received.jitterMs)}`}`,
     `sent ${count(sent)}`,
     ...(dropped ? [`dropped ${dropped} packets from unexpected addresses`] : []),
-    ...(roundTripMs === null ? [] : [`round trip ${roundTripMs} ms`]),
+    ...(roundTripMs === null ? [] : [`round trip ${milliseconds(roundTripMs)}`]),
     ...(local && remote ? [`${local} with ${remote}`] : []),
   ].join('; ')
 
