@@ -62,8 +62,8 @@ export const change = (
     preferences = ${JSON.stringify(p.preferences)}::jsonb, updated_at = clock_timestamp()
   where id = ${id} returning *`
 
-/** Returns the accounts of a person's users who are not deleted. */
-export const accountsOf = async (sql: Sql, person: string): Promise<string[]> =>
+/** Returns the accounts of a person's users who are not deleted; for null none, in the same time. */
+export const accountsOf = async (sql: Sql, person: string | null): Promise<string[]> =>
   (
     await sql.many<{ account_id: string }>`
       select account_id from users where person_id = ${person} and status <> 'DELETED' order by created_at limit 200`
