@@ -34,6 +34,7 @@ const longForms: Record<string, string[]> = {
   chaos: ['test/chaos/**/*.test.ts'],
   image: ['test/deploy/image.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
+  console: ['test/console/outage.test.ts'],
   'list-cost': ['test/list-cost.test.ts'],
 }
 

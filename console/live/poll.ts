@@ -2,8 +2,10 @@ import { api } from '../api/client.ts'
 import { asApiError, isPassing } from '../api/errors.ts'
 import type { LiveEvent } from './apply.ts'
 
-/** Milliseconds between questions, and between readings of everything that is shown: some changes have no event. */
+/** Milliseconds between questions: after an answer, and without one. */
 const pause = 2_000
+const pauseUnanswered = 1_000
+/** Milliseconds between readings of everything that is shown: some changes have no event. */
 const refreshEvery = 10_000
 
 /**
@@ -17,10 +19,10 @@ export const pollEvents = async (
   refresh: () => void,
 ): Promise<void> => {
   let after = position()
-  if (after === null) refresh()
-  let refreshedAt = Date.now()
+  let refreshedAt = after === null ? 0 : Date.now()
   let isAllowed = true
   while (!signal.aborted) {
+    let isAnswered = true
     try {
       // Without a place in the log, the newest event is the place to begin.
       const query = after ? { after, results_per_page: 200 } : { results_per_page: 1 }
@@ -31,11 +33,12 @@ export const pollEvents = async (
     } catch (error) {
       if (signal.aborted) return
       isAllowed = isPassing(asApiError(error))
+      isAnswered = !isAllowed
     }
-    if (Date.now() - refreshedAt >= refreshEvery) {
+    if (isAnswered && Date.now() - refreshedAt >= refreshEvery) {
       refreshedAt = Date.now()
       refresh()
     }
-    await new Promise((resolve) => setTimeout(resolve, pause))
+    await new Promise((resolve) => setTimeout(resolve, isAnswered ? pause : pauseUnanswered))
   }
 }

@@ -108,12 +108,10 @@ let isReached = true
 /** When a line was wanted at once, after sleep or a cut. Its end may be reported afterwards. */
 let hurriedAt = Number.NEGATIVE_INFINITY
 
-/** Milliseconds between attempts, before jitter: a person who waits for the server sees it within two seconds. */
-const longestPause = (): number => (!isReached && document.visibilityState === 'visible' ? 1_200 : 10_000)
-
+/** Milliseconds before the next attempt. */
 const pause = (): number => {
   if (failures === 0 && performance.now() - hurriedAt < 5_000) return 0
-  return Math.min(longestPause(), 250 * 2 ** failures) * (0.75 + Math.random() / 2)
+  return Math.min(10_000, 250 * 2 ** failures) * (0.75 + Math.random() / 2)
 }
 
 const stopPolling = (): void => {
@@ -124,7 +122,6 @@ const stopPolling = (): void => {
 const startPolling = (): void => {
   if (polling) return
   polling = new AbortController()
-  setLine('polling')
   void pollEvents(() => position.recent.at(-1) ?? null, polling.signal, onFrame, refreshAll)
 }
 
@@ -160,7 +157,8 @@ const connect = (): void => {
     failures = hasOpened ? 0 : failures + 1
     if (line.value.state !== 'polling') setLine('lost')
     if (failures >= attemptsBeforePolling) startPolling()
-    retry = setTimeout(connect, pause())
+    // After many failures Chromium delays each WebSocket by up to 5 s. So the poll finds out when the server is back.
+    if (!polling || isReached) retry = setTimeout(connect, pause())
   })
 }
 
@@ -225,6 +223,7 @@ export const onLiveFrame = (listener: (frame: LiveServerFrame) => void): (() => 
 requestContext.onReached = (isNow) => {
   const isBack = isNow && !isReached
   isReached = isNow
+  if (polling) setLine(isNow ? 'polling' : 'lost')
   if (isBack && !socket) connect()
 }
 

@@ -24,9 +24,10 @@ const useLasting = (holds: boolean): boolean => {
  *  and a new version. */
 export const Banners = () => {
   const { state, since } = line.value
-  const [offlineSince, setOffline] = useState(navigator.onLine ? undefined : Date.now())
+  const [offlineSince, setOffline] = useState<number>()
   useEffect(() => {
     const update = () => setOffline(navigator.onLine ? undefined : Date.now())
+    update()
     addEventListener('online', update)
     addEventListener('offline', update)
     return () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync, statSync } from 'node:fs'
-import type { Socket } from 'node:net'
 import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -13,13 +12,6 @@ import { isWellMade, openConsole, widths } from './fixture.ts'
 // The ground of the console: what is served and under which policy, its size, sign-in, and what every page relies on.
 
 const { world, url, open, signIn, allow, requests } = await openConsole()
-
-/** Open connections to the server. */
-const sockets = new Set<Socket>()
-world.app.server.on('connection', (socket: Socket) => {
-  sockets.add(socket)
-  socket.once('close', () => sockets.delete(socket))
-})
 
 const dist = join(import.meta.dirname, '../../console/dist')
 
@@ -124,14 +116,6 @@ test('endpoints of sessions and the telephone are not replaced by the page', asy
   assert.equal((await visit('/console/session', json)).statusCode, 401)
   assert.match((await visit('/console/phone')).body, /data-sandbox/)
 })
-
-/** Lines that are cut. The long form has the others. */
-const isLong = Number(process.env.TRUNKLINE_TEST_LONG ?? 0) > 0
-const cuts = [
-  { seconds: 5, isFrozen: true },
-  ...(isLong ? [5, 60].map((seconds) => ({ seconds, isFrozen: false })) : []),
-  ...(isLong ? [60, 600].map((seconds) => ({ seconds, isFrozen: true })) : []),
-]
 
 describe('the console in a browser', needs('chromium'), () => {
   test('the first visit needs at most nine requests, and a later one three and no asset', async () => {
@@ -345,56 +329,6 @@ describe('the console in a browser', needs('chromium'), () => {
     assert.equal((await mia.call('GET', '/console/session')).status, 401)
   })
 
-  test('the line to the server opens for the account, and a lost connection is announced until it is back', async () => {
-    const tenant = await world.tenant()
-    const page = await open('/console/sign-in')
-    const received: string[] = []
-    page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => received.push(String(payload))))
-    await page.getByRole('button', { name: 'Use a key instead' }).click()
-    await page.getByRole('textbox', { name: 'API key or operator key' }).fill(tenant.key)
-    // The start page asks for a handset of the sandbox, whose carriers do not run here, and goes on while it is offline.
-    allow(/\/sandbox\/handsets\//, /ERR_INTERNET_DISCONNECTED/)
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { level: 1 }).waitFor()
-    await until(async () => received.some((frame) => frame.includes('"subscribed"') && frame.includes(tenant.uuid)))
-    await page.context().setOffline(true)
-    const banner = page.getByText('No connection since')
-    await banner.waitFor()
-    await isAccessible(page, 'lost connection')
-    await page.context().setOffline(false)
-    await banner.waitFor({ state: 'detached' })
-  })
-
-  for (const { seconds, isFrozen } of cuts)
-    test(`after a cut of ${seconds} s${isFrozen ? ' with the page frozen' : ''}, what happened meanwhile is there, without a reload`, async () => {
-      const tenant = await world.tenant()
-      const owner = await member(world, tenant, 'owner')
-      const page = await signIn(owner, '/people')
-      await page.getByRole('table').first().waitFor()
-      const devtools = await page.context().newCDPSession(page)
-      await page.evaluate('window.isSame = true')
-      // The service worker may be loading.
-      allow(/ERR_/, /when fetching the script/, /WebSocket connection/)
-      const open = cut()
-      if (isFrozen) await devtools.send('Page.setWebLifecycleState', { state: 'frozen' })
-      const body = { first_name: 'Mean', last_name: 'While', email: `mean.while.${seconds}@example.com` }
-      assert.equal((await world.call(tenant, 'POST', '/open/members', body)).status, 201)
-      for (let n = 0; n < seconds; n += 60) {
-        await new Promise((resolve) => setTimeout(resolve, Math.min(60, seconds - n) * 1_000))
-        // The runner ends files that are silent for minutes.
-        if (isLong) console.log(`cut for ${n + 60} s`)
-      }
-      open()
-      const began = performance.now()
-      if (isFrozen) await devtools.send('Page.setWebLifecycleState', { state: 'active' })
-      await page.getByRole('row', { name: /Mean While/ }).waitFor()
-      const ms = performance.now() - began
-      // Two seconds on an idle machine; the one of the tests is busy.
-      if (isLong) console.log(`right again after ${Math.round(ms)} ms`)
-      assert.ok(ms <= (isLong ? 2_000 : 6_000), `${ms} ms`)
-      assert.equal(await page.evaluate('window.isSame'), true)
-    })
-
   test('the navigation of a telephone marks the section of the page, also behind More', async () => {
     const page = await signIn(await member(world, await world.tenant(), 'owner'), '/people')
     await page.setViewportSize({ width: widths.phone, height: 640 })
@@ -439,14 +373,6 @@ describe('the console in a browser', needs('chromium'), () => {
     await page.getByRole('heading', { name: 'You do not belong to this account' }).waitFor()
   })
 })
-
-/** Cuts all connections to the server, and refuses new ones. @returns the function that ends the cut */
-const cut = (): (() => void) => {
-  const refuseNew = (socket: Socket) => socket.destroy()
-  for (const socket of sockets) socket.destroy()
-  world.app.server.on('connection', refuseNew)
-  return () => void world.app.server.off('connection', refuseNew)
-}
 
 /** Answers the dialog of a fresh proof. */
 const prove = async (page: Awaited<ReturnType<typeof open>>): Promise<void> => {
