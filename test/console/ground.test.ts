@@ -334,7 +334,13 @@ describe('the console in a browser', needs('chromium'), () => {
     await page.setViewportSize({ width: widths.phone, height: 640 })
     const current = page.getByRole('navigation', { name: 'Main' }).locator('[aria-current]:visible')
     await current.getByText('More').waitFor()
+    await page.getByRole('button', { name: 'More' }).click()
     await isAccessible(page, 'a page behind More')
+    const colors = await page.evaluate<string[]>(
+      "[...document.querySelectorAll('nav [popover] a')].map((link) => getComputedStyle(link).color)",
+    )
+    assert.equal(new Set(colors).size, 2, 'the link to the page looks different')
+    await page.keyboard.press('Escape')
     await page.getByRole('link', { name: 'Inbox' }).click()
     await current.getByText('Inbox').waitFor()
     assert.equal(await current.count(), 1)
