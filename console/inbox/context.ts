@@ -1,3 +1,4 @@
+import { useCallback } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { paths } from '../paths.ts'
 import type { Search } from './views.ts'
@@ -19,8 +20,12 @@ const ofConversation = { pane: undefined, item: undefined }
 
 export const usePlace = (view: string, conversation: string, search: Search): Place => {
   const { route: go } = useLocation()
-  const hrefOf = (uuid: string, more: Search = {}) =>
-    paths.inbox({ view, ...(uuid ? { conversation: uuid } : {}) }, { ...search, ...ofConversation, ...more })
+  // One function for all conversations of a list: rows are drawn anew only when it changes.
+  const hrefOf = useCallback(
+    (uuid: string, more: Search = {}) =>
+      paths.inbox({ view, ...(uuid ? { conversation: uuid } : {}) }, { ...search, ...ofConversation, ...more }),
+    [view, JSON.stringify({ ...search, ...ofConversation })],
+  )
   return {
     view,
     conversation,

@@ -170,7 +170,9 @@ const Rows = ({ place, query }: { place: Place; query: ListQuery }) => {
         rowKey={(uuid) => uuid}
         rowHeight={rowHeights[density.value]}
         current={shown}
-        row={(uuid) => <Row uuid={uuid} place={place} isCurrent={uuid === shown} />}
+        row={(uuid) => (
+          <Row uuid={uuid} hrefOf={place.hrefOf} isOpen={uuid === place.conversation} isCurrent={uuid === shown} />
+        )}
         onEnd={list.cursor === undefined ? undefined : () => void loadMore(query)}
       />
       {busyWith.value.has(`more ${key}`) && (

@@ -129,12 +129,20 @@ const TagDots = ({ of: uuids }: { of: readonly string[] }) =>
     </span>
   )
 
+type RowProps = {
+  readonly uuid: string
+  readonly hrefOf: Place['hrefOf']
+  /** Whether the thread of the conversation is open. */
+  readonly isOpen: boolean
+  /** Whether Tab leads to it. */
+  readonly isCurrent: boolean
+}
+
 /** A conversation in the list. */
-export const Row = ({ uuid, place, isCurrent }: { uuid: string; place: Place; isCurrent: boolean }) => {
+export const Row = ({ uuid, hrefOf, isOpen, isCurrent }: RowProps) => {
   const conversation = conversationOf(uuid)
   if (!conversation) return null
   const name = shownName(conversation)
-  const isOpen = place.conversation === uuid
   const selected = isSelected(uuid)
   return (
     <div
@@ -159,7 +167,7 @@ export const Row = ({ uuid, place, isCurrent }: { uuid: string; place: Place; is
       <a
         class="inbox-link"
         data-row={uuid}
-        href={place.hrefOf(uuid)}
+        href={hrefOf(uuid)}
         aria-current={isOpen ? 'true' : undefined}
         tabIndex={isCurrent ? 0 : -1}
       >

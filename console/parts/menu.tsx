@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { IconName } from '../icons/names.ts'
 import { words } from '../words/en/parts.ts'
 import { Button, type ButtonProps } from './button.tsx'
@@ -53,12 +53,20 @@ export const Menu = ({
     const all = rows()
     all.at(index % (all.length || 1))?.focus()
   }
+  const first = useRef(0)
   const open = (index: number) => {
-    list.current?.showPopover(button.current ? { source: button.current } : {})
-    focusOn(index)
+    first.current = index
+    setOpen(true)
   }
+  // The items are there only while the menu is open: a thread has a dozen menus.
+  useLayoutEffect(() => {
+    if (!isOpen) return
+    list.current?.showPopover(button.current ? { source: button.current } : {})
+    focusOn(first.current)
+  }, [isOpen])
   const close = () => {
     list.current?.hidePopover()
+    setOpen(false)
     button.current?.focus()
   }
 
@@ -136,9 +144,7 @@ export const Menu = ({
         onToggle={({ newState }) => setOpen(newState === 'open')}
         onKeyDown={onKeyDown}
       >
-        {items.map((item) => (
-          <MenuRow key={item.text} item={item} onSelect={select} />
-        ))}
+        {isOpen && items.map((item) => <MenuRow key={item.text} item={item} onSelect={select} />)}
       </div>
     </span>
   )

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 
 type PopupProps = {
   readonly id: string
@@ -14,9 +14,11 @@ type PopupProps = {
   readonly children: ComponentChildren
 }
 
-/** A button that shows links: a disclosure, so Tab moves through it, and Escape closes it. */
+/** A button that shows links: a disclosure, so Tab moves through it, and Escape closes it. Its content is there while it is
+ *  open. */
 export const Popup = ({ id, button, label, class: look, isCurrent, place, children }: PopupProps) => {
   const box = useRef<HTMLDivElement>(null)
+  const [isOpen, setOpen] = useState(false)
   /** A link inside leads away, so the box closes. */
   const onClick = (event: MouseEvent) => {
     if (event.target instanceof Element && event.target.closest('a')) box.current?.hidePopover()
@@ -42,9 +44,10 @@ export const Popup = ({ id, button, label, class: look, isCurrent, place, childr
         class={`popup ${place ? `popup-${place}` : ''}`}
         role="group"
         aria-labelledby={`${id}-button`}
+        onBeforeToggle={({ newState }) => setOpen(newState === 'open')}
         onClick={onClick}
       >
-        {children}
+        {isOpen && children}
       </div>
     </>
   )

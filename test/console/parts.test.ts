@@ -138,6 +138,11 @@ describe('parts of the console', inChromium, () => {
     await focusIs('Call')
     await press('Escape')
     await focusIs('Acts of the number')
+    const items = () => page.locator('.menu-holder', { has: button }).locator('[role^="menuitem"]').count()
+    assert.equal(await items(), 0, 'a closed menu has no items')
+    await press('Enter')
+    assert.equal(await items(), 5)
+    await press('Escape')
   })
 
   test('a combobox filters without accents, skips what cannot be chosen, and restores on Escape', async () => {

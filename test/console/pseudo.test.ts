@@ -276,7 +276,7 @@ describe('every list and dialog', needs('chromium'), () => {
       await opener.focus()
       await page.keyboard.press('Enter')
       const opened = page.locator('dialog[open], [role="menu"]:popover-open').first()
-      await opened.waitFor()
+      await opened.waitFor().catch(() => assert.fail(`${path}, ${button}: nothing opened`))
       if (item) {
         await page.getByRole('menuitem', { name: item }).focus()
         await page.keyboard.press('Enter')
