@@ -39,6 +39,8 @@ const held = new Set<string>()
 const failures = new Map<string, number>()
 /** Requests that are on their way: one ends when the person takes its message back. */
 const requests = new Map<string, AbortController>()
+/** Messages of this page that it has not tried to send. */
+const untried = new Set<string>()
 /** The last item that was sent: whatever came before it was checked with it. */
 const lastSent = new Map<string, string>()
 
@@ -48,6 +50,7 @@ const put = (entry: Outgoing): void => {
 }
 
 const remove = (id: string): void => {
+  untried.delete(id)
   outgoing.value = outgoing.value.filter((entry) => entry.id !== id)
   void forgetOutgoing(id)
 }
@@ -69,8 +72,9 @@ const isHere = ({ id }: Outgoing): boolean => outgoing.value.some((entry) => ent
 
 /** Sends one message. Returns false if the queue of the conversation must wait. */
 const sendOne = async (entry: Outgoing): Promise<boolean> => {
-  // Only one tab sends it. Where locks are missing (plain HTTP), the key alone makes a second request harmless.
-  if (!(await isStored(entry.id))) {
+  // Only one tab sends it: one that was written here just now is not asked for. Where locks are missing (plain HTTP), the
+  // key alone makes a second request harmless.
+  if (!untried.delete(entry.id) && !(await isStored(entry.id))) {
     outgoing.value = outgoing.value.filter(({ id }) => id !== entry.id)
     return true
   }
@@ -152,8 +156,10 @@ const pumpAll = (): void => {
 export const sendMessage = (conversation: string, body: MessageBody, file?: Outgoing['file']): void => {
   lastPlace = Math.max(lastPlace + 1, Date.now())
   held.delete(conversation)
+  const id = newIdempotencyKey()
+  untried.add(id)
   put({
-    id: newIdempotencyKey(),
+    id,
     ...owner,
     conversation,
     at: Date.now(),
