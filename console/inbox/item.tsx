@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { classes } from '../parts/classes.ts'
 import { Icon } from '../parts/icon.tsx'
+import { memo } from '../parts/memo.ts'
 import { Menu, type MenuItem } from '../parts/menu.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { copyText } from '../parts/values.tsx'
@@ -16,7 +17,7 @@ import { NoteItem } from './note-item.tsx'
 import { replyTo } from './reply-target.ts'
 import { stateOf, textOf } from './states.ts'
 import { memberName, ownUser } from './team.ts'
-import type { Conversation, Item } from './types.ts'
+import type { Item, ThreadPerson } from './types.ts'
 
 const links = /(https?:\/\/[^\s<>"']+[^\s<>"'.,;:!?)\]])/g
 
@@ -116,7 +117,7 @@ const Reactions = ({ item }: { item: Item }) => {
   )
 }
 
-const menuOf = (item: Item, conversation: Conversation, acts: ItemActs): readonly MenuItem[] => {
+const menuOf = (item: Item, conversation: ThreadPerson, acts: ItemActs): readonly MenuItem[] => {
   const text = textOf(item)
   const { message, sms } = item
   return [
@@ -157,7 +158,7 @@ const menuOf = (item: Item, conversation: Conversation, acts: ItemActs): readonl
 
 type Props = {
   readonly item: Item
-  readonly conversation: Conversation
+  readonly conversation: ThreadPerson
   readonly name: string
   readonly isFirst: boolean
   readonly isLast: boolean
@@ -199,8 +200,8 @@ const bodies: Readonly<Record<Item['kind'], (props: Props) => ComponentChildren>
 }
 
 /** One item of a thread. */
-export const ThreadItem = (props: Props) => (
+export const ThreadItem = memo((props: Props) => (
   <li id={props.item.uuid} class={classes('thread-item', props.isMarked && 'is-marked')} data-at={props.item.at}>
     {bodies[props.item.kind](props)}
   </li>
-)
+))

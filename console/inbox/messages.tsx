@@ -63,6 +63,8 @@ export const Messages = ({ place, conversation, thread }: Props) => {
   if (removing) hasRemoved.current = true
   const acts = useMemo(() => ({ remove: setRemoving }), [])
   const name = shownName(conversation)
+  // The same object while the conversation changes: items that stay as they are are not drawn anew.
+  const person = useMemo(() => ({ uuid, number: conversation.number }), [uuid, conversation.number])
   const { isAtEnd } = open.value
   const own = thread.items.filter((item) => item.direction === 'outbound' && (item.user_uuid ?? '') === ownUser.value)
   const waiting = notYetShown(
@@ -127,7 +129,7 @@ export const Messages = ({ place, conversation, thread }: Props) => {
                 <ThreadItem
                   key={row.key}
                   item={row.item}
-                  conversation={conversation}
+                  conversation={person}
                   name={name}
                   isFirst={row.isFirst}
                   isLast={row.isLast}

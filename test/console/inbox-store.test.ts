@@ -129,6 +129,14 @@ test('items are in the order of time whatever their prefix, and a row moves with
   assert.deepEqual(placeInWindow({ ids, cursor: 'more' }, oldest, true, keyOf).ids, ids)
 })
 
+test('an item that is read again as it was stays the same object, which is not drawn anew', () => {
+  const [a, b] = [item(1), item(2)]
+  const changed = item(2, { removed: true })
+  const read = mergeItems([a, b], [structuredClone(a), changed])
+  assert.equal(read[0], a)
+  assert.equal(read[1], changed)
+})
+
 test('a place among 20,000 rows is found by few comparisons', () => {
   const ids = Array.from({ length: 20_000 }, (_, i) => `CNV${String(20_000 - i).padStart(8, '0')}`)
   let compared = 0
