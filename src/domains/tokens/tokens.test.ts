@@ -65,12 +65,13 @@ test('a missing user answers 400; an unknown, foreign or inactive user answers a
 
 test('a token that the console fetches for the own user is not in the audit trail, one for a colleague is', async () => {
   const owner = await member({ app, call }, account, 'owner')
-  const minted = async (user_uuid: string) => {
-    assert.equal((await owner.call('POST', '/open/sdk/access-token', { user_uuid })).status, 200)
+  const minted = async (user_uuid: string, ttl?: number) => {
+    assert.equal((await owner.call('POST', '/open/sdk/access-token', { user_uuid, ttl })).status, 200)
     return (await call(account, 'GET', '/open/audit?action=mintToken')).body.acts.length
   }
   assert.equal(await minted(owner.user), 0)
   assert.equal(await minted(ada), 1)
+  assert.equal(await minted(owner.user, 86_400), 2, 'a long one is')
 })
 
 test('plain HTTP from another machine gets no token', async () => {

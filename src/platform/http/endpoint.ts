@@ -47,9 +47,9 @@ type ContractFields = {
   readonly audited?: true
   /**
    * Does not record requests of sessions: they change nothing, or only what was read. Others are always recorded.
-   * `own_user`: those of a person whose `user_uuid` is the own user. The console makes them by itself.
+   * A function returns it for the body of a request by a person with a user in the account.
    */
-  readonly unrecorded?: true | 'own_user'
+  readonly unrecorded?: true | ((body: Readonly<Record<string, unknown>>, user: string) => boolean)
   /** Shows contents of messages without the scope inbox: reads by an operator in an account are recorded. */
   readonly showsTexts?: true
   /** Requires of a session that its password or key was given within 15 minutes. */

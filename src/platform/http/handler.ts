@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../db/sql.ts'
-import { parse } from '../lib/id.ts'
 import type { Seal } from '../lib/secret.ts'
 import { makeAuditor, makeSessionAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
@@ -30,11 +29,10 @@ const audited = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunct
   return (call) => auditor(db, call, (audit) => run(Object.assign({ audit }, call)))
 }
 
-const userOf = (body: unknown): string => String(Object(body).user_uuid)
-
 /**
  * Wraps the handler of an account's operation that is not audited: acts by sessions are recorded all the same, with the
- * fields of the request as the state after it. What an operator reads of texts in an account is recorded, too.
+ * fields of the request as the state after it, except those that the contract leaves out. What an operator reads of texts
+ * in an account is recorded, too.
  */
 const auditedForSessions = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
   const auditor = makeSessionAuditor(contract)
@@ -43,7 +41,8 @@ const auditedForSessions = (db: Db, contract: Contract, run: HandlerFunction): H
   return (call) => {
     const { session, sessionAccount } = call.request
     if (!session || (isRead && !(sessionAccount?.isOperator && showsTexts))) return run(call)
-    if (contract.unrecorded === 'own_user' && sessionAccount?.userId === parse('USR', userOf(call.body)))
+    const user = sessionAccount?.userId
+    if (typeof contract.unrecorded === 'function' && user && contract.unrecorded(Object(call.body), user))
       return run(call)
     return auditor(db, call, () => run(call))
   }
