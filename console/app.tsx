@@ -42,9 +42,15 @@ leaving.prepare = async () => {
   }
 }
 
+/** True until the session was read over a new line: another process may not know its new rights at once. */
+let areRightsOld = false
+
 onLiveFrame((frame) => {
   // The rights of the session changed.
-  if (frame.type === 'bye' && frame.code === 4403) loadSession().catch(() => {})
+  const hasChanged = frame.type === 'bye' && frame.code === 4403
+  const isNewLine = frame.type === 'hello'
+  if (hasChanged || (isNewLine && areRightsOld)) loadSession().catch(() => {})
+  areRightsOld = hasChanged || (areRightsOld && !isNewLine)
 })
 
 /** Pages for people without a session, by their address. */

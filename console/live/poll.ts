@@ -32,8 +32,9 @@ export const pollEvents = async (
       after = (after ? events.at(-1) : events[0])?.uuid ?? after
     } catch (error) {
       if (signal.aborted) return
-      isAllowed = isPassing(asApiError(error))
-      isAnswered = !isAllowed
+      const fault = asApiError(error)
+      isAllowed = isPassing(fault)
+      isAnswered = fault.status !== 0
     }
     if (isAnswered && Date.now() - refreshedAt >= refreshEvery) {
       refreshedAt = Date.now()

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { canUsePasskeys, createPasskey } from '../api/passkey.ts'
 import { useAct, useQuery } from '../api/query.ts'
+import { loadSession } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
@@ -31,7 +32,11 @@ export const Passkeys = () => {
   const [removing, setRemoving] = useState<Passkey>()
   const create = useAct('POST /console/passkeys', {
     stale: ['GET /console/passkeys'],
-    after: () => showToast(text.added),
+    after: () => {
+      showToast(text.added)
+      // Accounts that require a second factor are open now.
+      loadSession().catch(() => {})
+    },
   })
   const prepare = useAct('POST /console/passkeys/options', {
     after: async ({ options }) => {

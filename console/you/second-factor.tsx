@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { useAct, useQuery } from '../api/query.ts'
+import { loadSession } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog, Dialog } from '../parts/dialog.tsx'
@@ -23,7 +24,11 @@ type NewSecret = ReplyOf<'POST /console/totp'>
 const SetUp = ({ prepared, onCodes, onCancel }: SetUpProps) => {
   const verify = useAct('POST /console/totp/verify', {
     stale: ['GET /console/totp'],
-    after: ({ recovery_codes }) => onCodes(recovery_codes),
+    after: ({ recovery_codes }) => {
+      onCodes(recovery_codes)
+      // Accounts that require a second factor are open now.
+      loadSession().catch(() => {})
+    },
   })
   return (
     <Form
