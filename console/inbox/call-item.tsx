@@ -8,7 +8,7 @@ import { callNumber } from '../shell/phone.ts'
 import { words as texts } from '../words/en/conversation.ts'
 import { clock, exactTime, stopwatch } from '../words/format.ts'
 import { memberName } from './team.ts'
-import type { Item, ThreadPerson } from './types.ts'
+import type { Item, ThreadTarget } from './types.ts'
 
 type Call = NonNullable<Item['call']>
 
@@ -27,7 +27,7 @@ const titleOf = ({ direction, status, active }: Call): { text: string; icon: Ico
 }
 
 /** A call in a thread: what became of it, how long it was, and its recording. */
-export const CallItem = ({ item, conversation }: { item: Item; conversation: ThreadPerson }) => {
+export const CallItem = ({ item, conversation }: { item: Item; conversation: ThreadTarget }) => {
   const { call } = item
   const title = call
     ? titleOf(call)

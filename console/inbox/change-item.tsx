@@ -3,6 +3,7 @@ import { Icon } from '../parts/icon.tsx'
 import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { clock, exactTime, shortTime } from '../words/format.ts'
+import { now } from './clock.ts'
 import { memberName, ownUser, tags } from './team.ts'
 import type { Item } from './types.ts'
 
@@ -53,7 +54,7 @@ const sentenceOf = ({ user_uuid: user, change }: Item): string => {
     case 'tags':
       return tagSentence(by, from, to)
     case 'snoozed_until':
-      return to === null ? texts.changes.unsnoozed(by) : texts.changes.snoozedUntil(by, shortTime(to))
+      return to === null ? texts.changes.unsnoozed(by) : texts.changes.snoozedUntil(by, shortTime(to, now.value))
     case 'snoozed_till_reply':
       return to === 'true' ? texts.changes.snoozedReply(by) : texts.changes.unsnoozed(by)
   }

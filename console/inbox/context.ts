@@ -20,7 +20,7 @@ const ofConversation = { pane: undefined, item: undefined }
 
 export const usePlace = (view: string, conversation: string, search: Search): Place => {
   const { route: go } = useLocation()
-  // One function for all conversations of a list: rows are drawn anew only when it changes.
+  // One function for all conversations of a list: rows are drawn again only when it changes.
   const hrefOf = useCallback(
     (uuid: string, more: Search = {}) =>
       paths.inbox({ view, ...(uuid ? { conversation: uuid } : {}) }, { ...search, ...ofConversation, ...more }),

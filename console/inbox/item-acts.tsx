@@ -5,7 +5,7 @@ import { words as texts } from '../words/en/conversation.ts'
 import { sendMessage } from './outbox.ts'
 import { textOf } from './states.ts'
 import { threadOf } from './store.ts'
-import type { Item, ThreadPerson } from './types.ts'
+import type { Item, ThreadTarget } from './types.ts'
 
 /** Acts on items that ask first. */
 export type ItemActs = {
@@ -19,7 +19,7 @@ export const FailedActs = ({
   reason,
 }: {
   item: Item
-  conversation: ThreadPerson
+  conversation: ThreadTarget
   reason: string | undefined
 }) => {
   const [isSent, setSent] = useState(false)

@@ -11,13 +11,17 @@ import { words } from '../words/en/inbox.ts'
 import { clock, exactTime, phoneNumber } from '../words/format.ts'
 import { CallItem } from './call-item.tsx'
 import { ChangeItem } from './change-item.tsx'
+import { now } from './clock.ts'
 import { FailedActs, type ItemActs } from './item-acts.tsx'
 import { Media } from './media.tsx'
 import { NoteItem } from './note-item.tsx'
 import { replyTo } from './reply-target.ts'
 import { stateOf, textOf } from './states.ts'
 import { memberName, ownUser } from './team.ts'
-import type { Item, ThreadPerson } from './types.ts'
+import type { Item, ThreadTarget } from './types.ts'
+
+/** Only an item that shows a time to come is drawn again as time goes on. */
+const time = (): number => now.value
 
 const links = /(https?:\/\/[^\s<>"']+[^\s<>"'.,;:!?)\]])/g
 
@@ -48,7 +52,7 @@ const channelName = ({ kind }: Item): string => words.kinds[kind === 'msgapp' ? 
 
 /** The author, the time, the channel and the state of a message. */
 const Meta = ({ item, name }: { item: Item; name: string }) => {
-  const state = stateOf(item)
+  const state = stateOf(item, time)
   return (
     <p class={classes('bubble-meta', 'tabular', state?.isFailed && 'is-failed')}>
       <span dir="auto">{item.direction === 'outbound' ? authorOf(item) : name}</span>
@@ -117,7 +121,7 @@ const Reactions = ({ item }: { item: Item }) => {
   )
 }
 
-const menuOf = (item: Item, conversation: ThreadPerson, acts: ItemActs): readonly MenuItem[] => {
+const menuOf = (item: Item, conversation: ThreadTarget, acts: ItemActs): readonly MenuItem[] => {
   const text = textOf(item)
   const { message, sms } = item
   return [
@@ -158,7 +162,7 @@ const menuOf = (item: Item, conversation: ThreadPerson, acts: ItemActs): readonl
 
 type Props = {
   readonly item: Item
-  readonly conversation: ThreadPerson
+  readonly conversation: ThreadTarget
   readonly name: string
   readonly isFirst: boolean
   readonly isLast: boolean
@@ -168,7 +172,7 @@ type Props = {
 
 const Bubble = ({ item, conversation, name, isFirst, isLast, acts }: Props) => {
   const isOut = item.direction === 'outbound'
-  const state = stateOf(item)
+  const state = stateOf(item, time)
   const participant = item.message?.group_uuid ? item.message.participant?.phone_number : undefined
   const author = participant ? phoneNumber(participant) : name
   const menu = menuOf(item, conversation, acts)

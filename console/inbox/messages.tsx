@@ -63,8 +63,8 @@ export const Messages = ({ place, conversation, thread }: Props) => {
   if (removing) hasRemoved.current = true
   const acts = useMemo(() => ({ remove: setRemoving }), [])
   const name = shownName(conversation)
-  // The same object while the conversation changes: items that stay as they are are not drawn anew.
-  const person = useMemo(() => ({ uuid, number: conversation.number }), [uuid, conversation.number])
+  // The same object while the conversation changes: the items are not drawn again for it.
+  const target = useMemo(() => ({ uuid, number: conversation.number }), [uuid, conversation.number])
   const { isAtEnd } = open.value
   const own = thread.items.filter((item) => item.direction === 'outbound' && (item.user_uuid ?? '') === ownUser.value)
   const waiting = notYetShown(
@@ -129,7 +129,7 @@ export const Messages = ({ place, conversation, thread }: Props) => {
                 <ThreadItem
                   key={row.key}
                   item={row.item}
-                  conversation={person}
+                  conversation={target}
                   name={name}
                   isFirst={row.isFirst}
                   isLast={row.isLast}

@@ -7,7 +7,7 @@ import { words as texts } from '../words/en/conversation.ts'
 import { clock, exactTime } from '../words/format.ts'
 import type { ItemActs } from './item-acts.tsx'
 import { memberName, members, ownUser } from './team.ts'
-import type { Item, ThreadPerson } from './types.ts'
+import type { Item, ThreadTarget } from './types.ts'
 
 /** The text of a note, with the names of colleagues that it mentions. */
 const NoteText = ({ text }: { text: string }) => {
@@ -32,7 +32,7 @@ const NoteText = ({ text }: { text: string }) => {
 const EditNote = lazy(() => import('./edit-note.tsx').then(({ EditNote }) => EditNote))
 
 /** A note: for colleagues only, so it looks different from every message. */
-export const NoteItem = ({ item, conversation, acts }: { item: Item; conversation: ThreadPerson; acts: ItemActs }) => {
+export const NoteItem = ({ item, conversation, acts }: { item: Item; conversation: ThreadTarget; acts: ItemActs }) => {
   const [isEdited, setEdited] = useState(false)
   const { note } = item
   if (!note) return null

@@ -14,7 +14,7 @@ export const compareIds = (a: string, b: string): number => {
 export const mergeItems = (items: readonly Item[], added: readonly Item[]): readonly Item[] => {
   if (added.length === 0) return items
   const byId = new Map(items.map((item) => [item.uuid, item]))
-  // One that was read again and is as before stays the same object: it is not drawn anew.
+  // An item that did not change stays the same object, so it is not drawn again.
   for (const item of added) if (JSON.stringify(byId.get(item.uuid)) !== JSON.stringify(item)) byId.set(item.uuid, item)
   return [...byId.values()].sort((a, b) => compareIds(a.uuid, b.uuid))
 }

@@ -11,6 +11,7 @@ import {
   nextToSend,
   type Outgoing,
   outcomeOf,
+  outgoingOf,
   pauseAfter,
 } from './outbox-rules.ts'
 import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
@@ -72,8 +73,8 @@ const isHere = ({ id }: Outgoing): boolean => outgoing.value.some((entry) => ent
 
 /** Sends one message. Returns false if the queue of the conversation must wait. */
 const sendOne = async (entry: Outgoing): Promise<boolean> => {
-  // Only one tab sends it: one that was written here just now is not asked for. Where locks are missing (plain HTTP), the
-  // key alone makes a second request harmless.
+  // Only one tab sends a message. The store is not asked about one that this page has not tried yet. Where locks are
+  // missing (plain HTTP), the key alone makes a second request harmless.
   if (!untried.delete(entry.id) && !(await isStored(entry.id))) {
     outgoing.value = outgoing.value.filter(({ id }) => id !== entry.id)
     return true
@@ -144,6 +145,8 @@ const pump = async (conversation: string): Promise<void> => {
       }
     })
   } finally {
+    // From here on another tab may send what waits.
+    for (const { id } of outgoingOf(outgoing.value, conversation)) untried.delete(id)
     busy.delete(conversation)
   }
 }

@@ -30,12 +30,14 @@ const reasonOf = (status: string, code: string | undefined): string =>
 
 const state = (text: string, icon: IconName): ItemState => ({ text, icon, isFailed: false })
 
-const smsState = ({ status, error_code: code, send_at: at }: NonNullable<Item['sms']>): ItemState | null => {
+type Sms = NonNullable<Item['sms']>
+
+const smsState = ({ status, error_code: code, send_at: at }: Sms, now: () => number): ItemState | null => {
   switch (status) {
     case 'received':
       return null
     case 'scheduled':
-      return state(texts.states.scheduled(shortTime(at ?? new Date())), 'clock')
+      return state(texts.states.scheduled(shortTime(at ?? new Date(), now())), 'clock')
     case 'queued':
     case 'sending':
       return state(texts.states.queued, 'clock')
@@ -60,9 +62,9 @@ const appState = ({ failure, wa_msg_ack: ack, read, received }: NonNullable<Item
 }
 
 /** The state of a message of ours; null for others. */
-export const stateOf = ({ direction, sms, message }: Item): ItemState | null => {
+export const stateOf = ({ direction, sms, message }: Item, now: () => number): ItemState | null => {
   if (direction !== 'outbound') return null
-  return sms ? smsState(sms) : message ? appState(message) : null
+  return sms ? smsState(sms, now) : message ? appState(message) : null
 }
 
 /** The text of a message. */

@@ -6,8 +6,8 @@ import type { showTeam } from '../../src/domains/inbox/team/contract.ts'
 import type { listViews } from '../../src/domains/inbox/views/contract.ts'
 
 export type Conversation = Static<(typeof getConversation)['reply']>['conversation']
-/** Who a thread is with: what its items need of the conversation. */
-export type ThreadPerson = { readonly uuid: string; readonly number: Conversation['number'] }
+/** The conversation of a thread, as far as its items need it. */
+export type ThreadTarget = { readonly uuid: string; readonly number: Conversation['number'] }
 export type Item = Static<(typeof listItems)['reply']>['items'][number]
 export type Channel = Conversation['channels'][number]
 export type Tag = Static<(typeof listTags)['reply']>['tags'][number]

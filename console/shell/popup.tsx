@@ -44,7 +44,9 @@ export const Popup = ({ id, button, label, class: look, isCurrent, place, childr
         class={`popup ${place ? `popup-${place}` : ''}`}
         role="group"
         aria-labelledby={`${id}-button`}
-        onBeforeToggle={({ newState }) => setOpen(newState === 'open')}
+        // Filled before it opens, and emptied after it closed: the browser gives the focus back from inside only.
+        onBeforeToggle={({ newState }) => newState === 'open' && setOpen(true)}
+        onToggle={({ newState }) => setOpen(newState === 'open')}
         onClick={onClick}
       >
         {isOpen && children}

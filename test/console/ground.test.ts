@@ -340,7 +340,10 @@ describe('the console in a browser', needs('chromium'), () => {
       "[...document.querySelectorAll('nav [popover] a')].map((link) => getComputedStyle(link).color)",
     )
     assert.equal(new Set(colors).size, 2, 'the link to the page looks different')
+    await page.keyboard.press('Tab')
+    await page.locator('nav [popover] a:focus').waitFor()
     await page.keyboard.press('Escape')
+    await page.locator(':focus', { hasText: 'More' }).waitFor()
     await page.getByRole('link', { name: 'Inbox' }).click()
     await current.getByText('Inbox').waitFor()
     assert.equal(await current.count(), 1)

@@ -112,6 +112,32 @@ test(
   },
 )
 
+test(
+  'two-tabs: what one tab could not send another one sends, and the first sends none of it again',
+  needs('chromium'),
+  async () => {
+    allow(/ERR_FAILED|^layout shift/)
+    const handset = '+447700900338'
+    const path = `/inbox/all/${await begin(handset)}`
+    const first = await signIn(ruth, path)
+    await inThread(first, 'The conversation began')
+    const isAnswer = /conversations\/[^/]+\/messages$/
+    await first.route(isAnswer, (route) => route.abort())
+    const tried = first.waitForEvent('requestfailed', (request) => isAnswer.test(request.url()))
+    await send(first, 'Tried by the first tab')
+    await tried
+    await send(first, 'Waits behind it')
+    const second = await first.context().newPage()
+    await second.goto(first.url())
+    await until(async () => (await received(handset)).length === 2)
+    await first.unroute(isAnswer)
+    for (const state of ['will be sent when connected', 'sending', 'not sent'])
+      await thread(first).getByText(state).first().waitFor({ state: 'detached' })
+    assert.equal(await first.getByRole('button', { name: /Send again/ }).count(), 0)
+    assert.deepEqual(await received(handset), ['Tried by the first tab', 'Waits behind it'])
+  },
+)
+
 test('take-back: a message that was on its way without a line is never sent', needs('chromium'), async () => {
   allow(/ERR_INTERNET_DISCONNECTED|WebSocket|fetching the script/)
   const handset = '+447700900344'

@@ -62,7 +62,7 @@ export const change = (
     preferences = ${JSON.stringify(p.preferences)}::jsonb, updated_at = clock_timestamp()
   where id = ${id} returning *`
 
-/** Returns the accounts of a person's users who are not deleted; for null none, in the same time. */
+/** Returns the accounts of a person's users who are not deleted; null returns none, by the same statement. */
 export const accountsOf = async (sql: Sql, person: string | null): Promise<string[]> =>
   (
     await sql.many<{ account_id: string }>`
