@@ -29,13 +29,17 @@ const script = (hertz: number, codecs: readonly string[]) => `
     oscillator.connect(gain).connect(out)
     oscillator.start()
     const ear = new AnalyserNode(audio, { fftSize: 8192, smoothingTimeConstant: 0 })
+    let source
     peer.ontrack = ({ track }) => {
       const stream = new MediaStream([track])
       const element = new Audio()
       element.srcObject = stream
       element.muted = true
       element.play()
-      audio.createMediaStreamSource(stream).connect(ear)
+      // The track comes again after a hold. Heard twice, a tone can cancel itself out.
+      source?.disconnect()
+      source = audio.createMediaStreamSource(stream)
+      source.connect(ear)
     }
     const prefer = () => {
       const wanted = ${JSON.stringify(codecs)}
