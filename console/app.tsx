@@ -7,7 +7,7 @@ import {
   entered,
   isOperator,
   leaving,
-  loadSession,
+  refreshSession,
   selectAccount,
   session,
 } from './api/session.ts'
@@ -49,7 +49,7 @@ onLiveFrame((frame) => {
   // The rights of the session changed.
   const hasChanged = frame.type === 'bye' && frame.code === 4403
   const isNewLine = frame.type === 'hello'
-  if (hasChanged || (isNewLine && areRightsOld)) loadSession().catch(() => {})
+  if (hasChanged || (isNewLine && areRightsOld)) refreshSession()
   areRightsOld = hasChanged || (areRightsOld && !isNewLine)
 })
 

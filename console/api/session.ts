@@ -70,6 +70,9 @@ export const loadSession = async (): Promise<void> => {
   }
 }
 
+/** Reads the session again, because its rights may have changed. A failure leaves it as it was. */
+export const refreshSession = (): void => void loadSession().catch(() => {})
+
 /** Texts of the person in this browser. The app sets it; the answer removes them. */
 export const leaving = { prepare: async (): Promise<() => Promise<void>> => async () => {} }
 

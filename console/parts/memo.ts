@@ -1,8 +1,8 @@
 import { Component, type ComponentChild, type FunctionComponent, h } from 'preact'
 
-const differs = (before: object, next: object): boolean => {
-  const [old, entries] = [new Map<string, unknown>(Object.entries(before)), Object.entries(next)]
-  return entries.length !== old.size || entries.some(([name, value]) => old.get(name) !== value)
+const differs = <Props extends object>(before: Readonly<Props>, next: Readonly<Props>): boolean => {
+  for (const name in next) if (before[name] !== next[name]) return true
+  return Object.keys(before).length !== Object.keys(next).length
 }
 
 /** Makes a component that is drawn again only when a property is another value or object, or a signal inside changes. */

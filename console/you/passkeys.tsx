@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { canUsePasskeys, createPasskey } from '../api/passkey.ts'
 import { useAct, useQuery } from '../api/query.ts'
-import { loadSession } from '../api/session.ts'
+import { refreshSession } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
@@ -35,7 +35,7 @@ export const Passkeys = () => {
     after: () => {
       showToast(text.added)
       // Accounts that require a second factor are open now.
-      loadSession().catch(() => {})
+      refreshSession()
     },
   })
   const prepare = useAct('POST /console/passkeys/options', {

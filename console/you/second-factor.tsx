@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { useAct, useQuery } from '../api/query.ts'
-import { loadSession } from '../api/session.ts'
+import { refreshSession } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
 import { ConfirmDialog, Dialog } from '../parts/dialog.tsx'
@@ -27,7 +27,7 @@ const SetUp = ({ prepared, onCodes, onCancel }: SetUpProps) => {
     after: ({ recovery_codes }) => {
       onCodes(recovery_codes)
       // Accounts that require a second factor are open now.
-      loadSession().catch(() => {})
+      refreshSession()
     },
   })
   return (

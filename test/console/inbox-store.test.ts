@@ -129,7 +129,7 @@ test('items are in the order of time whatever their prefix, and a row moves with
   assert.deepEqual(placeInWindow({ ids, cursor: 'more' }, oldest, true, keyOf).ids, ids)
 })
 
-test('an item that is read again as it was stays the same object, which is not drawn anew', () => {
+test('an item that did not change stays the same object, so it is not drawn again', () => {
   const [a, b] = [item(1), item(2)]
   const changed = item(2, { removed: true })
   const read = mergeItems([a, b], [structuredClone(a), changed])

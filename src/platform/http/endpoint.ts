@@ -47,7 +47,7 @@ type ContractFields = {
   readonly audited?: true
   /**
    * Does not record requests of sessions: they change nothing, or only what was read. Others are always recorded.
-   * A function returns it for the body of a request by a person with a user in the account.
+   * A function decides by the body, and by the user that the person has in the account.
    */
   readonly unrecorded?: true | ((body: Readonly<Record<string, unknown>>, user: string) => boolean)
   /** Shows contents of messages without the scope inbox: reads by an operator in an account are recorded. */
