@@ -37,6 +37,23 @@ test('the next batch gathers while one runs', async () => {
   assert.equal(depth(), 0)
 })
 
+test('the next statement starts before the callers of the last one go on', async () => {
+  const order: string[] = []
+  const { add } = makeBatcher(
+    async (rows: number[]) => {
+      order.push(`statement ${rows.join(' ')}`)
+      return rows
+    },
+    { maxRows: 2 },
+  )
+  const note = async (row: number) => {
+    await add(row)
+    order.push(`caller ${row}`)
+  }
+  await Promise.all([1, 2, 3].map(note))
+  assert.deepEqual(order.slice(0, 2), ['statement 1 2', 'statement 3'])
+})
+
 test('a statement that follows closely waits for more rows, the first one does not wait', async () => {
   const batches: number[][] = []
   const { add } = makeBatcher(

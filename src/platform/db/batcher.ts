@@ -29,7 +29,8 @@ type BatchOptions<Row> = {
 
 /**
  * Rows that arrive within one turn of the event loop share a statement. While the maximum number of statements runs,
- * further rows gather. A lone row does not wait. One statement at a time beat two on two cores.
+ * further rows gather. A lone row does not wait. One statement at a time beat two on two cores. If rows wait when a
+ * statement ends, the next one starts before the callers go on, so that the database works meanwhile.
  * @param run returns one result per row, in order. When it rejects because of a row, each row is retried alone, so that
  * one bad row fails alone. When the database is down, the fate of the rows is unknown, and all are rejected. After a
  * deadlock, the statement that PostgreSQL cancelled is run once more as a whole
@@ -93,9 +94,14 @@ export const makeBatcher = <Row, Result>(
       return run(rows)
     })
 
-  const settle = async (batch: Waiting<Row, Result>[]): Promise<void> => {
+  /** @param ended called once the statement has ended, before its callers go on */
+  const settle = async (batch: Waiting<Row, Result>[], ended: () => void): Promise<void> => {
     try {
       const results = await runPatiently(batch.map(({ row }) => row))
+      if (queued > 0) {
+        ended()
+        await new Promise(setImmediate)
+      }
       for (const [i, { resolve, reject }] of batch.entries()) {
         const result = results[i]
         if (result === undefined) reject(new Error('a batch returned too few results'))
@@ -103,7 +109,7 @@ export const makeBatcher = <Row, Result>(
       }
     } catch (error) {
       if (batch.length === 1 || isUnavailable(error)) for (const { reject } of batch) reject(error)
-      else for (const one of batch) await settle([one])
+      else for (const one of batch) await settle([one], () => {})
     }
   }
 
@@ -117,11 +123,15 @@ export const makeBatcher = <Row, Result>(
       const batch = next()
       running++
       underWay += batch.length
-      void settle(batch).then(() => {
+      let isRunning = true
+      const ended = () => {
+        if (!isRunning) return
+        isRunning = false
         running--
         underWay -= batch.length
         send()
-      })
+      }
+      void settle(batch, ended).then(ended)
     }
   }
 
