@@ -52,7 +52,11 @@ const fillStatements = (rows: number): string[] => {
   ]
 }
 
-const copy = (from: string, to: string): void => void execFileSync('cp', ['-a', `${from}/.`, to])
+/** Copies a folder to the disk: what the kernel writes later would hold up commits within a measurement. */
+const copy = (from: string, to: string): void => {
+  execFileSync('cp', ['-a', `${from}/.`, to])
+  execFileSync('sync', ['--file-system', to])
+}
 
 /** Data that a database already holds. */
 export type Filling = {
