@@ -6,7 +6,7 @@ import type { Job } from '../../../platform/jobs/job-kind.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { acceptBatches } from '../accept/batch-store.ts'
 import { type BatchJob, type BatchPayload, batchKind, batchPayload, readBatchPayload } from '../batch.ts'
-import { maxBatchAttempts } from '../limits.ts'
+import { maxBatchAttempts, maxBatchMessages } from '../limits.ts'
 import { giveNumber, makeSmsWorld, withSmscs } from '../sms-testing.ts'
 import { makeBatchHandler } from './batch-handler.ts'
 import { completeBatches, lockBatches, openMembers } from './batch-store.ts'
@@ -106,6 +106,23 @@ test(
     assert.deepEqual(smsc.submits.map(({ text }) => text).sort(), ['three', 'two'])
     assert.deepEqual(await statuses(who), ['sent', 'sent', 'sent'])
     assert.deepEqual([await eventsOf(who), await balanceOf(who)], [3, '9.880000'])
+  }),
+)
+
+test(
+  'the largest batch continues after a crash too',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    await connect('only', smsc, { window: 100 })
+    const who = await tenant({ balance: '10' })
+    const { number } = await giveNumber(world, who)
+    const texts = Array.from({ length: maxBatchMessages }, (_, i) => `text ${i}`)
+    const { id } = await acceptAndDie(who, number, texts)
+    await expire(id)
+    await isIdle(who.id)
+    assert.deepEqual(new Set(smsc.submits.map(({ text }) => text)), new Set(texts))
+    assert.deepEqual(new Set(await statuses(who)), new Set(['sent']))
+    assert.deepEqual([await eventsOf(who), await balanceOf(who)], [128, '4.880000'])
   }),
 )
 
