@@ -11,6 +11,7 @@ import {
   putConversations,
   putItems,
   readers,
+  replaceList,
   replaceThread,
   shownList,
   threadOf,
@@ -89,14 +90,12 @@ const idsOf = (rows: readonly Conversation[]): readonly string[] => rows.map(({ 
 /** Reads the first page of a list. Rows behind it are read again as the person scrolls. */
 export const loadList = (query: ListQuery): Promise<void> => {
   const key = keyOfQuery(query)
-  return once(`list ${key}`, key, async () => {
-    const { conversations, next_cursor: cursor } = await listPage(query)
-    const list = listOf(query)
-    batch(() => {
-      putConversations(conversations)
-      list.value = { query, ids: idsOf(conversations), cursor }
-    })
-  })
+  return once(`list ${key}`, key, () =>
+    replaceList(query, async () => {
+      const { conversations, next_cursor: cursor } = await listPage(query)
+      return { conversations, cursor }
+    }),
+  )
 }
 
 export const loadMore = (query: ListQuery): Promise<void> => {

@@ -91,6 +91,14 @@ const placeIn = (list: Signal<ListState | undefined>, conversation: Conversation
   if (window !== state) list.value = { ...state, ids: window.ids }
 }
 
+/** Conversations that come or change while the answer with a list is on its way: they may be newer than it. */
+const readings = new Set<Set<string>>()
+
+const placeInAll = (conversation: Conversation, isNew = false): void => {
+  for (const came of readings) came.add(conversation.uuid)
+  for (const list of lists.values()) placeIn(list, conversation, isNew)
+}
+
 let trimmedAt = most.conversations
 
 /** Forgets conversations that no list and no thread shows, once there are very many, or many more than last time. */
@@ -123,10 +131,28 @@ export const putConversations = (added: readonly Conversation[], isWhole = true)
         arrivals.value = arrivals.peek() + 1
       }
       byCounterpart.set(conversation.counterpart, conversation.uuid)
-      for (const list of lists.values()) placeIn(list, next, found === undefined)
+      placeInAll(next, found === undefined)
     }
     trim()
   })
+
+type ListAnswer = { readonly conversations: readonly Conversation[]; readonly cursor: string | undefined }
+
+/** Replaces the rows of a list by those that `read` returns, and by what comes meanwhile. */
+export const replaceList = async (query: ListQuery, read: () => Promise<ListAnswer>): Promise<void> => {
+  const came = new Set<string>()
+  readings.add(came)
+  const answer = await read().finally(() => readings.delete(came))
+  batch(() => {
+    putConversations(answer.conversations)
+    const list = listOf(query)
+    list.value = { query, ids: answer.conversations.map(({ uuid }) => uuid), cursor: answer.cursor }
+    for (const uuid of came) {
+      const conversation = peekConversation(uuid)
+      if (conversation) placeIn(list, conversation)
+    }
+  })
+}
 
 /** Fields of a conversation that are shown before the server has confirmed them; undefined: absent. */
 export type OptimisticFields = { readonly [K in keyof Conversation]?: Conversation[K] | undefined }
@@ -139,13 +165,13 @@ export const changeAtOnce = (uuid: string, change: OptimisticFields): (() => voi
   batch(() => {
     // An absent field and one that is undefined mean the same.
     found.value = { ...before, ...change } as Conversation
-    for (const list of lists.values()) placeIn(list, found.peek())
+    placeInAll(found.peek())
   })
   return () => {
     if (found.peek().version !== before.version) return
     batch(() => {
       found.value = before
-      for (const list of lists.values()) placeIn(list, before)
+      placeInAll(before)
     })
   }
 }

@@ -9,8 +9,10 @@ import { segmentsOf } from '../../console/inbox/segments.ts'
 import {
   applyChanges,
   listOf,
+  putConversations,
   putItems,
   readers,
+  replaceList,
   replaceThread,
   shownList,
   threadOf,
@@ -212,6 +214,28 @@ test('what comes while a thread is read is in it, whether it was read before or 
     await reading
     assert.deepEqual(texts(), [item(1).uuid, item(next).uuid])
   }
+})
+
+test('what comes, changes or leaves while a list is read is so in it, whether it was read before or not', async () => {
+  const query = { status: 'open' as const }
+  const ids = () => listOf(query).value?.ids
+  const readBeside = async (rows: readonly Conversation[], act: () => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const reading = replaceList(query, async () => {
+      await promise
+      return { conversations: rows, cursor: undefined }
+    })
+    act()
+    resolve()
+    await reading
+  }
+  const [first, second] = [conversation(3), conversation(4)]
+  await readBeside([], () => putConversations([first]))
+  assert.deepEqual(ids(), [first.uuid])
+  await readBeside([first], () => putConversations([second]))
+  assert.deepEqual(new Set(ids()), new Set([first.uuid, second.uuid]))
+  await readBeside([first, second], () => putConversations([{ ...first, version: 2, status: 'closed' }]))
+  assert.deepEqual(ids(), [second.uuid])
 })
 
 test('an event has a search read again only while the page shows it', () => {
