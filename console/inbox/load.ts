@@ -16,7 +16,6 @@ import {
   shownList,
   threadOf,
 } from './store.ts'
-import type { Conversation } from './types.ts'
 
 // Reads lists, threads and conversations into the store.
 
@@ -85,17 +84,10 @@ const listPage = (query: ListQuery, cursor?: string) =>
     }),
   )
 
-const idsOf = (rows: readonly Conversation[]): readonly string[] => rows.map(({ uuid }) => uuid)
-
 /** Reads the first page of a list. Rows behind it are read again as the person scrolls. */
 export const loadList = (query: ListQuery): Promise<void> => {
   const key = keyOfQuery(query)
-  return once(`list ${key}`, key, () =>
-    replaceList(query, async () => {
-      const { conversations, next_cursor: cursor } = await listPage(query)
-      return { conversations, cursor }
-    }),
-  )
+  return once(`list ${key}`, key, () => replaceList(query, () => listPage(query)))
 }
 
 export const loadMore = (query: ListQuery): Promise<void> => {
@@ -110,7 +102,7 @@ export const loadMore = (query: ListQuery): Promise<void> => {
     if (state?.cursor !== cursor) return
     batch(() => {
       putConversations(page.conversations)
-      const ids = [...new Set([...(list.peek()?.ids ?? []), ...idsOf(page.conversations)])]
+      const ids = [...new Set([...(list.peek()?.ids ?? []), ...page.conversations.map(({ uuid }) => uuid)])]
       list.value = { query, ids, cursor: page.next_cursor }
     })
   })

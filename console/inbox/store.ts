@@ -91,7 +91,7 @@ const placeIn = (list: Signal<ListState | undefined>, conversation: Conversation
   if (window !== state) list.value = { ...state, ids: window.ids }
 }
 
-/** Conversations that come or change while the answer with a list is on its way: they may be newer than it. */
+/** For each list whose answer is on its way, the conversations that come or change meanwhile: they may be newer. */
 const readings = new Set<Set<string>>()
 
 const placeInAll = (conversation: Conversation, isNew = false): void => {
@@ -136,7 +136,7 @@ export const putConversations = (added: readonly Conversation[], isWhole = true)
     trim()
   })
 
-type ListAnswer = { readonly conversations: readonly Conversation[]; readonly cursor: string | undefined }
+type ListAnswer = { readonly conversations: readonly Conversation[]; readonly next_cursor?: string | undefined }
 
 /** Replaces the rows of a list by those that `read` returns, and by what comes meanwhile. */
 export const replaceList = async (query: ListQuery, read: () => Promise<ListAnswer>): Promise<void> => {
@@ -146,7 +146,7 @@ export const replaceList = async (query: ListQuery, read: () => Promise<ListAnsw
   batch(() => {
     putConversations(answer.conversations)
     const list = listOf(query)
-    list.value = { query, ids: answer.conversations.map(({ uuid }) => uuid), cursor: answer.cursor }
+    list.value = { query, ids: answer.conversations.map(({ uuid }) => uuid), cursor: answer.next_cursor }
     for (const uuid of came) {
       const conversation = peekConversation(uuid)
       if (conversation) placeIn(list, conversation)

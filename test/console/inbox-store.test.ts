@@ -223,7 +223,7 @@ test('what comes, changes or leaves while a list is read is so in it, whether it
     const { promise, resolve } = Promise.withResolvers<void>()
     const reading = replaceList(query, async () => {
       await promise
-      return { conversations: rows, cursor: undefined }
+      return { conversations: rows }
     })
     act()
     resolve()

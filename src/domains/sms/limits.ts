@@ -131,7 +131,7 @@ export const maxWaitingPages = 20
 export const firstAdoptingAttempt = 5
 
 /**
- * Messages of one batch: all that a statement accepts. PostgreSQL moves the payload of more than some 85 out of its row. Two
+ * Messages of one batch, and of the statement that accepts it. PostgreSQL moves the payload of more than some 85 out of its row. Two
  * batches of half the size cost it 3 µs more for each message.
  */
 export const maxBatchMessages = 128

@@ -95,11 +95,12 @@ export const makeBatcher = <Row, Result>(
     })
 
   /** @param ended called once the statement has ended, before its callers go on */
-  const settle = async (batch: Waiting<Row, Result>[], ended: () => void): Promise<void> => {
+  const settle = async (batch: Waiting<Row, Result>[], ended = () => {}): Promise<void> => {
     try {
       const results = await runPatiently(batch.map(({ row }) => row))
       if (queued > 0) {
         ended()
+        // The pool passes the statement to its connection on the next tick, which comes first.
         await new Promise(setImmediate)
       }
       for (const [i, { resolve, reject }] of batch.entries()) {
@@ -109,7 +110,7 @@ export const makeBatcher = <Row, Result>(
       }
     } catch (error) {
       if (batch.length === 1 || isUnavailable(error)) for (const { reject } of batch) reject(error)
-      else for (const one of batch) await settle([one], () => {})
+      else for (const one of batch) await settle([one])
     }
   }
 
