@@ -184,3 +184,64 @@ test('a key with one row does not wait for the thousands of another key', async 
     'rows of a key stay in order',
   )
 })
+
+/** Statements of keys that end when told. @returns each statement that ran, by its rows, with the function that ends it */
+const heldStatements = () => {
+  const statements: { rows: string; end: () => void }[] = []
+  const batcher = makeBatcher(
+    (rows: string[]) =>
+      new Promise<string[]>((resolve) => statements.push({ rows: rows.join(' '), end: () => resolve(rows) })),
+    { keyOf: (row) => row[0] ?? '' },
+  )
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  return { ...batcher, statements, turn, carried: () => statements.map(({ rows }) => rows) }
+}
+
+test('a few rows of other keys pass a statement with many rows of one, and no key is in two statements', async () => {
+  const { add, depth, statements, turn, carried } = heldStatements()
+  const greedy = Array.from({ length: 16 }, (_, i) => add(`a${i}`))
+  await turn()
+  const quiet = [add('b0'), add('c0')]
+  await turn()
+  assert.deepEqual(carried().slice(1), ['b0 c0'])
+  const later = [add('a16'), add('b1')]
+  assert.equal(depth(), 20)
+  statements[0]?.end()
+  await Promise.all(greedy)
+  await turn()
+  assert.deepEqual(carried().slice(2), ['a16'], 'b waits for its statement')
+  statements[1]?.end()
+  await Promise.all(quiet)
+  statements[2]?.end()
+  await later[0]
+  await turn()
+  assert.deepEqual(carried().slice(3), ['b1'])
+  statements[3]?.end()
+  await Promise.all(later)
+  assert.equal(depth(), 0)
+})
+
+const sixteen = Array.from({ length: 16 }, (_, i) => i)
+for (const { name, running, waiting } of [
+  { name: 'many rows of many keys', running: sixteen.map((i) => `${'abcd'[i % 4]}${i}`), waiting: ['e0'] },
+  { name: 'few rows of one key', running: ['a0', 'a1', 'a2'], waiting: ['b0'] },
+  {
+    name: 'many rows of one key, where others have many',
+    running: sixteen.map((i) => `a${i}`),
+    waiting: ['b0', 'b1', 'b2'],
+  },
+])
+  test(`no row passes a statement with ${name}`, async () => {
+    const { add, statements, turn, carried } = heldStatements()
+    const first = running.map(add)
+    await turn()
+    const others = waiting.map(add)
+    await turn()
+    assert.equal(statements.length, 1)
+    statements[0]?.end()
+    await Promise.all(first)
+    await turn()
+    assert.deepEqual(carried().slice(1), [waiting.join(' ')])
+    statements[1]?.end()
+    await Promise.all(others)
+  })

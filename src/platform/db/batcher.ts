@@ -18,9 +18,14 @@ const deadlock = '40P01'
 
 type Waiting<Row, Result> = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
 
+/** A statement under way. `most`: rows of the key that has most. */
+type Statement = { readonly rows: number; readonly most: number; readonly keys: ReadonlySet<string> }
+
+/** Rows of one key in a statement for each row of other keys that may pass it. */
+const rowsPerPassing = 8
+
 type BatchOptions<Row> = {
   readonly maxRows?: number
-  readonly maxInFlight?: number
   readonly maxWaiting?: number
   readonly spacingMs?: number
   /** Rows of one key share a queue, for example an account. Default: one queue for all. */
@@ -28,9 +33,12 @@ type BatchOptions<Row> = {
 }
 
 /**
- * Rows that arrive within one turn of the event loop share a statement. While the maximum number of statements runs,
- * further rows gather. A lone row does not wait. One statement at a time beat two on two cores. If rows wait when a
- * statement ends, the next one starts before the callers go on, so that the database works meanwhile.
+ * Rows that arrive within one turn of the event loop share a statement. While one runs, further rows gather. A lone row
+ * does not wait. One statement at a time beat two on two cores. If rows wait when a statement ends, the next one starts
+ * before the callers go on, so that the database works meanwhile.
+ *
+ * Beside a statement with many rows of one key, a few rows of other keys get a statement of their own at once: a quiet
+ * account does not wait for the one that sends all it can. No key is in two statements at a time.
  * @param run returns one result per row, in order. When it rejects because of a row, each row is retried alone, so that
  * one bad row fails alone. When the database is down, the fate of the rows is unknown, and all are rejected. After a
  * deadlock, the statement that PostgreSQL cancelled is run once more as a whole
@@ -39,17 +47,17 @@ type BatchOptions<Row> = {
  */
 export const makeBatcher = <Row, Result>(
   run: (rows: Row[]) => Promise<Result[]>,
-  { maxRows = 128, maxInFlight = 1, maxWaiting = 10_000, spacingMs = 0, keyOf }: BatchOptions<Row> = {},
+  { maxRows = 128, maxWaiting = 10_000, spacingMs = 0, keyOf }: BatchOptions<Row> = {},
 ): Batcher<Row, Result> => {
   /** By key, in the order of their turns. */
   const queues = new Map<string, Waiting<Row, Result>[]>()
   /** Limit of waiting rows per key: a quarter of the capacity is reserved for the others. */
   const mostOfKey = keyOf ? Math.floor((maxWaiting * 3) / 4) : maxWaiting
+  /** The statement of all keys, and the one that passes it. */
+  const running: { main: Statement | null; passing: Statement | null } = { main: null, passing: null }
   let queued = 0
-  let running = 0
   let scheduled = false
   let isHurried = false
-  let underWay = 0
   let last = Number.NEGATIVE_INFINITY
   let resting: NodeJS.Timeout | undefined
 
@@ -64,28 +72,31 @@ export const makeBatcher = <Row, Result>(
     return true
   }
 
-  /** Returns the rows of the next statement: keys take turns, and the rows of a key stay in order. */
-  const next = (): Waiting<Row, Result>[] => {
-    const [only] = queues.values()
-    if (queues.size === 1 && only && only.length <= maxRows) {
-      queues.clear()
-      queued = 0
-      return only
-    }
-    const batch: Waiting<Row, Result>[] = []
-    while (batch.length < maxRows && queued > 0) {
-      const share = Math.max(1, Math.floor((maxRows - batch.length) / queues.size))
-      for (const [key, own] of [...queues]) {
-        if (batch.length >= maxRows) break
-        const taken = own.slice(0, share)
-        batch.push(...taken)
-        queued -= taken.length
+  /** Takes the rows of the next statement: keys take turns, and the rows of a key stay in order. */
+  const takeRows = (): Map<string, Waiting<Row, Result>[]> => {
+    const taken = new Map<string, Waiting<Row, Result>[]>()
+    const free = () => [...queues].filter(([key]) => !running.passing?.keys.has(key))
+    let room = maxRows
+    for (let waiting = free(); room > 0 && waiting.length > 0; waiting = free()) {
+      const share = Math.max(1, Math.floor(room / waiting.length))
+      for (const [key, own] of waiting.slice(0, room)) {
+        const rows = own.slice(0, share)
+        taken.set(key, [...(taken.get(key) ?? []), ...rows])
+        room -= rows.length
         queues.delete(key)
         // Moves the key to the end of the queue.
-        if (taken.length < own.length) queues.set(key, own.slice(share))
+        if (rows.length < own.length) queues.set(key, own.slice(share))
       }
     }
-    return batch
+    return taken
+  }
+
+  /** Takes the rows that may pass a statement: all of other keys, if they are few. */
+  const takePassing = ({ most, keys }: Statement): Map<string, Waiting<Row, Result>[]> => {
+    const others = [...queues].filter(([key]) => !keys.has(key))
+    if (others.reduce((sum, [, own]) => sum + own.length, 0) * rowsPerPassing > most) return new Map()
+    for (const [key] of others) queues.delete(key)
+    return new Map(others)
   }
 
   const runPatiently = (rows: Row[]) =>
@@ -114,30 +125,35 @@ export const makeBatcher = <Row, Result>(
     }
   }
 
+  const start = (lane: keyof typeof running, taken: ReadonlyMap<string, Waiting<Row, Result>[]>) => {
+    if (taken.size === 0) return
+    const batch = [...taken.values()].flat()
+    queued -= batch.length
+    const most = Math.max(...taken.values().map((rows) => rows.length))
+    const statement = { rows: batch.length, most, keys: new Set(taken.keys()) }
+    running[lane] = statement
+    const ended = () => {
+      if (running[lane] !== statement) return
+      running[lane] = null
+      send()
+    }
+    void settle(batch, ended).then(ended)
+  }
+
   const send = () => {
     scheduled = false
-    while (queued > 0 && running < maxInFlight && !rests()) {
+    if (queued > 0 && !running.main && !rests()) {
       isHurried = false
       clearTimeout(resting)
       resting = undefined
       last = performance.now()
-      const batch = next()
-      running++
-      underWay += batch.length
-      let isRunning = true
-      const ended = () => {
-        if (!isRunning) return
-        isRunning = false
-        running--
-        underWay -= batch.length
-        send()
-      }
-      void settle(batch, ended).then(ended)
+      start('main', takeRows())
     }
+    if (queued > 0 && running.main && !running.passing) start('passing', takePassing(running.main))
   }
 
   return {
-    depth: () => queued + underWay,
+    depth: () => queued + (running.main?.rows ?? 0) + (running.passing?.rows ?? 0),
     flush: () => {
       isHurried = queued > 0
       send()
@@ -151,7 +167,8 @@ export const makeBatcher = <Row, Result>(
         if (own) own.push({ row, resolve, reject })
         else queues.set(key, [{ row, resolve, reject }])
         queued++
-        if (!scheduled && running < maxInFlight) {
+        const mayPass = running.main !== null && !running.passing && !running.main.keys.has(key)
+        if (!scheduled && (running.main === null || mayPass)) {
           scheduled = true
           setImmediate(send)
         }
