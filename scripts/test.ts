@@ -8,22 +8,6 @@ import { type FileRun, fullRun, type Group, grouped, groupName, runsOf, runsOnOl
 import { type FileResult, killAll, runFiles, type TimeLimits } from './tests/run-files.ts'
 import { type Concurrency, concurrencyHere, workThrough } from './tests/scheduler.ts'
 
-// npm test                    everything except the long forms.
-// npm test -- src/domains/sms only these files or folders.
-// npm run fuzz, chaos, image  the long forms, without a time limit.
-// --oldest                    every SQL test of the domains on PostgreSQL 15; a full run has the quick ones.
-// --cost                      prints the processor time of each file.
-
-const root = join(import.meta.dirname, '..')
-// --concurrency: files at a time. By default the load decides (tests/scheduler.ts).
-const options = {
-  long: { type: 'string' },
-  concurrency: { type: 'string' },
-  oldest: { type: 'boolean', default: false },
-  cost: { type: 'boolean', default: false },
-} as const
-const { values, positionals } = parseArgs({ options, allowPositionals: true })
-
 /** The files of each long form. */
 const longForms: Record<string, string[]> = {
   fuzz: [
@@ -36,6 +20,46 @@ const longForms: Record<string, string[]> = {
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
   console: ['test/console/outage.test.ts'],
   'list-cost': ['test/list-cost.test.ts'],
+}
+
+const longNames = Object.keys(longForms).join(', ')
+
+const usage = `npm test -- [options] [FILE or FOLDER …]
+
+Runs the tests of the files and folders, by default everything except the long forms.
+
+  --long NAME      a long form, without a time limit: ${longNames}
+  --oldest         every SQL test of the domains on PostgreSQL 15; a full run has the quick ones
+  --cost           prints the processor time of each file
+  --concurrency N  files at a time; by default the load decides
+  --help           prints this`
+
+const root = join(import.meta.dirname, '..')
+const options = {
+  long: { type: 'string' },
+  concurrency: { type: 'string' },
+  oldest: { type: 'boolean', default: false },
+  cost: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const
+
+const readArguments = () => {
+  try {
+    return parseArgs({ options, allowPositionals: true })
+  } catch (error) {
+    console.error(`npm test: ${error instanceof Error ? error.message : error}\n\n${usage}`)
+    process.exit(2)
+  }
+}
+const { values, positionals } = readArguments()
+if (values.help) {
+  console.log(usage)
+  process.exit(0)
+}
+const concurrency = values.concurrency === undefined ? null : Number(values.concurrency)
+if (concurrency !== null && !(Number.isInteger(concurrency) && concurrency > 0)) {
+  console.error('npm test: --concurrency must be a whole number above 0')
+  process.exit(2)
 }
 
 const find = (patterns: string[]): string[] =>
@@ -61,7 +85,10 @@ const selectRuns = (): FileRun[] => {
   if (values.oldest) return runsOnOldest(root)
   if (values.long !== undefined) {
     const patterns = longForms[values.long]
-    if (!patterns) throw new Error(`--long must be one of ${Object.keys(longForms).join(', ')}`)
+    if (!patterns) {
+      console.error(`npm test: --long must be one of ${longNames}`)
+      process.exit(2)
+    }
     // `--long chaos test/chaos/kill.test.ts` runs one file of a long form.
     const chosen = positionals.flatMap(filesIn)
     return runsOf(find(patterns).filter((file) => chosen.length === 0 || chosen.includes(file)))
@@ -160,10 +187,7 @@ const retry = async (failed: readonly FileRun[]): Promise<readonly FileRun[]> =>
 const runEverything = async (): Promise<boolean> => {
   const began = performance.now()
   const groups = values.long === undefined ? grouped(runs, root) : ungrouped(runs)
-  const outcomes = await runAll(
-    groups,
-    values.concurrency === undefined ? concurrencyHere() : exactly(Number(values.concurrency)),
-  )
+  const outcomes = await runAll(groups, concurrency === null ? concurrencyHere() : exactly(concurrency))
   const failed = failedRuns(outcomes)
   printCost(outcomes)
   printSlowAndSkipped(outcomes)
