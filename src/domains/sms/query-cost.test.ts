@@ -50,8 +50,9 @@ const lease = { worker: uuid(), seconds: 60 }
 /** Runs the whole life of messages in a batch: the hot-path statements. */
 const liveInBatch = async (tx: Tx, given: NewMessage[]) => {
   const batch = { id: uuid(), account: who.id, messages: given, isLeased: true }
+  // An older job of the account waits, which no worker sees before the commit.
+  await tx.run`insert into jobs (id, account_id, kind, run_at) values (${uuid()}, ${who.id}, 'sms.submit', app_now())`
   const result = await acceptBatches(tx, [batch, { ...batch, id: uuid(), messages: texts(2) }], lease, true)
-  // Older jobs of the account wait.
   assert.deepEqual(result, ['queued', 'queued'])
   const leased = { id: batch.id, fence: 0 }
   const members = given.map(({ id }) => ({
