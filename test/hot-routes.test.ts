@@ -97,22 +97,22 @@ const open = async (isHot: boolean) => {
     on conflict (topic) do update set version = changes.version + 1`
   await until(async () => world.parts.prices.of('sms_out', '+447700900123') !== null)
 
-  const effects = async () => {
+  const rows = (query: string) => db.raw<object>(query)
+  const requests = async () => {
     await rateLimiter.flush()
-    const rows = (query: string) => db.raw<object>(query)
-    return {
-      sms: await rows(`select channel_id, contact, number, text, encoding, fragments, price, status, count(*)
-        from sms_messages group by 1, 2, 3, 4, 5, 6, 7, 8 order by 1, 2, 3, 4, 5, 6, 7, 8`),
-      chat: await rows(`select channel_id, peer, text, pin::text, direction, sent_by, count(*) from msgapp_messages
-        group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6`),
-      jobs: await rows(
-        'select kind, count(*), count(*) filter (where run_at > app_now()) as later from jobs group by 1 order by 1',
-      ),
-      spent: await rows('select balance, count(*) from balances group by 1 order by 1'),
-      keys: await rows(`select key, path, status, encode(request_hash, 'hex') as hash from idempotency order by 1, 2`),
-      requests: await rows('select api_requests, count(*) from rate_limit_usage group by 1 order by 1'),
-    }
+    return await rows('select api_requests, count(*) from rate_limit_usage group by 1 order by 1')
   }
+  const effects = async () => ({
+    sms: await rows(`select channel_id, contact, number, text, encoding, fragments, price, status, count(*)
+      from sms_messages group by 1, 2, 3, 4, 5, 6, 7, 8 order by 1, 2, 3, 4, 5, 6, 7, 8`),
+    chat: await rows(`select channel_id, peer, text, pin::text, direction, sent_by, count(*) from msgapp_messages
+      group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6`),
+    jobs: await rows(
+      'select kind, count(*), count(*) filter (where run_at > app_now()) as later from jobs group by 1 order by 1',
+    ),
+    spent: await rows('select balance, count(*) from balances group by 1 order by 1'),
+    keys: await rows(`select key, path, status, encode(request_hash, 'hex') as hash from idempotency order by 1, 2`),
+  })
   // Not the request that ends a connection.
   const counts = async () => ({
     counted: new Map(
@@ -136,7 +136,7 @@ const open = async (isHot: boolean) => {
       .filter((line) => !line.endsWith(' 0'))
       .sort()
   }
-  return { port, keys, effects, counts, countsSince, world, account: rich.id }
+  return { port, keys, effects, requests, counts, countsSince, world, account: rich.id }
 }
 
 const [hot, plain] = [await open(true), await open(false)]
@@ -171,7 +171,11 @@ const exchange = async ({ port, keys }: Installation, wire: Wire): Promise<strin
   return text
 }
 
-/** Removes what differs between any two responses: the date and ids. */
+/**
+ * Removes what differs between any two responses: the date, ids, and what is left of a large allowance. Whether a request
+ * is counted that was read but not answered, as the connection ended, depends on the time; so does the order in which
+ * requests are counted that do not wait for each other.
+ */
 const canonical = (text: string): string =>
   text
     .replace(/^Date: .*$/gim, 'Date')
@@ -182,6 +186,7 @@ const canonical = (text: string): string =>
     )
     .replace(/req_[\w-]+/g, 'req')
     .replace(/\b(SMO|MSG)[0-9a-f-]{36}/g, '$1')
+    .replace(/;r=\d{5,};/g, ';r=n;')
     // The wait of an account without requests left depends on the time.
     .replace(/HTTP\/1\.1 429 .*?"error_message":"[^"]*"/gs, (refusal) => refusal.replace(/\d+/g, 'n'))
 
@@ -236,7 +241,7 @@ const settled = async <Value>(read: (one: Installation) => Promise<Value>): Prom
   return await until(equal, 10).catch(both)
 }
 
-// Before the fuzzer: after invalid HTTP, whether an open request is counted depends on the time.
+// Before the fuzzer, whose connections end before all of their requests are answered.
 test('hot routes count the requests that Fastify counts', async () => {
   // Every key is cached from now on: whether a client leaves during a look-up depends on the time.
   for (const by of Object.keys(hot.keys)) await sameResponse((one) => exchange(one, wires.of(sms(one, by))))
@@ -253,6 +258,7 @@ test('hot routes count the requests that Fastify counts', async () => {
     })
   const [one, other] = await settled((each) => each.countsSince(before.get(each) ?? assert.fail()))
   assert.deepEqual(one, other)
+  assert.deepEqual(...(await settled((each) => each.requests())))
   for (const status of ['202', '400', '401', '402', '403', '429'])
     assert.ok(
       one.some((line) => line.includes(status)),
