@@ -77,6 +77,8 @@ export const faultOf = (contract: Contract, sent: SentRequest, answer: RawAnswer
     }
     return edge.has(code) ? refusalFault(contract, answer) : answerFault(contract, answer)
   }
+  // A browser that navigates to the address of the claim link gets the page.
+  if (contract.id === 'showClaim' && /^text\/html/.test(String(answer.headers['content-type']))) return null
   const wrong = answerFault(contract, answer)
   if (wrong) return wrong
   if (holdsBad(sent.params) || holdsBad(sent.query) || (!contract.media && holdsBad(sent.body)))

@@ -8,7 +8,8 @@ const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
 
 /** Things that inputs can name, made when the first input names their kind. */
 export type Stock = {
-  /** Restores money and inventory, and forgets the things: requests may have changed or removed them. */
+  /** Restores money, inventory and access without a second factor, and forgets the things: requests may have changed or
+   *  removed them. */
   renew(): Promise<void>
   /** Ensures that a thing of each kind exists. */
   supply(kinds: ReadonlySet<string>): Promise<void>
@@ -94,6 +95,7 @@ export const makeStock = (scene: Scene, toy: Scene, pool: Pool): Stock => {
       const credit = { amount: '10000000' }
       await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/credit`, credit)
       await scene.world.call('operator', 'POST', '/operator/inventory/restore', { group_id: group.id })
+      await scene.world.call(scene.tenant, 'PATCH', '/open/account', { second_factor_required: false })
     },
     supply: async (kinds) => {
       for (const kind of kinds) if (kind !== 'any') await makers[kind]?.()

@@ -122,6 +122,13 @@ test('an invited person joins with a password, signs in again, and joins a secon
   assert.deepEqual([unnamed.status, unnamed.body.error_code], [400, 'account_required'])
 })
 
+test('an invitation token that is too long for a path is refused as JSON, not with a page', async () => {
+  for (const length of [201, 501, 10_000]) {
+    const { status, body } = await callAs(world, null, 'GET', `/console/invitations/${'x'.repeat(length)}`)
+    assert.deepEqual([status, body.error], [length > 500 ? 404 : 400, true])
+  }
+})
+
 test('weak passwords are refused: short, common, in a row, or of the person’s own words', async () => {
   const { body } = await call(ada, 'POST', '/open/members', {
     first_name: 'Ada',

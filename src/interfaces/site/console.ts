@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { maxParamLength } from '../../platform/http/limits.ts'
 import { makeCachedPages } from './cached-pages.ts'
 import { refusals } from './refusals.ts'
 
@@ -88,6 +89,8 @@ const linksOf = ({ entry, routes }: Manifest, path: string): string => {
 /** Addresses that are both a page and an endpoint: a browser that navigates gets the page. */
 const shared = new Set(['/console/claim'])
 
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
+
 const wantsPage = ({ headers }: FastifyRequest): boolean => headers.accept?.includes('text/html') ?? false
 
 /**
@@ -108,7 +111,7 @@ export const installConsole = async (app: FastifyInstance, publicUrl: () => stri
   const page = (request: FastifyRequest, reply: FastifyReply) => {
     const manifest = manifestOf()
     if (!manifest) throw refusals.consoleNotBuilt()
-    const path = request.url.split('?', 1)[0] ?? ''
+    const path = pathOf(request)
     const frame = isOutside(path) ? 'plain' : 'full'
     reply.headers(headersOf(publicUrl())).header('link', linksOf(manifest, path)).type('text/html; charset=utf-8')
     // TLS of a proxy is the proxy's to announce.
@@ -146,9 +149,16 @@ export const installConsole = async (app: FastifyInstance, publicUrl: () => stri
     return send(request, reply, `${manifest.build} worker`, () => readFileSync(join(dist, 'sw.js'), 'utf8'))
   })
   app.get('/console', page)
-  app.get('/console/*', page)
+  app.get('/console/*', (request, reply) =>
+    // No page has such a part in its address. An endpoint may: `/console/invitations/:token` of an overlong token.
+    pathOf(request)
+      .split('/')
+      .some((part) => part.length > maxParamLength)
+      ? reply.callNotFound()
+      : page(request, reply),
+  )
   app.addHook('onRequest', async (request, reply) => {
-    if (request.method !== 'GET' || !shared.has(request.url.split('?', 1)[0] ?? '')) return
+    if (request.method !== 'GET' || !shared.has(pathOf(request))) return
     reply.header('vary', 'accept')
     if (wantsPage(request)) await page(request, reply)
   })

@@ -1,5 +1,8 @@
 // Limits of the HTTP server.
 
+/** Characters of one part of a path that may be a parameter. */
+export const maxParamLength = 500
+
 /** Levels of nested values: the recursive readers would exhaust the stack. */
 export const maxNestingDepth = 200
 

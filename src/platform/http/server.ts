@@ -21,7 +21,7 @@ import type { Contract, Endpoint } from './endpoint.ts'
 import { fieldOf } from './error-field.ts'
 import { handler } from './handler.ts'
 import { type HotRoutes, makeHotRoutes } from './hot-routes.ts'
-import { maxConnections } from './limits.ts'
+import { maxConnections, maxParamLength } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
@@ -239,7 +239,7 @@ export const makeServer = (
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
+    routerOptions: { maxParamLength, ignoreTrailingSlash: true },
     http: { headersTimeout: 10_000, maxHeaderSize: 16_384, requireHostHeader: false, shouldUpgradeCallback: isUpgrade },
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, strict: false, formats },
