@@ -211,8 +211,11 @@ test('a handset on another network is named, and the sandbox is not reported as 
   const set = (on_msgapp: boolean) =>
     Promise.all(friends.map((number) => platform.call('PUT', `/sandbox/handsets/${number}`, { on_msgapp })))
   await set(false)
-  const { status, body } = await platform.call('POST', '/sandbox/events/msgapp.group.join')
+  const events = ['msgapp.group.join', 'msgapp.message.receipt.read']
+  const answers = await Promise.all(events.map((event) => platform.call('POST', `/sandbox/events/${event}`)))
   await set(true)
-  assert.deepEqual([status, body.error_code], [409, 'conflict'], JSON.stringify(body))
-  assert.match(body.error_message, /The handset \+4477009001\d\d cannot do this/)
+  for (const { status, body } of answers) {
+    assert.deepEqual([status, body.error_code], [409, 'conflict'], JSON.stringify(body))
+    assert.match(body.error_message, /The handset \+4477009001\d\d cannot do this/)
+  }
 })

@@ -174,6 +174,7 @@ export class MessageRouter {
 
   /** Opens the messages that a handset received from a number. @returns their count */
   read(handset: string, from: string): number {
+    if (!this.isOnNetwork(handset)) throw new Refusal('no_handset', `${handset} is not on the network`)
     const at = Date.now()
     const messages = [...this.deps.state.unread(handset, from)]
     for (const { id } of messages) {

@@ -29,12 +29,15 @@ export const makeStock = (scene: Scene, toy: Scene, pool: Pool): Stock => {
   const pinned = (kind: string, make: () => Promise<string | undefined>) => () =>
     once(kind, async () => pool.pin(kind, (await make()) ?? ''))
   const recipe = async (id: string) => await recipes[id]?.ok(scene)
+  const restore = () => scene.world.call('operator', 'POST', '/operator/inventory/restore', { group_id: group.id })
 
   // A purchase from the group takes a number that is reserved in it, so a new one is reserved afterwards.
   const purchase = <T>(name: string, make: () => Promise<T>) =>
-    once(name, () => {
+    once(name, async () => {
       made.delete('any')
-      return make()
+      // An earlier request to the same endpoint may have withdrawn the inventory.
+      await restore()
+      return await make()
     })
   const message = () =>
     purchase('message', async () => {
@@ -94,7 +97,7 @@ export const makeStock = (scene: Scene, toy: Scene, pool: Pool): Stock => {
       await setPrices(scene.world)
       const credit = { amount: '10000000' }
       await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/credit`, credit)
-      await scene.world.call('operator', 'POST', '/operator/inventory/restore', { group_id: group.id })
+      await restore()
       await scene.world.call(scene.tenant, 'PATCH', '/open/account', { second_factor_required: false })
     },
     supply: async (kinds) => {

@@ -131,9 +131,12 @@ const inGroup =
 /** The handset opens a message after receiving it. */
 const reads: Action = async (about) => {
   const { simulator } = about.parts
-  await sends(about)
   const { number: from } = about.channel
-  const isRead = async () => ((await simulator.chatAction(about.handset, 'read', { from }))?.read ?? 0) > 0
+  await sends(about)
+  const isRead = async () => {
+    const done = await simulator.chatAction(about.handset, 'read', { from })
+    return done ? (done.read ?? 0) > 0 : refuse(refusals.handsetCannot(about.handset, 'read'))
+  }
   await waitFor('the message to the handset', isRead)
   return 'account'
 }
