@@ -67,8 +67,9 @@ export const faultOf = (contract: Contract, sent: SentRequest, answer: RawAnswer
   if (status >= 500 && !voicelessCodes.has(code)) return `status ${status}: ${text.slice(0, 300)}`
   // Requests that wait for a third party may wait 20 s for their turn or its answer.
   if (took > (contract.waits ? 25_000 : 2_000)) return `it took ${Math.round(took)} ms`
-  // An empty path parameter turns the path into that of another endpoint with a trailing slash.
-  if (Object.values(Object(sent.params)).includes('')) return null
+  // Such a path parameter turns the path into that of another endpoint: empty, with a trailing slash; the dots, as the
+  // client resolves them.
+  if (Object.values(Object(sent.params)).some((param) => ['', '.', '..'].includes(String(param)))) return null
   if (status >= 400) {
     // While the path cannot be decoded, no route is known.
     if (code === 'unknown_path' || code === 'malformed_request') {
