@@ -272,6 +272,22 @@ const withCachedKey = (one: Request): Request => ({
   ),
 })
 
+const plainHeaders = /^(?:host: localhost|(?:x-user-api-key|content-type|idempotency-key): .*)$/is
+
+/** One request that is valid HTTP: its connection does not end before its response. */
+const single: fc.Arbitrary<Wire> = request
+  .filter(
+    ({ line, framing, headers }) =>
+      /^POST \S+ HTTP\/1\.1$/.test(line) &&
+      (framing === 'length' || framing === 'chunked') &&
+      headers.every((field) => plainHeaders.test(field.join(': '))),
+  )
+  .map((one) => ({
+    pauseMs: 0,
+    isCutShort: false,
+    pieces: (keys) => [Buffer.concat([bytesOf(one, 0, keys), Buffer.from(last)])],
+  }))
+
 const any: fc.Arbitrary<Wire> = fc
   .record({
     requests: fc.array(request, { minLength: 1, maxLength: 4 }),
@@ -301,4 +317,4 @@ const any: fc.Arbitrary<Wire> = fc
 
 const of = (bytes: string): Wire => ({ pauseMs: 0, isCutShort: false, pieces: () => [Buffer.from(bytes + last)] })
 
-export const wires = { any, of }
+export const wires = { any, single, of }
