@@ -54,7 +54,10 @@ const prepared = (contract: Contract, input: Input, pool: Pool): PreparedRequest
   const payload = input.raw ?? plain
   return {
     url: search === '' ? path : `${path}?${search}`,
-    sent: { params, query, body: input.raw === null ? body : undefined, isRaw: input.raw !== null },
+    sent: {
+      ...{ params, query, headers: input.headers },
+      ...{ body: input.raw === null ? body : undefined, isRaw: input.raw !== null },
+    },
     change: {
       ...(payload === undefined ? {} : { payload }),
       headers: { ...(payload === undefined ? {} : { 'content-type': media ?? 'application/json' }), ...input.headers },

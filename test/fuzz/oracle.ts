@@ -8,6 +8,7 @@ import type { RawAnswer } from '../recipes/send.ts'
 export type SentRequest = {
   params: Record<string, string>
   query: [string, string][]
+  headers: Record<string, string>
   /** Undefined if no body was sent. */
   body: unknown
   /** True if the body is not JSON, or not the JSON in `body`. */
@@ -59,8 +60,17 @@ const bodyOf = (contract: Contract, body: unknown): unknown => {
 /** Answers of 503 that say that no voice role runs here. */
 const voicelessCodes: ReadonlySet<string> = new Set(['no_calls_here', 'no_voice'])
 
+/** Names a member without a name, so that its pointer begins like every other (RFC 6901, 3). */
+const withNamedField = (sent: SentRequest, answer: RawAnswer): RawAnswer => {
+  const { body } = answer
+  if (!Object.hasOwn(Object(sent.body), '') || body === null || typeof body !== 'object' || !('field' in body))
+    return answer
+  return { ...answer, body: { ...body, field: String(body.field).replace(/^\/(?=\/|$)/, '/nameless') } }
+}
+
 /** Returns why an answer is wrong, or null. @param took milliseconds */
-export const faultOf = (contract: Contract, sent: SentRequest, answer: RawAnswer, took: number): string | null => {
+export const faultOf = (contract: Contract, sent: SentRequest, given: RawAnswer, took: number): string | null => {
+  const answer = withNamedField(sent, given)
   const { status, text, body } = answer
   const code = body !== null && typeof body === 'object' && 'error_code' in body ? String(body.error_code) : ''
   // Correct answers of a world without voice.
@@ -79,7 +89,8 @@ export const faultOf = (contract: Contract, sent: SentRequest, answer: RawAnswer
     return edge.has(code) ? refusalFault(contract, answer) : answerFault(contract, answer)
   }
   // A browser that navigates to the address of the claim link gets the page.
-  if (contract.id === 'showClaim' && /^text\/html/.test(String(answer.headers['content-type']))) return null
+  const isPage = sent.headers.accept === 'text/html' && /^text\/html/.test(String(answer.headers['content-type']))
+  if (contract.id === 'showClaim' && isPage) return null
   const wrong = answerFault(contract, answer)
   if (wrong) return wrong
   if (holdsBad(sent.params) || holdsBad(sent.query) || (!contract.media && holdsBad(sent.body)))

@@ -51,7 +51,7 @@ export const refusalFault = (
     if (typeof fields.get(name) !== 'string' || fields.get(name) === '') return `${name} is not a string`
   if (!/^[a-z0-9_]+$/.test(String(fields.get('error_code')))) return 'error_code is not in snake case'
   const field = fields.get('field')
-  if (field !== undefined && !/^(?:\/[^/]*)+$/.test(String(field))) return `field is ${field}, no JSON pointer`
+  if (field !== undefined && !/^\/[^/]+(?:\/[^/]*)*$/.test(String(field))) return `field is ${field}, no JSON pointer`
   const isFull = contract?.shape !== 'brief' || status === 401
   if (fields.get('success') !== (isFull ? false : undefined)) return `success is ${fields.get('success')}`
   const detail = status === 401 ? fields.get('error_message') : undefined

@@ -91,6 +91,9 @@ const shared = new Set(['/console/claim'])
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
 
+/** True for no page, but for an endpoint with an overlong parameter, such as `/console/invitations/:token`. */
+const hasLongPart = (path: string): boolean => path.split('/').some((part) => part.length > maxParamLength)
+
 const wantsPage = ({ headers }: FastifyRequest): boolean => headers.accept?.includes('text/html') ?? false
 
 /**
@@ -150,12 +153,7 @@ export const installConsole = async (app: FastifyInstance, publicUrl: () => stri
   })
   app.get('/console', page)
   app.get('/console/*', (request, reply) =>
-    // No page has such a part in its address. An endpoint may: `/console/invitations/:token` of an overlong token.
-    pathOf(request)
-      .split('/')
-      .some((part) => part.length > maxParamLength)
-      ? reply.callNotFound()
-      : page(request, reply),
+    hasLongPart(pathOf(request)) ? reply.callNotFound() : page(request, reply),
   )
   app.addHook('onRequest', async (request, reply) => {
     if (request.method !== 'GET' || !shared.has(pathOf(request))) return

@@ -18,6 +18,9 @@ const deadlock = '40P01'
 
 type Waiting<Row, Result> = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
 
+/** Rows by their key. */
+type Queues<Row, Result> = Map<string, Waiting<Row, Result>[]>
+
 /** A statement under way. `most`: rows of the key that has most. */
 type Statement = { readonly rows: number; readonly most: number; readonly keys: ReadonlySet<string> }
 
@@ -50,7 +53,7 @@ export const makeBatcher = <Row, Result>(
   { maxRows = 128, maxWaiting = 10_000, spacingMs = 0, keyOf }: BatchOptions<Row> = {},
 ): Batcher<Row, Result> => {
   /** By key, in the order of their turns. */
-  const queues = new Map<string, Waiting<Row, Result>[]>()
+  const queues: Queues<Row, Result> = new Map()
   /** Limit of waiting rows per key: a quarter of the capacity is reserved for the others. */
   const mostOfKey = keyOf ? Math.floor((maxWaiting * 3) / 4) : maxWaiting
   /** The statement of all keys, and the one that passes it. */
@@ -73,8 +76,8 @@ export const makeBatcher = <Row, Result>(
   }
 
   /** Takes the rows of the next statement: keys take turns, and the rows of a key stay in order. */
-  const takeRows = (): Map<string, Waiting<Row, Result>[]> => {
-    const taken = new Map<string, Waiting<Row, Result>[]>()
+  const takeRows = (): Queues<Row, Result> => {
+    const taken: Queues<Row, Result> = new Map()
     const free = () => [...queues].filter(([key]) => !running.passing?.keys.has(key))
     let room = maxRows
     for (let waiting = free(); room > 0 && waiting.length > 0; waiting = free()) {
@@ -92,7 +95,7 @@ export const makeBatcher = <Row, Result>(
   }
 
   /** Takes the rows that may pass a statement: all of other keys, if they are few. */
-  const takePassing = ({ most, keys }: Statement): Map<string, Waiting<Row, Result>[]> => {
+  const takePassing = ({ most, keys }: Statement): Queues<Row, Result> => {
     const others = [...queues].filter(([key]) => !keys.has(key))
     if (others.reduce((sum, [, own]) => sum + own.length, 0) * rowsPerPassing > most) return new Map()
     for (const [key] of others) queues.delete(key)
@@ -125,7 +128,7 @@ export const makeBatcher = <Row, Result>(
     }
   }
 
-  const start = (lane: keyof typeof running, taken: ReadonlyMap<string, Waiting<Row, Result>[]>) => {
+  const start = (lane: keyof typeof running, taken: Queues<Row, Result>) => {
     if (taken.size === 0) return
     const batch = [...taken.values()].flat()
     queued -= batch.length
