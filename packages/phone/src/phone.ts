@@ -6,46 +6,50 @@ import {
 } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
 
-/** Rules common to all countries of a calling code: the lengths of national numbers (a bit mask), and the prefixes for
- *  which the library must be asked, as it may read them as a national prefix. */
-type NumberingPlan = { lengths: number; prefixes: RegExp[] }
+/** Rules common to all countries of a calling code: the lengths of national numbers (a bit mask), and the
+ *  numbers for which the library must be asked, as it may read their beginning as a national prefix. */
+type NumberingPlan = { lengths: number; prefix: RegExp | null }
 
 const records = new Map<string, unknown>(Object.entries(metadata.countries))
 
 /** Reads the library's record of a country: possible lengths at index 3, the national prefix at 5, its pattern at 7. */
-const planOf = (countries: readonly string[]): NumberingPlan => {
-  const plan: NumberingPlan = { lengths: -1, prefixes: [] }
+const planOf = (code: string, countries: readonly string[]): NumberingPlan => {
+  const prefixes = new Set<string>()
+  let lengths = -1
   for (const country of countries) {
     const record = records.get(country)
     const fields: unknown[] = Array.isArray(record) ? record : []
-    const lengths: unknown[] = Array.isArray(fields[3]) ? fields[3] : []
-    plan.lengths &= lengths.reduce<number>((mask, length) => mask | (1 << Number(length)), 0)
+    const possible: unknown[] = Array.isArray(fields[3]) ? fields[3] : []
+    lengths &= possible.reduce<number>((mask, length) => mask | (1 << Number(length)), 0)
     const prefix = fields[7] || fields[5]
-    if (typeof prefix === 'string') plan.prefixes.push(new RegExp(`^(?:${prefix})`))
+    if (typeof prefix === 'string') prefixes.add(prefix)
   }
-  return plan
+  return { lengths, prefix: prefixes.size > 0 ? new RegExp(`^${code}(?:${[...prefixes].join('|')})`) : null }
 }
 
+/** By calling code. A text as the key would be cut from each number, and hashed. */
 const plans = new Map(
-  Object.entries<string[]>(metadata.country_calling_codes).map(([code, countries]) => [code, planOf(countries)]),
+  Object.entries<string[]>(metadata.country_calling_codes).map(([code, countries]) => [
+    Number(code),
+    planOf(code, countries),
+  ]),
 )
 
 const shape = /^\+?[1-9]\d{6,14}$/
 
 /** True if the rules of the calling code alone show that the number is possible. */
 const isPlain = (digits: string): boolean => {
-  for (let code = 1; code <= 3; code++) {
-    const plan = plans.get(digits.slice(0, code))
-    if (!plan) continue
-    const national = digits.slice(code)
-    return ((plan.lengths >> national.length) & 1) === 1 && !plan.prefixes.some((prefix) => prefix.test(national))
+  for (let length = 1, code = 0; length <= 3; length++) {
+    code = code * 10 + digits.charCodeAt(length - 1) - 48
+    const plan = plans.get(code)
+    if (plan) return ((plan.lengths >> (digits.length - length)) & 1) === 1 && !plan.prefix?.test(digits)
   }
   return false
 }
 
 /**
  * Returns the E.164 form (`+` and 7 to 15 digits) of a number that is possible by libphonenumber, or null. The `+` may
- * be missing. The lengths of its calling code decide most numbers (0.1 µs); the library checks the rest (6 µs).
+ * be missing. The lengths of its calling code decide most numbers (0.2 µs); the library checks the rest (6 µs).
  */
 export const e164 = (text: string): string | null => {
   if (!shape.test(text)) return null

@@ -25,7 +25,11 @@ export type LocalBatchPayload = BatchPayload & { members?: readonly BatchMember[
 export type BatchJob = Job<LocalBatchPayload>
 
 export const batchPayload = (messages: readonly { id: string; long: Segmentation }[]): BatchPayload => {
-  const ids = Buffer.from(messages.map(({ id }) => id.replaceAll('-', '')).join(''), 'hex').toString('base64url')
+  const hex = messages
+    .map(({ id }) => id)
+    .join('')
+    .replaceAll('-', '')
+  const ids = Buffer.from(hex, 'hex').toString('base64url')
   return messages.every(({ long }) => long === 'udh8') ? { ids } : { ids, long: messages.map(({ long }) => long) }
 }
 
