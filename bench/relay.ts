@@ -130,7 +130,18 @@ type Result = {
 
 const sum = (figures: readonly number[]) => figures.reduce((total, figure) => total + figure, 0)
 
+/** Seconds of load before the measurement: a gateway runs for weeks, and V8 compiles hot code in the first seconds. */
+const warmSeconds = 3
+
+const warmUp = async (gateway: Gateway, receipts: boolean): Promise<void> => {
+  let n = 20_000_000
+  await askSink({ reset: { receipts } })
+  const { statuses } = await load(gateway.port, connections, warmSeconds, () => gateway.request(n++))
+  await waitUntilDrained(statuses.get(202) ?? 0, receipts)
+}
+
 const measure = async (gateway: Gateway, receipts: boolean): Promise<Result> => {
+  await warmUp(gateway, receipts)
   let n = 0
   const requests = Array.from({ length: 40_000 }, (_, i) => gateway.request(i))
   await askSink({ reset: { receipts } })
