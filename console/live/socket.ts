@@ -56,15 +56,15 @@ export const sendLiveFrame = (frame: LivePageFrame): void => {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(frame))
 }
 
-// At most 256 events may be unanswered; a burst is answered once.
-let isAcknowledging = false
-const acknowledge = (): void => {
-  if (isAcknowledging) return
-  isAcknowledging = true
-  setTimeout(() => {
-    isAcknowledging = false
-    if (position.last) sendLiveFrame({ type: 'ack', id: position.last })
-  }, 100)
+// At most 256 events may be unanswered, repeated ones too; a burst is answered once.
+let unanswered = ''
+const acknowledge = (id: string): void => {
+  if (!unanswered)
+    setTimeout(() => {
+      sendLiveFrame({ type: 'ack', id: unanswered })
+      unanswered = ''
+    }, 100)
+  unanswered = id
 }
 
 const subscribe = (): void => sendLiveFrame({ type: 'subscribe', account: account, topics: followed.value })
@@ -90,8 +90,8 @@ const onFrame = (frame: LiveServerFrame): void => {
   if (next.event) {
     mark(next.event.name)
     for (const listener of eventListeners) listener(next.event)
-    if (next.event.logged) acknowledge()
   }
+  if (frame.type === 'event' && frame.logged) acknowledge(frame.id)
   if (frame.type === 'head') serverTime = frame.now
   if (next.isBehind) refreshAll()
   if (frame.type === 'bye' && frame.code === 4401) void signInAgain()
