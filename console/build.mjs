@@ -220,9 +220,7 @@ export const buildConsole = async ({ isDev = false, isPseudo = false, dist = joi
     define: {
       ...define,
       BUILD: JSON.stringify(id),
-      ASSETS: JSON.stringify(
-        files.map(([name]) => `/console/${name}`).filter((name) => /\.(?:js|css|svg)$/.test(name)),
-      ),
+      ASSETS: JSON.stringify(files.map(([name]) => basename(name)).filter((name) => /\.(?:js|css|svg)$/.test(name))),
     },
   })
   files.push(['sw.js', worker.outputFiles[0].contents])

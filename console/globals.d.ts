@@ -6,5 +6,5 @@ declare const PSEUDO: boolean
 declare const STYLES: Readonly<Record<string, string>>
 /** Identifies the build; in the service worker only. */
 declare const BUILD: string
-/** Addresses of all assets of the build; in the service worker only. */
+/** Names of all scripts, styles and images of the build; in the service worker only. */
 declare const ASSETS: readonly string[]

@@ -35,7 +35,7 @@ type WorkerScope = {
 // In a service worker the global scope has this type.
 const worker = globalThis as unknown as WorkerScope
 const cacheName = `trunkline-${BUILD}`
-const assets = new Set(ASSETS)
+const assets = new Set(ASSETS.map((name) => `/console/assets/${name}`))
 const pageAddress = '/console'
 
 worker.addEventListener('install', (event) => {
@@ -59,7 +59,7 @@ worker.addEventListener('activate', (event) => {
     await worker.clients.claim()
     // The chunks of the page that is open already were loaded before the worker ran.
     const cache = await caches.open(cacheName)
-    await Promise.allSettled([storePage(cache), ...ASSETS.map((asset) => cache.add(asset))])
+    await Promise.allSettled([storePage(cache), ...[...assets].map((asset) => cache.add(asset))])
   }
   event.waitUntil(clean())
 })

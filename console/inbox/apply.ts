@@ -21,6 +21,8 @@ export type Changes = {
   readonly missing: readonly string[]
   /** Threads whose newest items the page reads. */
   readonly behind: readonly string[]
+  /** A message that its thread must have soon: the inbox may take it in after its event. */
+  readonly awaited?: { readonly conversation: string; readonly item: string }
   /** The state of a last message, which is no change of its conversation. */
   readonly state?: { readonly conversation: string; readonly last: Conversation['last'] }
 }
@@ -111,7 +113,8 @@ const itemChange = (
   const shown = items.find((item) => item.uuid === data.uuid)
   const content = { ...shown?.[field], ...fields, created_at: withZone(data.created_at) }
   // Outbound messages name their author in the list of items only.
-  if (!shown && !isInbound) return { ...nothing, behind: [uuid] }
+  if (!shown && !isInbound)
+    return { ...nothing, behind: [uuid], awaited: { conversation: uuid, item: String(data.uuid) } }
   const item = {
     uuid: String(data.uuid),
     kind,

@@ -3,7 +3,7 @@ import { api, type RequestOf } from '../api/client.ts'
 import { type ApiError, asApiError } from '../api/errors.ts'
 import { requestContext } from '../api/send.ts'
 import type { ListQuery } from './match.ts'
-import { mergeItems } from './order.ts'
+import { compareIds, mergeItems } from './order.ts'
 import {
   keyOfQuery,
   listOf,
@@ -209,6 +209,46 @@ readers.threads = (uuids) => {
 readers.lists = () => {
   waiting.lists = true
   soon()
+}
+
+/** Milliseconds between looks for a message whose event came. The inbox takes it in within a second, later after a
+ *  failure. */
+const lookIntervals = [1_500, 5_000, 20_000]
+/** Messages that are looked for at once. */
+const maxAwaited = 50
+const awaited = new Set<string>()
+
+/**
+ * Reads the place of a message that its thread lacks. Others may have come after it, so that the newest page does not
+ * have it. @returns whether it is there, or comes with a page that the person has not loaded
+ */
+const lookFor = async (uuid: string, item: string): Promise<boolean> => {
+  const isShown = () =>
+    threadOf(uuid)
+      .peek()
+      ?.items.some((each) => each.uuid === item) ?? true
+  const state = threadOf(uuid).peek()
+  if (!state || state.newer !== undefined || isShown()) return true
+  const beginning = state.older === undefined ? state.items[0] : undefined
+  const near = state.items.findLast((each) => compareIds(each.uuid, item) < 0) ?? beginning
+  if (!near) return true
+  await once(`around ${uuid} ${near.uuid}`, `thread ${uuid}`, async () => {
+    putItems(uuid, (await itemPage(uuid, { around: near.uuid })).items)
+  })
+  return isShown()
+}
+
+const lookUntilThere = async (uuid: string, item: string): Promise<void> => {
+  for (const wait of lookIntervals) {
+    await new Promise((resolve) => setTimeout(resolve, wait))
+    if (await lookFor(uuid, item)) return
+  }
+}
+
+readers.item = (uuid, item) => {
+  if (awaited.has(item) || awaited.size >= maxAwaited) return
+  awaited.add(item)
+  void lookUntilThere(uuid, item).finally(() => awaited.delete(item))
 }
 
 /** Reads again what is shown: the line was away for longer than its log goes back. */

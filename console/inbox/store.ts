@@ -39,6 +39,7 @@ export const open = signal<{ readonly uuid: string; readonly isAtEnd: boolean }>
 export const readers = {
   conversations: (_uuids: readonly string[]): void => {},
   threads: (_uuids: readonly string[]): void => {},
+  item: (_conversation: string, _item: string): void => {},
   lists: (): void => {},
 }
 
@@ -213,7 +214,7 @@ const known: InboxSnapshot = {
 }
 
 /** Carries out what an event means. */
-export const applyChanges = ({ conversations: changed, items, missing, behind, state }: Changes): void =>
+export const applyChanges = ({ conversations: changed, items, missing, behind, awaited, state }: Changes): void =>
   batch(() => {
     putConversations(changed, false)
     if (state) changeAtOnce(state.conversation, { last: state.last })
@@ -223,6 +224,7 @@ export const applyChanges = ({ conversations: changed, items, missing, behind, s
     const wanted = isOpenChanged ? [...missing, open.peek().uuid] : missing
     if (wanted.length > 0) readers.conversations(wanted)
     if (behind.length > 0) readers.threads(behind)
+    if (awaited) readers.item(awaited.conversation, awaited.item)
     // A search knows its members on the server only.
     if (changed.length > 0 && shownList.query?.q !== undefined) readers.lists()
   })

@@ -371,3 +371,23 @@ test('the predicate of the page is that of the server', async () => {
     assert.deepEqual(ids(listed), ids(expected), JSON.stringify(query))
   }
 })
+
+test(
+  'a scheduled message is in the open thread once it is sent, though more than a page came since it was made',
+  needs('chromium'),
+  async () => {
+    const handset = '+447700900340'
+    const page = await opened(ruth, handset, 'Remind me')
+    const reminder = { from_number: number, to_number: handset, text: 'A reminder' }
+    const send_at = new Date(Date.now() + 600_000).toISOString()
+    assert.equal((await call('POST', '/open/sms/send', { ...reminder, send_at })).status, 202)
+    for (let n = 0; n < 55; n++) {
+      await write(handset, `A later text ${n}`)
+      await rowOf(page, new RegExp(`A later text ${n}\\b`)).waitFor()
+    }
+    assert.equal((await call('POST', '/sandbox/clock', { advance_seconds: 600 })).status, 202)
+    await inThread(page, 'A reminder')
+    const texts = await thread(page).locator('.bubble-text').allTextContents()
+    assert.deepEqual([texts[1], texts.length], ['A reminder', 57])
+  },
+)
