@@ -66,7 +66,8 @@ describe('a lost connection', needs('chromium'), () => {
     const tenant = await world.tenant()
     const owner = await member(world, tenant, 'owner')
     const { number } = await inbox.giveNumber(tenant)
-    const page = await signIn(owner)
+    // Its own page: the line of the one that signs in is not counted.
+    const page = await (await signIn(owner)).context().newPage()
     let [lines, received] = [0, 0]
     page.on('websocket', (socket) =>
       socket.on('framereceived', ({ payload }) => {
