@@ -1,4 +1,4 @@
-import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { joinJson, type Sql, type Tx } from '../../platform/db/sql.ts'
 
 export type EventRow = {
   account: string
@@ -28,7 +28,8 @@ export const insert = (tx: Tx, events: readonly EventRow[], isBulk: boolean) => 
     ${events.map((e) => e.account)}::uuid[], ${events.map((e) => e.id)}::uuid[], ${events.map((e) => e.name)}::text[],
     ${events.map((e) => e.channel)}::uuid[], ${events.map((e) => e.conversation)}::text[],
     ${events.map((e) => e.group)}::text[], ${events.map((e) => e.previousAt)}::timestamptz[],
-    ${events.map((e) => e.webhook)}::uuid[], ${events.map((e) => e.payload)}::text[], ${isBulk})`
+    ${events.map((e) => e.webhook)}::uuid[], string_to_array(${joinJson(events.map((e) => e.payload))}, chr(31)),
+    ${isBulk})`
 
 /** Number of events of an account that `newest` searches. */
 const searchedEvents = 10_000

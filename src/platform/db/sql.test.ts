@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import { inspect } from 'node:util'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
 import { until } from '../../../test/platform.ts'
-import { connect, isUnavailable } from './sql.ts'
+import { connect, isUnavailable, joinJson } from './sql.ts'
 
 onEachPostgres((database) => {
   let db: TestDatabase
@@ -24,6 +24,35 @@ onEachPostgres((database) => {
       object: { a: [1] },
       nothing: null,
     })
+  })
+
+  test('arrays are read back as written, whatever their elements contain', async () => {
+    const texts = ['', 'NULL', null, 'a, {b}', '"quoted"', 'back\\slash', '\\"', ' spaces\n', 'Grüße 👋', '\u001f']
+    const dates = [new Date(0), null, new Date('2026-11-27T12:00:00.123Z')]
+    const row = await db.one<Record<string, unknown>>`
+      select ${texts}::text[] as texts, ${[]}::text[] as none, ${[1, null, -2.5, Number.NaN]}::double precision[] as numbers,
+        ${[12n, 2n ** 40n]}::bigint[]::text[] as counts, ${[true, false, null]}::boolean[] as flags, ${dates}::timestamptz[] as dates,
+        ${[['a', '"'], ['c', '\\']]}::text[] as nested`
+    assert.deepEqual(row, {
+      texts,
+      none: [],
+      numbers: [1, null, -2.5, Number.NaN],
+      counts: ['12', '1099511627776'],
+      flags: [true, false, null],
+      dates,
+      nested: [
+        ['a', '"'],
+        ['c', '\\'],
+      ],
+    })
+  })
+
+  test('JSON texts are read back as written, though one contains the separator', async () => {
+    const texts = [{ text: 'a\u001f"b"\\' }, {}, { list: ['Grüße 👋'] }].map((each) => JSON.stringify(each))
+    for (const given of [texts, []]) {
+      const { found } = await db.one<{ found: string[] }>`select string_to_array(${joinJson(given)}, chr(31)) as found`
+      assert.deepEqual(found, given)
+    }
   })
 
   test('an error contains no value of a row or of a statement, however it is printed', async () => {

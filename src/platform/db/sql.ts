@@ -69,14 +69,30 @@ const statement = (parts: TemplateStringsArray): Statement => {
 
 type Client = Pick<pg.ClientBase, 'query'>
 
-const plain = (value: Value): unknown =>
-  value !== null &&
-  typeof value === 'object' &&
-  !Array.isArray(value) &&
-  !(value instanceof Date) &&
-  !Buffer.isBuffer(value)
-    ? JSON.stringify(value)
-    : value
+const isEscaped = /["\\]/
+
+/** Returns an array as a literal, in less than half the time that `pg` takes. Arrays of dates and of arrays are left to it. */
+const arrayLiteral = (values: readonly Value[]): unknown => {
+  let text = ''
+  for (const value of values) {
+    if (value === null) text += ',NULL'
+    else if (typeof value === 'object') return values
+    else if (typeof value !== 'string') text += `,${value}`
+    else text += `,"${isEscaped.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"') : value}"`
+  }
+  return `{${text.slice(1)}}`
+}
+
+const plain = (value: Value): unknown => {
+  if (value === null || typeof value !== 'object' || value instanceof Date || Buffer.isBuffer(value)) return value
+  return Array.isArray(value) ? arrayLiteral(value) : JSON.stringify(value)
+}
+
+/**
+ * Joins JSON texts for `string_to_array(…, chr(31))`. JSON text never contains the separator. An array literal would
+ * escape each quote: 2.8 instead of 0.1 µs here for 560 characters, and the same again in PostgreSQL.
+ */
+export const joinJson = (texts: readonly string[]): string => texts.join('\x1f')
 
 /**
  * Removes everything from a PostgreSQL error that quotes rows and values, including messages' texts: `detail`, `where`,

@@ -1,4 +1,4 @@
-import type { Tx } from '../db/sql.ts'
+import { joinJson, type Tx } from '../db/sql.ts'
 import { uuid } from '../lib/id.ts'
 
 export type Payload = { [key: string]: unknown }
@@ -50,7 +50,8 @@ export const enqueueAll = async (tx: Tx, kind: string, jobs: readonly NewJob[]):
       (select app_now())
     from unnest(
       ${ids}::uuid[], ${jobs.map(({ account }) => account ?? null)}::uuid[], ${jobs.map(({ key }) => key ?? null)}::text[],
-      ${jobs.map(({ payload }) => JSON.stringify(payload))}::text[], ${jobs.map(({ runAt }) => runAt ?? null)}::timestamptz[]
+      string_to_array(${joinJson(jobs.map(({ payload }) => JSON.stringify(payload)))}, chr(31)),
+      ${jobs.map(({ runAt }) => runAt ?? null)}::timestamptz[]
     ) j (id, account, key, payload, run_at)
     on conflict (id) do nothing`
   if (jobs.some(({ runAt }) => !runAt || runAt.getTime() <= Date.now())) tx.afterCommit(() => notify(kind))
