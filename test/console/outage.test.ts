@@ -66,7 +66,7 @@ describe('a lost connection', needs('chromium'), () => {
     const tenant = await world.tenant()
     const owner = await member(world, tenant, 'owner')
     const { number } = await inbox.giveNumber(tenant)
-    // Its own page: the line of the one that signs in is not counted.
+    // A second page: the line of the first one, which signs in, is not counted.
     const page = await (await signIn(owner)).context().newPage()
     let [lines, received] = [0, 0]
     page.on('websocket', (socket) =>

@@ -69,16 +69,16 @@ const statement = (parts: TemplateStringsArray): Statement => {
 
 type Client = Pick<pg.ClientBase, 'query'>
 
-const isEscaped = /["\\]/
+const mustEscape = /["\\]/
 
-/** Returns an array as a literal, in less than half the time that `pg` takes. Arrays of dates and of arrays are left to it. */
+/** Returns an array as a literal, in less than half the time that `pg` takes. `pg` writes arrays of dates and of arrays. */
 const arrayLiteral = (values: readonly Value[]): unknown => {
   let text = ''
   for (const value of values) {
     if (value === null) text += ',NULL'
     else if (typeof value === 'object') return values
     else if (typeof value !== 'string') text += `,${value}`
-    else text += `,"${isEscaped.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"') : value}"`
+    else text += `,"${mustEscape.test(value) ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"') : value}"`
   }
   return `{${text.slice(1)}}`
 }
