@@ -133,12 +133,15 @@ onEachPostgres((database) => {
 
   test('after a burst, idle sessions close, and the one in use stays open', async () => {
     const own = connect({ url: db.url, idleMs: 50 })
-    const sleeps = Array.from(
-      { length: 8 },
-      () => own.one<{ pid: number }>`
-      select pg_backend_pid() as pid, pg_sleep(0.1)::text`,
-    )
-    const pids = (await Promise.all(sleeps)).map(({ pid }) => pid)
+    const pids: number[] = []
+    const all = Promise.withResolvers<void>()
+    const transaction = () =>
+      own.begin(async (tx) => {
+        const { pid } = await tx.one<{ pid: number }>`select pg_backend_pid() as pid`
+        if (pids.push(pid) === 8) all.resolve()
+        await all.promise
+      })
+    await Promise.all(Array.from({ length: 8 }, transaction))
     assert.equal(new Set(pids).size, 8)
     await own.begin(async (tx) => {
       const backend = () => tx.one<{ pid: number }>`select pg_backend_pid() as pid`

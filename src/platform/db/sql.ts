@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
+import { GrowingLimit } from './growing-limit.ts'
 import type { OutageMonitor } from './outage-monitor.ts'
 
 /** Values for SQL parameters. Arrays are sent as PostgreSQL arrays, plain objects as JSON. */
@@ -67,7 +68,7 @@ const statement = (parts: TemplateStringsArray): Statement => {
   return made
 }
 
-type Client = Pick<pg.ClientBase, 'query'>
+type Client = { query<Row extends pg.QueryResultRow>(config: pg.QueryConfig): Promise<pg.QueryResult<Row>> }
 
 const mustEscape = /["\\]/
 
@@ -155,8 +156,8 @@ export type DbOptions = {
   /** Throws for a new connection that must not be used. */
   admit?: Admit
   /**
-   * Milliseconds after which an idle connection is closed. Default: 2 s. An idle backend of PostgreSQL costs 3 to 6 MB.
-   * There is no minimum: the process polls every 500 ms, which keeps the one to three connections that it needs.
+   * Milliseconds after which an idle connection is closed. Default: 2 s. There is no minimum: the process polls every
+   * 500 ms, which keeps the connection that it needs.
    */
   idleMs?: number
 }
@@ -178,7 +179,11 @@ const userSessionOptions = (url: string): string =>
  * 0.5.
  * @throws Error with the code 25006 if the server is a standby or read-only: another address may lead to the primary
  */
-export const prepareSession = async (client: Client, url: string, statementTimeout: number | null): Promise<void> => {
+export const prepareSession = async (
+  client: Pick<pg.ClientBase, 'query'>,
+  url: string,
+  statementTimeout: number | null,
+): Promise<void> => {
   const settings = [
     ...(/\bjit\b/.test(userSessionOptions(url)) ? [] : ['set jit = off']),
     ...(statementTimeout === null
@@ -226,6 +231,7 @@ export const connect = (options: DbOptions): Db => {
   // The caller gets the error with the answer. But a connection may end in the very packet that made it ready. It then
   // has no owner, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => {}))
+  const limit = new GrowingLimit(connections)
   /** A commit is final, whatever an effect does; and one effect must not prevent the others. */
   const committed = (effects: (() => void)[]) => {
     for (const effect of effects)
@@ -235,47 +241,47 @@ export const connect = (options: DbOptions): Db => {
         onError(error instanceof Error ? error : new Error(String(error)))
       }
   }
-  return {
-    ...sql(pool, outage),
-    connections,
-    begin: async (work) => {
-      const client = await pool.connect().catch((error) => {
-        outage?.failed(error)
-        throw error
+  const transact = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
+    const client = await pool.connect().catch((error) => {
+      outage?.failed(error)
+      throw error
+    })
+    const effects: (() => void)[] = []
+    let broken: Error | undefined
+    const note = (error: Error) => {
+      broken = error
+    }
+    client.on('error', note)
+    try {
+      await client.query('begin')
+      const result = await work({
+        ...sql(client, outage),
+        transaction: true,
+        afterCommit: (effect) => effects.push(effect),
       })
-      const effects: (() => void)[] = []
-      let broken: Error | undefined
-      const note = (error: Error) => {
-        broken = error
-      }
-      client.on('error', note)
-      try {
-        await client.query('begin')
-        const result = await work({
-          ...sql(client, outage),
-          transaction: true,
-          afterCommit: (effect) => effects.push(effect),
-        })
-        // PostgreSQL answers the commit of a transaction in which a statement failed with ROLLBACK, not with an error.
-        const { command } = await client.query('commit')
-        if (command !== 'COMMIT')
-          throw new Error('the transaction was rolled back: a failed statement in it was ignored')
-        committed(effects)
-        return result
-      } catch (error) {
-        outage?.failed(error)
-        // A read-only server stays read-only: the next connection may find its successor.
-        if (error instanceof Error && codeOf(error) === readOnly) note(error)
-        await client.query('rollback').catch(note)
-        // A deferred constraint fails with the commit.
-        throw withoutValues(error)
-      } finally {
-        client.off('error', note)
-        client.release(broken)
-      }
-    },
+      // PostgreSQL answers the commit of a transaction in which a statement failed with ROLLBACK, not with an error.
+      const { command } = await client.query('commit')
+      if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a failed statement in it was ignored')
+      committed(effects)
+      return result
+    } catch (error) {
+      outage?.failed(error)
+      // A read-only server stays read-only: the next connection may find its successor.
+      if (error instanceof Error && codeOf(error) === readOnly) note(error)
+      await client.query('rollback').catch(note)
+      // A deferred constraint fails with the commit.
+      throw withoutValues(error)
+    } finally {
+      client.off('error', note)
+      client.release(broken)
+    }
+  }
+  return {
+    ...sql({ query: (config) => limit.run(() => pool.query(config)) }, outage),
+    connections,
+    begin: (work) => limit.run(() => transact(work)),
     dedicated: (milliseconds) => connect({ ...options, connections: 1, timeoutMs: milliseconds }),
-    load: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    load: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount + limit.waiting }),
     end: () => pool.end(),
   }
 }

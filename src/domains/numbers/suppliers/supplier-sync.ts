@@ -14,7 +14,13 @@ import type { ConnectedSupplier } from './supplier-registry.ts'
 type SyncPayload = { connection: string }
 type GroupPage = { groups: readonly SupplierGroup[]; next: number | null }
 
-const countryNames = new Intl.DisplayNames('en', { type: 'region' })
+let countryNames: Intl.DisplayNames | undefined
+
+/** Returns the English name of an ISO 3166-1 country, or the code if it has none. */
+const countryName = (iso: string): string => {
+  countryNames ??= new Intl.DisplayNames('en', { type: 'region' })
+  return countryNames.of(iso) ?? iso
+}
 
 /** Stable while the supplier's id is. Two accounts at one supplier sell separate groups. */
 const idOf = (connection: string, { id, country, type }: SupplierGroup): string =>
@@ -56,7 +62,7 @@ const resolvePlaces = async (tx: Tx, { id, markup, ppm }: ConnectedSupplier, gro
         external: group.id,
         iso: group.country,
         callingCode: group.callingCode,
-        country: countryNames.of(group.country) ?? group.country,
+        country: countryName(group.country),
         type: group.type,
         prefix: group.prefix,
         location: group.area,
