@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { assemble } from './assemble.ts'
 import { bootstrap, type InitialKeys, recordKeysPrinted, setUpSandboxCarriers, setUpSandboxChat } from './bootstrap.ts'
 import { checkPorts } from './check-ports.ts'
 import { type Config, deprecatedSettings, environment, readConfig, sandboxExposure } from './config.ts'
@@ -24,11 +23,16 @@ import { migrate } from './platform/db/migrate.ts'
 import { type Admit, connect } from './platform/db/sql.ts'
 import { releaseLeases } from './platform/jobs/consume/worker.ts'
 import { makeNotifySystemd } from './platform/lib/systemd.ts'
-import { startRoles } from './start-roles.ts'
 
 const drainMs = 30_000
 
 const version = String(JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version)
+
+/** Loads most of the code. */
+const loadServer = async () => {
+  const [{ assemble }, { startRoles }] = await Promise.all([import('./assemble.ts'), import('./start-roles.ts')])
+  return { assemble, startRoles }
+}
 
 /** Steps of the shutdown, run in reverse order. */
 const shutdownSteps: { what: string; end: () => Promise<void> | void }[] = []
@@ -56,7 +60,11 @@ const start = async () => {
   const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
   const simulating = config.sandbox ? startSimulator(home, ports, log) : null
   simulating?.catch(() => {}) // reported where it is awaited
-  const embedded = config.databaseUrl === null ? await startEmbedded({ home, log }) : null
+  let loading: ReturnType<typeof loadServer> | undefined
+  const onLaunch = () => {
+    loading ??= loadServer()
+  }
+  const embedded = config.databaseUrl === null ? await startEmbedded({ home, log, onLaunch }) : null
   if (embedded) shutdownSteps.push({ what: 'database', end: embedded.stop })
 
   const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
@@ -104,6 +112,7 @@ const start = async () => {
     )
     shutdownSteps.push({ what: 'process registration', end })
   }
+  const { assemble, startRoles } = await (loading ?? loadServer())
   const services = await assemble({ config, version, db, log, seal, simulator, publicUrl: () => address })
   shutdownSteps.push({ what: 'change notifications', end: services.changes.stop })
   if (carrier) {

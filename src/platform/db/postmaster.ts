@@ -29,6 +29,8 @@ export type LaunchOptions = {
    * of databases: on a busy disk the checkpoint of each took 0.3 to 1.7 s.
    */
   durable?: boolean
+  /** Called when the server's process has begun, before it accepts connections. */
+  onLaunch?: () => void
 }
 
 /** Passed on the command line, so that no file of the data folder can turn durability off. */
@@ -136,6 +138,7 @@ export const launch = async (
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
     },
   )
+  launchOptions.onLaunch?.()
   const [, , stderr, switchEnd] = child.stdio
   if (!(stderr instanceof Socket) || !(switchEnd instanceof Socket)) throw new Error('spawn() gave no pipes')
   // After this process's own death no one reads the error.
