@@ -50,7 +50,10 @@ export const makeShareCheck = (root: string): ((file: string) => boolean) => {
     for (const path of reached) for (const next of read(path).imports) if (!stop.has(next)) reached.add(next)
     return reached
   }
-  const product = reach(join(root, 'src/main.ts'))
+  // src/main.ts imports the other two while it runs.
+  const product = new Set(
+    ['main', 'assemble', 'start-roles'].flatMap((name) => [...reach(join(root, `src/${name}.ts`))]),
+  )
   for (const helper of harmless) product.add(join(root, helper))
   return (file) => {
     const start = join(root, file)
