@@ -28,7 +28,7 @@ const drainMs = 30_000
 
 const version = String(JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version)
 
-/** Loads most of the code. */
+/** Loads most of the code. It is not imported above, so that it can load while PostgreSQL starts. */
 const loadServer = async () => {
   const [{ assemble }, { startRoles }] = await Promise.all([import('./assemble.ts'), import('./start-roles.ts')])
   return { assemble, startRoles }
