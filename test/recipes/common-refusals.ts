@@ -125,8 +125,9 @@ const refusalMakers: { readonly [problem in ProblemName]?: RefusalMaker } = {
     if (!isMetered(contract)) {
       const request = await recipe.ok(scene)
       const wrong = () => send(strict, contract, scene.tenant, request, { key: 'a wrong key' })
-      await wrong()
-      return await wrong()
+      // One wrong key is allowed a minute, and the minute may begin between the two.
+      const first = await wrong()
+      return first.status === 429 ? first : await wrong()
     }
     const tenant = await newTenant(scene)
     const request = await requestIn(scene, tenant, recipe)
