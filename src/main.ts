@@ -28,7 +28,7 @@ const drainMs = 30_000
 
 const version = String(JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version)
 
-/** Loads most of the code. It is not imported above, so that it can load while PostgreSQL starts. */
+/** Loads most of the code, once. It is not imported above, so that it can load while PostgreSQL starts. */
 const loadServer = async () => {
   const [{ assemble }, { startRoles }] = await Promise.all([import('./assemble.ts'), import('./start-roles.ts')])
   return { assemble, startRoles }
@@ -60,10 +60,7 @@ const start = async () => {
   const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
   const simulating = config.sandbox ? startSimulator(home, ports, log) : null
   simulating?.catch(() => {}) // reported where it is awaited
-  let loading: ReturnType<typeof loadServer> | undefined
-  const onLaunch = () => {
-    loading ??= loadServer()
-  }
+  const onLaunch = () => void loadServer()
   const embedded = config.databaseUrl === null ? await startEmbedded({ home, log, onLaunch }) : null
   if (embedded) shutdownSteps.push({ what: 'database', end: embedded.stop })
 
@@ -112,7 +109,7 @@ const start = async () => {
     )
     shutdownSteps.push({ what: 'process registration', end })
   }
-  const { assemble, startRoles } = await (loading ?? loadServer())
+  const { assemble, startRoles } = await loadServer()
   const services = await assemble({ config, version, db, log, seal, simulator, publicUrl: () => address })
   shutdownSteps.push({ what: 'change notifications', end: services.changes.stop })
   if (carrier) {

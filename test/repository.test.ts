@@ -173,10 +173,11 @@ const loadedLater = [
 
 test('a start loads no chat network, supplier or document before its first use', () => {
   const next = Map.groupBy(
-    imports.filter(({ isType, isDynamic }) => !isType && !isDynamic),
+    // src/main.ts loads most of the code while PostgreSQL starts.
+    imports.filter(({ isType, isDynamic, from }) => !isType && (!isDynamic || from === 'src/main.ts')),
     ({ from }) => from,
   )
-  const loaded = new Set(['src/main.ts', 'src/assemble.ts', 'src/start-roles.ts'])
+  const loaded = new Set(['src/main.ts'])
   for (const path of loaded) for (const { to } of next.get(path) ?? []) loaded.add(to)
   assert.ok(loaded.size >= 700, `saw only ${loaded.size} files`)
   assert.deepEqual(

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, mock, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { GrowingLimit } from './growing-limit.ts'
 
-beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'setInterval'] }))
+beforeEach(() => mock.timers.enable({ apis: ['setInterval'] }))
 afterEach(() => mock.timers.reset())
 
-/** Starts uses. Returns how many of them run, and a function that ends the oldest. */
+/** Starts uses. `running` counts those that run, and `end` ends the oldest of them. */
 const start = (limit: GrowingLimit, uses: number) => {
   const running: (() => void)[] = []
   const all = Array.from({ length: uses }, () =>
@@ -83,6 +83,10 @@ test('a limit that is not used falls by one each second, to one', async () => {
     assert.equal(next.running(), expected)
     for (let left = 5; left > 0; left--) await next.end(1)
   }
+  const again = start(limit, 2)
+  await pass(10)
+  assert.equal(again.running(), 2, 'it grows again')
+  await again.end(2)
 })
 
 test('a use that fails makes room, and its error is thrown', async () => {

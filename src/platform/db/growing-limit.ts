@@ -1,8 +1,8 @@
 /** Milliseconds that callers wait before the limit doubles. */
-const patience = 10
+const growAfterMs = 10
 
 /** Milliseconds after which the limit falls by one, if less than half of it is in use. */
-const decay = 1000
+const shrinkAfterMs = 1000
 
 /**
  * A limit of concurrent uses of a pool. It begins with one, and doubles each time callers have waited 10 ms. So the
@@ -14,8 +14,8 @@ export class GrowingLimit {
   #limit = 1
   #used = 0
   readonly #waiting: (() => void)[] = []
-  #growth: NodeJS.Timeout | undefined
-  #decay: NodeJS.Timeout | undefined
+  #growing: NodeJS.Timeout | undefined
+  #shrinking: NodeJS.Timeout | undefined
 
   constructor(most: number) {
     this.#most = most
@@ -42,7 +42,7 @@ export class GrowingLimit {
   }
 
   #turn(): Promise<void> {
-    this.#growth ??= setTimeout(() => this.#grow(), patience)
+    this.#growing ??= setInterval(() => this.#grow(), growAfterMs)
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
     })
@@ -50,17 +50,15 @@ export class GrowingLimit {
 
   #grow(): void {
     this.#limit = Math.min(2 * this.#limit, this.#most)
-    this.#growth = undefined
+    this.#shrinking ??= setInterval(() => this.#shrink(), shrinkAfterMs).unref()
     this.#admit()
-    if (this.#waiting.length > 0) this.#growth = setTimeout(() => this.#grow(), patience)
-    this.#decay ??= setInterval(() => this.#shrink(), decay).unref()
   }
 
   #shrink(): void {
     if (2 * this.#used < this.#limit) this.#limit--
     if (this.#limit > 1) return
-    clearInterval(this.#decay)
-    this.#decay = undefined
+    clearInterval(this.#shrinking)
+    this.#shrinking = undefined
   }
 
   #admit(): void {
@@ -69,7 +67,7 @@ export class GrowingLimit {
       this.#waiting.shift()?.()
     }
     if (this.#waiting.length > 0) return
-    clearTimeout(this.#growth)
-    this.#growth = undefined
+    clearInterval(this.#growing)
+    this.#growing = undefined
   }
 }
