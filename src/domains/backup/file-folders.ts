@@ -4,6 +4,7 @@ import { dirname, join, resolve, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../../config.ts'
 import type { Entry } from './format/backup-archive.ts'
+import { isFileName, shown } from './format/entry-name.ts'
 import { BadBackup } from './format/envelope.ts'
 
 /** Folders of files, by the first part of their names in a backup. */
@@ -33,20 +34,13 @@ export const recordingsId = async ({ recordings }: FileFolders): Promise<string 
   return id && /^[0-9a-f-]{36}\s*$/.test(id) ? id.trim() : null
 }
 
-const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
-/** File names that the platform creates: other files in a folder are neither copied nor overwritten. */
-const nameForms = {
-  media: new RegExp(`^${uuid}/[0-9a-f]{2}/[0-9a-f]{64}(?:\\.enc)?$`),
-  recordings: new RegExp(`^(?:id|${uuid}/${uuid}\\.wav(?:\\.enc)?)$`),
-} as const
-
 /**
  * Returns the path of a file of a backup.
  * @throws BadBackup for a name that the platform does not create, or if a bucket holds the files
  */
 export const pathOf = (places: FileFolders, kind: 'media' | 'recordings', name: string): string => {
-  if (!nameForms[kind].test(name))
-    throw new BadBackup(`The backup has a file with a name that no version gives: ${kind}/${name}`)
+  if (!isFileName(kind, name))
+    throw new BadBackup(`The backup has an entry ${shown(`${kind}/${name}`)} with a name that no version gives.`)
   const folder = places[kind]
   if (folder === null)
     throw new BadBackup(
@@ -81,7 +75,7 @@ export async function* findFiles(places: FileFolders): AsyncGenerator<FoundFile>
     if (folder === null) continue
     for await (const found of walk(folder)) {
       const name = found.replaceAll(sep, '/')
-      if (!nameForms[kind].test(name)) continue
+      if (!isFileName(kind, name)) continue
       const path = join(folder, found)
       const size = (await stat(path).catch(() => null))?.size
       if (size !== undefined) yield { kind, name, path, size }

@@ -12,7 +12,8 @@ import { uuid } from '../../platform/lib/id.ts'
 import { makeSeal } from '../../platform/lib/secret.ts'
 import { beginSnapshot, dumpTables } from './create/database-dump.ts'
 import { writeArchive } from './format/backup-archive.ts'
-import { jsonOf, keyName, manifestName, summaryName } from './format/manifest.ts'
+import { keyName, manifestName, summaryName } from './format/entry-name.ts'
+import { jsonOf } from './format/manifest.ts'
 import { backups } from './ops.ts'
 import * as store from './store.ts'
 import { passphrase, runControl, verify } from './testing.ts'
@@ -55,7 +56,7 @@ const makeFormerBackup = async (): Promise<string> => {
         }),
       )
       await writer.add(keyName, master)
-      const rows = await dumpTables(session, tables, writer, () => {})
+      const rows = Object.fromEntries(await dumpTables(session, tables, writer, () => {}))
       const sequences = await store.sequences(session)
       await writer.add(summaryName, jsonOf({ rows, sequences, files: 0, bytes: 0, deleted: [], missing: [] }))
     })

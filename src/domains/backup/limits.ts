@@ -14,3 +14,18 @@ export const portionBytes = 4 * 1024 * 1024
 
 /** Faults of a check that are listed individually. */
 export const maxListedFaults = 10
+
+/** Bytes of the manifest. That of 131 tables has 50 kB. */
+export const maxManifestBytes = 4 * 1024 * 1024
+
+/** Bytes of the summary, which a reader parses as a whole: the names of half a million absent files. */
+export const maxSummaryBytes = 64 * 1024 * 1024
+
+/** Bytes of a list of digests: 1,000 lines of a digest and a name. */
+export const maxDigestsBytes = 256 * 1024
+
+/** Lists and objects in each other in the manifest and the summary. They have 4; a parser needs memory for each. */
+export const maxJsonDepth = 8
+
+/** Characters of a name from a backup that an error shows. */
+export const maxShownCharacters = 120

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream'
 import { createBackup, type RunControl } from './create/create-backup.ts'
 import { openTar } from './format/backup-archive.ts'
-import { readBackup } from './format/manifest.ts'
+import { readBackup } from './format/read-backup.ts'
 import { restoreBackup } from './restore/restore-backup.ts'
 import { verifyBackup } from './verify/verify-backup.ts'
 

@@ -5,9 +5,9 @@ export type Table = { name: string; columns: string[] }
 /** Tables whose rows are only valid in this installation. */
 const volatileTables = ['processes']
 
-/** Every table with rows, partitions under their parent table. Names are quoted where SQL needs that. */
+/** Every table with rows, partitions under their parent table. */
 export const tables = (sql: Sql): Promise<Table[]> => sql.many<Table>`
-  select quote_ident(c.relname) as name, array_agg(quote_ident(a.attname) order by a.attnum) as columns
+  select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
   from pg_class c
   join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
   where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
@@ -51,11 +51,23 @@ export const serverInfo = (sql: Sql) => sql.one<{ version: string; bytes: number
 
 /** The last value of each sequence. */
 export const sequences = (sql: Sql) => sql.many<{ name: string; value: string }>`
-  select quote_ident(sequencename) as name, last_value::text as value from pg_sequences
+  select sequencename as name, last_value::text as value from pg_sequences
   where schemaname = current_schema() and last_value is not null order by 1`
 
-export const setSequence = (sql: Sql, name: string, value: string) =>
-  sql.run`select setval(${name}::regclass, ${value}::bigint)`
+/** Sets a sequence of the schema. @returns false when the schema has none of this name, or it cannot have the value */
+export const setSequence = async (sql: Sql, name: string, value: string): Promise<boolean> =>
+  (await sql.run`
+    select setval(format('%I.%I', schemaname, sequencename)::regclass, ${value}::bigint) from pg_sequences
+    where schemaname = current_schema() and sequencename = ${name}
+      and ${value}::bigint between min_value and max_value`) === 1
+
+/** A foreign key, which has no name beyond its table. */
+export type Constraint = { name: string; table: string; definition: string }
+
+export const foreignKeys = (sql: Sql): Promise<Constraint[]> => sql.many<Constraint>`
+  select conname as name, relname as table, pg_get_constraintdef(k.oid) as definition
+  from pg_constraint k join pg_class c on c.oid = k.conrelid
+  where contype = 'f' and conparentid = 0 and connamespace = current_schema()::regnamespace`
 
 /**
  * A file that the database names: a message's file by its key, or a recording by its call. `digest` is that of the
@@ -70,30 +82,26 @@ export type StoredFile = {
   encrypted: boolean
 }
 
-/**
- * Files that the database names, of messages and recordings.
- * @param home the id of the folder of recordings
- */
-const files = `
+/** Opens a cursor over those files: read with `nextFiles` in the same transaction. */
+export const openFiles = async (sql: Sql, home: string | null): Promise<void> => {
+  // DECLARE accepts no parameters.
+  await sql.run`select set_config('trunkline.recordings_id', ${home ?? ''}, true)`
+  await sql.raw(`declare stored_files no scroll cursor for
   select 'media' as kind, account_id as account, key as name, size, encode(digest, 'hex') as digest,
     key like '%.enc' as encrypted
   from msgapp_media where key is not null and error is null
   union all
   select 'recordings', account_id, account_id || '/' || call_id || '.wav' || case when encrypted then '.enc' else '' end,
     bytes, sha256, encrypted
-  from call_recordings where ready_at is not null and kept <> 'store' and home = $1`
-
-/** Opens a cursor over those files: read with `nextFiles` in the same transaction. */
-export const openFiles = (sql: Sql, home: string | null) =>
-  // DECLARE accepts no parameters without a prepared statement; the cast proves that the id is a UUID.
-  sql.raw(
-    `declare stored_files no scroll cursor for ${files.replace('$1', home === null ? 'null::uuid' : `'${home}'::uuid`)}`,
-  )
+  from call_recordings where ready_at is not null and kept <> 'store'
+    and home = nullif(current_setting('trunkline.recordings_id'), '')::uuid`)
+}
 
 export const closeFiles = (sql: Sql) => sql.raw('close stored_files')
 
-export const nextFiles = (sql: Sql, count: number): Promise<StoredFile[]> =>
-  sql.raw<StoredFile>(`fetch ${count} from stored_files`)
+/** The next files of the cursor, at most `count`. */
+export const nextFiles = async (sql: Sql, count: 16 | 1_000): Promise<StoredFile[]> =>
+  sql.raw<StoredFile>(count === 16 ? 'fetch 16 from stored_files' : 'fetch 1000 from stored_files')
 
 /** Returns whether the database still names a file. */
 export const isNamed = async (sql: Sql, { kind, account, name }: StoredFile): Promise<boolean> =>
@@ -123,8 +131,9 @@ export const findFile = (sql: Sql, name: string): Promise<StoredFile | null> => 
       and encrypted = (${path} like '%.enc')`
 }
 
-/** Records that the backup has a file. */
-export const recordFile = (sql: Sql, name: string) => sql.run`insert into backup_files (name) values (${name})`
+/** Records that the backup has a file. @returns false when it was recorded before */
+export const recordFile = async (sql: Sql, name: string): Promise<boolean> =>
+  (await sql.run`insert into backup_files (name) values (${name}) on conflict do nothing`) === 1
 
 /** Returns the names of unrecorded files. */
 export const unrecordedFiles = async (sql: Sql, files: readonly StoredFile[]): Promise<string[]> =>

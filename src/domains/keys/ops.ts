@@ -75,6 +75,13 @@ export const acceptsKey = async (sql: Sql, master: Buffer): Promise<boolean> => 
   return expected === null || expected === fingerprintOf(makeSeal(master))
 }
 
+/**
+ * Whether the database has the fingerprint of the master key. Every database that a platform has started on has one:
+ * without it, nothing shows that database and key belong together.
+ */
+export const isKeyOf = async (sql: Sql, master: Buffer): Promise<boolean> =>
+  (await store.fingerprint(sql)) === fingerprintOf(makeSeal(master))
+
 /** Fingerprint that identifies a key without revealing it: 8 bytes of HKDF, in hexadecimal. */
 const fingerprintOf = (seal: Seal): string => seal.derive('fingerprint').subarray(0, 8).toString('hex')
 

@@ -22,8 +22,14 @@ const read = (path: string): string => {
   }
 }
 
-// `trunkline prices list | head` closes the pipe: the reader is gone, and the program ends.
-process.stdout.on('error', () => process.exit(0))
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // `trunkline prices list | head` closes the pipe: the reader is gone, and the program ends.
+  if (error.code === 'EPIPE') process.exit(0)
+  // Without a system call, the source of a stream failed, and its reader reports the fault.
+  if (error.syscall === undefined) return
+  process.stderr.write(`trunkline: the output cannot be written: ${error.message}\n`)
+  process.exit(1)
+})
 
 process.exitCode = await runCommand(process.argv.slice(2), contracts, {
   environment: environment(),

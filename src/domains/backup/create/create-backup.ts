@@ -9,8 +9,9 @@ import { syncToDisk } from '../../../platform/lib/file-store.ts'
 import { acceptsKey, readMaster } from '../../keys/ops.ts'
 import { bucketOf, fileFoldersOf, findFiles, measure, pathOf, readFound, recordingsId } from '../file-folders.ts'
 import { type Writer, writeArchive } from '../format/backup-archive.ts'
+import { keyName, manifestName, summaryName } from '../format/entry-name.ts'
 import { BadBackup } from '../format/envelope.ts'
-import { jsonOf, keyName, type Manifest, manifestName, type Summary, summaryName } from '../format/manifest.ts'
+import { jsonOf, type Manifest, type Summary } from '../format/manifest.ts'
 import * as store from '../store.ts'
 import { beginSnapshot, dumpTables } from './database-dump.ts'
 
@@ -134,7 +135,7 @@ const writeBackup = async (
   // After the snapshot: each file that the database names exists, unless it was deleted since.
   const copied = await copyFiles(settings, writer, course)
   const absent = await findMissing(session, url, settings)
-  const summary: Summary = { rows, sequences, ...copied, ...absent }
+  const summary: Summary = { rows: Object.fromEntries(rows), sequences, ...copied, ...absent }
   await writer.add(summaryName, jsonOf(summary))
   return { manifest, summary }
 }

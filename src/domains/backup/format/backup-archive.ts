@@ -8,12 +8,12 @@ import { extract, pack } from 'tar-stream'
 import { UnreadableFile } from '../../../platform/lib/chunk-cipher.ts'
 import { syncToDisk } from '../../../platform/lib/file-store.ts'
 import { digestsPerList } from '../limits.ts'
-import { makeEncryption, openEnvelope } from './envelope.ts'
+import { digestsFolder, type EntryKind, kindOf, shown } from './entry-name.ts'
+import { BadBackup, makeEncryption, openEnvelope } from './envelope.ts'
+import { checkTar } from './tar-check.ts'
 
 // Inside the encryption a backup is a tar file, compressed with zstd. After each 1,000 entries, and at the end, an
 // entry `digests/…` lists their SHA-256 in the format of sha256sum.
-
-const digestsFolder = 'digests/'
 
 /** Writes the entries of a backup sequentially. */
 export type Writer = {
@@ -104,47 +104,63 @@ export const writeArchive = async <Result>(
 }
 
 /** An entry of a backup. Its body may be read once, before the next entry is requested. */
-export type Entry = { readonly name: string; readonly size: number; readonly body: AsyncIterable<Buffer> }
+export type Entry = {
+  readonly name: string
+  readonly kind: EntryKind
+  readonly size: number
+  readonly body: AsyncIterable<Buffer>
+}
 
-/** Opens a backup as a plain tar file. @throws BadBackup; the stream throws Unreadable */
+/** Decompresses a backup to a plain tar file. @throws BadBackup when it holds anything but entries of a backup */
+const feedTar = (plain: AsyncIterable<Buffer>, to: NodeJS.WritableStream, signal?: AbortSignal): Promise<void> =>
+  pipeline(Readable.from(plain), createZstdDecompress(), checkTar, to, signal ? { signal } : {})
+
+/** Opens a backup as a plain tar file. @throws BadBackup; the stream throws BadBackup and Unreadable */
 export const openTar = async (path: string, passphrase: string) => {
-  const plain = Readable.from(await openEnvelope(path, passphrase))
-  return (to: NodeJS.WritableStream, signal?: AbortSignal) =>
-    pipeline(plain, createZstdDecompress(), to, signal ? { signal } : {})
+  const plain = await openEnvelope(path, passphrase)
+  return (to: NodeJS.WritableStream, signal?: AbortSignal) => feedTar(plain, to, signal)
 }
 
 /**
- * Yields the entries of a backup, each compared with its digest after it was read.
- * @throws BadBackup for another file or passphrase, Unreadable if the file was changed or truncated
+ * Yields the entries of a decrypted backup, each compared with its digest after it was read.
+ * @throws BadBackup for entries that no version writes, Unreadable if the content differs from its digests
  */
-export async function* readArchive(path: string, passphrase: string): AsyncGenerator<Entry> {
+export async function* readEntries(plain: AsyncIterable<Buffer>): AsyncGenerator<Entry> {
   const tar = extract()
-  const feed = await openTar(path, passphrase)
-  const feeding = feed(tar)
+  const feeding = feedTar(plain, tar)
   feeding.catch(() => {})
-  let lines = ''
+  let lines: string[] = []
   try {
     for await (const entry of tar) {
       const { name, size = 0 } = entry.header
-      if (name.startsWith(digestsFolder)) {
-        if ((await text(entry)) !== lines)
+      const kind = kindOf(name)
+      if (!kind) throw new BadBackup(`The backup has an entry ${shown(name)} with a name that no version gives.`)
+      if (kind.kind === 'digests') {
+        if (lines.length === 0 || (await text(entry)) !== lines.join(''))
           throw new UnreadableFile(`The digests of ${name} are not those of its entries`)
-        lines = ''
+        lines = []
         continue
       }
+      if (lines.length === digestsPerList)
+        throw new BadBackup(`The backup has more than ${digestsPerList} entries without their digests.`)
       const hash = createHash('sha256')
       const body = withReason(hashed(entry, hash), feeding)
-      yield { name, size, body }
+      yield { name, kind, size, body }
       for await (const _ of body) void _
-      lines += lineOf(hash.digest(), name)
+      lines.push(lineOf(hash.digest(), name))
     }
   } catch (error) {
     // The reason of the tar file's end is more informative.
-    if (!(error instanceof UnreadableFile)) await feeding
+    if (!(error instanceof UnreadableFile || error instanceof BadBackup)) await feeding
     throw error
   } finally {
     tar.destroy()
   }
   await feeding
-  if (lines !== '') throw new UnreadableFile('The backup has no digests at its end')
+  if (lines.length > 0) throw new UnreadableFile('The backup has no digests at its end')
+}
+
+/** Yields the entries of a backup. @throws BadBackup for another file or passphrase, Unreadable if it was changed */
+export async function* readArchive(path: string, passphrase: string): AsyncGenerator<Entry> {
+  yield* readEntries(await openEnvelope(path, passphrase))
 }

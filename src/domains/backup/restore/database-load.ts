@@ -1,10 +1,13 @@
 import { openSession, type Session } from '../../../platform/db/session.ts'
-import { beginLoading, type Loader, makeSchema, tableOf } from '../create/database-dump.ts'
+import type { RowCounts } from '../create/database-dump.ts'
 import type { Entry } from '../format/backup-archive.ts'
+import { shown } from '../format/entry-name.ts'
 import { BadBackup } from '../format/envelope.ts'
 import type { Manifest, Summary } from '../format/manifest.ts'
 import { addPresentNames } from '../former-names.ts'
 import * as store from '../store.ts'
+import { withoutQuotes } from './select-tables.ts'
+import { beginLoading, type Loader, makeSchema } from './table-loader.ts'
 
 /** Restores the database of a backup into an empty one. */
 export type DatabaseLoad = {
@@ -22,9 +25,20 @@ export type DatabaseLoad = {
   close(): Promise<void>
 }
 
+/** Compares the rows of every table with the summary. @throws BadBackup */
+const compareRows = (counts: RowCounts, { rows }: Summary): void => {
+  const written = new Map(Object.entries(rows))
+  for (const name of written.keys())
+    if (!counts.has(name))
+      throw new BadBackup(`summary.json of the backup counts rows of ${shown(name)}, which is no table.`)
+  for (const [name, count] of counts)
+    if (written.get(name) !== count)
+      throw new BadBackup(`The table ${name} has ${count} rows; the backup has ${written.get(name) ?? 'no number'}.`)
+}
+
 export const makeDatabaseLoad = (url: string, report: (line: string) => void): DatabaseLoad => {
   let opened: { session: Session; loader: Loader; manifest: Manifest } | null = null
-  let counts: Record<string, number> | null = null
+  let counts: RowCounts | null = null
   const given = () => {
     if (!opened) throw new BadBackup('The backup has rows before its manifest.')
     return opened
@@ -49,28 +63,28 @@ export const makeDatabaseLoad = (url: string, report: (line: string) => void): D
         throw error
       }
     },
-    entry: async (entry) => {
-      const table = tableOf(entry)
-      if (table === null) return false
-      if (counts !== null) throw new BadBackup('The backup has rows after its files.')
-      report(`table ${table}`)
-      await given().loader.add(table, entry.body)
+    entry: async ({ kind, body }) => {
+      if (kind.kind !== 'rows') return false
+      report(`table ${kind.table}`)
+      await given().loader.add(kind.table, body)
       return true
     },
     end,
     commit: async (summary) => {
       const session = await end()
       const { loader, manifest } = given()
-      for (const [table, rows] of Object.entries(summary.rows))
-        if (counts?.[table] !== rows)
-          throw new BadBackup(`The table ${table} has ${counts?.[table] ?? 0} rows; the backup has ${rows}.`)
+      compareRows(counts ?? new Map(), summary)
       const [restored, expected] = [await store.money(session), manifest.money]
       for (const name of ['accounts', 'transfers', 'transferred', 'balances', 'held'] as const)
         if (restored[name] !== expected[name])
           throw new BadBackup(
             `Money: ${name} is ${restored[name]} after the restore, but ${expected[name]} in the backup.`,
           )
-      for (const { name, value } of summary.sequences) await store.setSequence(session, name, value)
+      for (const { name, value } of summary.sequences)
+        if (!(await store.setSequence(session, withoutQuotes(name), value)))
+          throw new BadBackup(
+            `summary.json of the backup sets a sequence ${shown(name)} that the schema does not have.`,
+          )
       await loader.commit()
     },
     close: async () => {

@@ -6,12 +6,13 @@ import { startEmbedded } from '../../../platform/db/embedded.ts'
 import { hasDatabase, silentLog } from '../../../platform/db/installation-database.ts'
 import { openSession, type Session } from '../../../platform/db/session.ts'
 import { syncToDisk } from '../../../platform/lib/file-store.ts'
-import { acceptsKey, readMaster, writeMaster } from '../../keys/ops.ts'
+import { isKeyOf, readMaster, writeMaster } from '../../keys/ops.ts'
 import { type BackupContents, type RunControl, requireSpace, type Settings } from '../create/create-backup.ts'
 import { bucketOf, type FileFolders, fileFoldersOf, measure, pathOf, writeFile } from '../file-folders.ts'
 import type { Entry } from '../format/backup-archive.ts'
 import { BadBackup } from '../format/envelope.ts'
-import { type Manifest, readBackup } from '../format/manifest.ts'
+import type { Manifest } from '../format/manifest.ts'
+import { readBackup } from '../format/read-backup.ts'
 import * as store from '../store.ts'
 import { type DatabaseLoad, makeDatabaseLoad } from './database-load.ts'
 import { clearStage, flushStage, moveStagedFiles, openStage } from './restore-stage.ts'
@@ -152,13 +153,14 @@ const fillStage = async (
     await held.loading?.close()
     await held.target?.close()
   }
+  const { databaseUrl } = settings
+  const databaseIsHere = databaseUrl === null
   const begin = async (manifest: Manifest, master: Buffer): Promise<void> => {
-    const { databaseUrl } = settings
     checkKey(settings, master)
     await requireSpace(folder ?? home, manifest.files_bytes)
     await requireSpace(
       home,
-      (folder === null ? manifest.files_bytes : 0) + (databaseUrl === null ? manifest.database_bytes : 0),
+      (folder === null ? manifest.files_bytes : 0) + (databaseIsHere ? manifest.database_bytes : 0),
     )
     held.target = databaseUrl === null ? await openEmbedded(home) : await openExternal(databaseUrl, replace, aside)
     held.loading = makeDatabaseLoad(held.target.url, report)
@@ -166,18 +168,22 @@ const fillStage = async (
   }
   const entry = async (one: Entry): Promise<void> => {
     signal.throwIfAborted()
+    if (databaseIsHere) await requireSpace(home, one.size)
     if (await held.loading?.entry(one)) return
-    const [, kind, name = ''] = /^(media|recordings)\/(.*)$/s.exec(one.name) ?? []
-    if (kind !== 'media' && kind !== 'recordings')
-      throw new BadBackup(`The backup has an entry ${one.name} that this version does not know.`)
+    const { kind } = one
+    if (kind.kind !== 'media' && kind.kind !== 'recordings') throw new BadBackup(`The backup has an entry ${one.name}.`)
+    const path = pathOf(places, kind.kind, kind.file)
+    // The stage began empty.
+    if (existsSync(path)) throw new BadBackup(`The backup has the file ${one.name} twice.`)
     report(one.name)
-    await writeFile(pathOf(places, kind, name), one)
+    await requireSpace(folder ?? home, one.size)
+    await writeFile(path, one)
   }
   try {
     const { manifest, master, summary } = await readBackup(file, passphrase, { begin, entry })
     signal.throwIfAborted()
     const session = await held.loading?.end()
-    if (!session || !(await acceptsKey(session, master)))
+    if (!session || !(await isKeyOf(session, master)))
       throw new BadBackup('The master key of the backup is not the one of its database.')
     if (settings.masterKey === null) await writeMaster(staged, master)
     if (folder !== null) await flushStage(folder)
