@@ -100,7 +100,7 @@ export const joinJson = (texts: readonly string[]): string => texts.join('\x1f')
  * and the messages of class 22 (data exception). Done here and not only in the log, as Node prints an uncaught error
  * with all its fields.
  */
-const withoutValues = (error: unknown): unknown => {
+export const withoutValues = <Thrown>(error: Thrown): Thrown => {
   if (!(error instanceof pg.DatabaseError)) return error
   const { code, message, stack } = error
   for (const field of ['detail', 'where', 'internalQuery'] as const) delete error[field]

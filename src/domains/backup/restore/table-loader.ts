@@ -2,7 +2,7 @@ import { finished } from 'node:stream/promises'
 import { quoteIdentifier, quoteIdentifiers } from '../../../platform/db/identifier.ts'
 import { migrate } from '../../../platform/db/migrate.ts'
 import type { Session } from '../../../platform/db/session.ts'
-import { connect, isUnavailable, sqlState } from '../../../platform/db/sql.ts'
+import { connect, isUnavailable, sqlState, withoutValues } from '../../../platform/db/sql.ts'
 import type { RowCounts } from '../create/database-dump.ts'
 import { shown } from '../format/entry-name.ts'
 import { BadBackup } from '../format/envelope.ts'
@@ -55,11 +55,11 @@ const writePart = (rows: Rows, part: Buffer): Promise<void> =>
     })
   })
 
-/** An error of PostgreSQL about rows is a fault of the backup. It names no value: see sql.ts. */
+/** An error of PostgreSQL about rows is a fault of the backup. */
 const refused = (table: string, error: unknown): unknown =>
   sqlState(error) === null || isUnavailable(error) || !(error instanceof Error)
     ? error
-    : new BadBackup(`The rows of the backup do not fit the table ${table}: ${error.message}`)
+    : new BadBackup(`The rows of the backup do not fit the table ${table}: ${withoutValues(error).message}`)
 
 /** Copies rows into a table. */
 const openTable = (session: Session, table: string, columns: readonly string[]) => {
