@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type EmbeddedDatabase, startEmbedded } from '../src/platform/db/embedded.ts'
 import { migrate } from '../src/platform/db/migrate.ts'
 import { connect, type Db } from '../src/platform/db/sql.ts'
-import { temporaryFolder } from '../test/servers.ts'
+import { grantForTests, temporaryFolder } from '../test/servers.ts'
 
 // Databases of benches. A database that already holds data is built once, stored under .cache/bench and copied for each
 // run.
@@ -85,6 +85,7 @@ const build = async (filling: Filling, target: string): Promise<void> => {
   const home = temporaryFolder('trunkline-bench-')
   try {
     const server = await startEmbedded({ home, log: silentLog, durable: false })
+    await grantForTests(server.superuserUrl)
     const db = connect({ url: server.url, connections: 1, unlimited: true })
     await migrate(db)
     await filling.fill(db)
@@ -122,6 +123,7 @@ export const startDatabase = async (data: number | Filling): Promise<BenchDataba
   const home = temporaryFolder('trunkline-bench-')
   if (filled !== null) copy(filled, home)
   const server = await startEmbedded({ home, log: silentLog })
+  await grantForTests(server.superuserUrl)
   return {
     ...server,
     home,

@@ -67,7 +67,7 @@ test('a database that became read-only is answered 503 with Retry-After, and the
     await own.raw('set transaction_read_only = off')
     await own.raw(`alter database ${name} set default_transaction_read_only = ${value}`)
     await own.raw(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()',
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and usename = current_user and pid <> pg_backend_pid()',
       [name],
     )
   }

@@ -79,6 +79,21 @@ const hasFreeMemory = (): boolean => {
 export const memoryFolder = (): string => makeFolder(hasFreeMemory() ? '/dev/shm' : tmpdir(), 'trunkline-test-')
 
 /**
+ * Grants the database's owner what tests and benches need beyond the platform: databases, rows without triggers, and
+ * checkpoints.
+ */
+export const grantForTests = async (superuserUrl: string): Promise<void> => {
+  const superuser = connect({ url: superuserUrl, connections: 1, unlimited: true })
+  try {
+    await superuser.raw(`alter role trunkline_owner createdb;
+      grant set on parameter session_replication_role to trunkline_owner;
+      grant pg_checkpoint to trunkline_owner`)
+  } finally {
+    await superuser.end()
+  }
+}
+
+/**
  * Starts a server with a migrated template.
  * @param options binaries instead of the npm package's; not durable, where a test needs no durability
  */
@@ -91,6 +106,7 @@ export const startServer = async (options: { binaries?: string; durable?: boolea
     await rm(home, { recursive: true, force: true })
   }
   try {
+    await grantForTests(server.superuserUrl)
     await migrate(db)
   } catch (error) {
     await stop()

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { chown, mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Binaries } from './binaries.ts'
@@ -7,15 +8,19 @@ import { type OsAccount, plainEnvironment, spawnOptionsFor } from './os-account.
 
 /** The name of the superuser and of the database. */
 export const databaseName = 'trunkline'
+/** The role that owns the database, without superuser rights: see owner-role.ts. */
+export const ownerName = 'trunkline_owner'
 
-/** A data folder and its password file, both in one folder named by the major version. */
+/** A data folder and its password files, in one folder named by the major version. */
 export type Cluster = {
   readonly data: string
   /**
    * The path of the data folder as the server gets it: relative to its inside when the account cannot reach the path.
    */
   readonly serverPath: string
+  /** Passwords of the superuser and of the database's owner. */
   readonly password: string
+  readonly ownerPassword: string
 }
 
 const flush = async (path: string) => {
@@ -81,6 +86,25 @@ const chownTree = async (path: string, { uid, gid }: OsAccount) => {
     await chown(join(entry.parentPath, entry.name), uid, gid)
 }
 
+/** The file with the password of the database's owner, in the folder of a cluster. */
+export const ownerPasswordIn = (folder: string): string => join(folder, 'owner-password')
+
+const writePassword = async (path: string): Promise<void> => {
+  const file = await open(path, 'w', 0o600)
+  await file.writeFile(`${randomBytes(24).toString('base64url')}\n`)
+  await file.sync()
+  await file.close()
+}
+
+/** Writes the password file that a database of an earlier version lacks. */
+const addOwnerPassword = async (folder: string, account: OsAccount | null): Promise<void> => {
+  const path = ownerPasswordIn(folder)
+  await writePassword(`${path}.new`)
+  if (account) await chown(`${path}.new`, account.uid, account.gid)
+  await rename(`${path}.new`, path)
+  await flush(folder)
+}
+
 /**
  * Creates the database next to its place and moves it there when complete: the final name always holds a complete
  * database.
@@ -90,10 +114,8 @@ const createCluster = async (folder: string, binaries: Binaries, account: OsAcco
   const making = await mkdtemp(`${folder}.new-`)
   const data = join(making, 'data')
   await mkdir(data, { mode: 0o700 })
-  const file = await open(join(making, 'password'), 'wx', 0o600)
-  await file.writeFile(`${randomBytes(24).toString('base64url')}\n`)
-  await file.sync()
-  await file.close()
+  await writePassword(join(making, 'password'))
+  await writePassword(ownerPasswordIn(making))
   if (account) await chownTree(making, account)
   const options = [`--username=${databaseName}`, '--pwfile=../password', '--encoding=UTF8', ...locale(binaries.major)]
   const safety = ['--data-checksums', '--auth-local=scram-sha-256', '--auth-host=reject']
@@ -135,7 +157,7 @@ export const openCluster = async (
   folder: string,
   binaries: Binaries,
   account: OsAccount | null,
-): Promise<Cluster & { fresh: boolean }> => {
+): Promise<Cluster & { readonly isNew: { readonly cluster: boolean; readonly owner: boolean } }> => {
   const data = join(folder, 'data')
   await removeLeftovers(folder)
   const found = await stat(folder).catch((error: NodeJS.ErrnoException) => {
@@ -150,6 +172,14 @@ export const openCluster = async (
     throw new Error(
       `${folder} belongs to the account ${found.uid}: it was started as root or as another user before. Start as that user again, or give it to yourself: chown -R ${process.getuid?.()} ${folder}`,
     )
-  const password = (await readFile(join(folder, 'password'), 'utf8')).trim()
-  return { data, serverPath: await serverPathOf(data, account, binaries.major), password, fresh: !found }
+  const hasOwner = existsSync(ownerPasswordIn(folder))
+  if (!hasOwner) await addOwnerPassword(folder, account)
+  const passwordIn = async (path: string) => (await readFile(path, 'utf8')).trim()
+  return {
+    data,
+    serverPath: await serverPathOf(data, account, binaries.major),
+    password: await passwordIn(join(folder, 'password')),
+    ownerPassword: await passwordIn(ownerPasswordIn(folder)),
+    isNew: { cluster: !found, owner: !found || !hasOwner },
+  }
 }

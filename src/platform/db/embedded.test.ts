@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { type EmbeddedOptions, startEmbedded } from './embedded.ts'
+import { quoteIdentifier } from './identifier.ts'
 import { isAlive } from './is-alive.ts'
 import { connect, type Db } from './sql.ts'
 
@@ -15,9 +16,10 @@ const onLinux = process.platform === 'linux' ? false : 'needs /proc'
 const during = async <T>(
   options: Partial<EmbeddedOptions> & { home: string },
   work: (db: Db, pid: number) => Promise<T>,
+  role: 'url' | 'superuserUrl' = 'url',
 ) => {
   const server = await startEmbedded({ log: silent, ...options })
-  const db = connect({ url: server.url })
+  const db = connect({ url: server[role] })
   try {
     return await work(db, server.pid())
   } finally {
@@ -45,16 +47,17 @@ test('durability is on, and no file of the data folder turns it off', async () =
   const settings = (db: Db) =>
     db.many<{ name: string; setting: string }>`
       select name, setting from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'data_checksums')`
-  await during({ home: shared }, async (db) => {
+  const configure = async (db: Db) => {
     for (const name of ['fsync', 'full_page_writes', 'synchronous_commit'])
-      await db.raw(`alter system set ${name} = off`)
-  })
+      await db.raw(`alter system set ${quoteIdentifier(name)} = off`)
+  }
+  await during({ home: shared }, configure, 'superuserUrl')
   await during({ home: shared }, async (db) => {
     const found = await settings(db)
     assert.equal(found.length, 4)
     for (const { name, setting } of found) assert.equal(setting, 'on', name)
-    await db.raw('alter system reset all')
   })
+  await during({ home: shared }, (db) => db.raw('alter system reset all'), 'superuserUrl')
 })
 
 test('the log of the server contains neither statements nor their values, whatever a file of the data folder sets', async () => {
@@ -63,7 +66,7 @@ test('the log of the server contains neither statements nor their values, whatev
   const lines: string[] = []
   const keepLine = (line: unknown) => void lines.push(String(line))
   const log = { info: keepLine, warn: keepLine, error: keepLine }
-  await during({ home: shared }, async (db) => {
+  const configure = async (db: Db) => {
     for (const [name, value] of [
       ...[
         ['log_statement', "'all'"],
@@ -76,9 +79,10 @@ test('the log of the server contains neither statements nor their values, whatev
       ],
       ...lengths.map((name) => [name, '-1']),
     ])
-      await db.raw(`alter system set ${name} = ${value}`)
-  })
-  await during({ home: shared, log }, async (db) => {
+      await db.raw(`alter system set ${quoteIdentifier(name ?? '')} = ${value}`)
+  }
+  await during({ home: shared }, configure, 'superuserUrl')
+  const check = async (db: Db) => {
     const found = await db.many<{ name: string; setting: string }>`
       select name, setting from pg_settings where name = any(${[...names, ...lengths]}) order by name`
     assert.deepEqual(
@@ -89,7 +93,8 @@ test('the log of the server contains neither statements nor their values, whatev
     await assert.rejects(db.one`select ${'ZQXMARK'}::text::integer`)
     await assert.rejects(db.raw(`select 'ZQXMARK'::integer`))
     await db.raw('alter system reset all')
-  })
+  }
+  await during({ home: shared, log }, check, 'superuserUrl')
   assert.doesNotMatch(lines.join('\n'), /ZQXMARK/)
 })
 

@@ -4,13 +4,12 @@ import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, symlink } from 'n
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
 import { findBinaries } from './binaries.ts'
-import { databaseName, openCluster } from './cluster.ts'
+import { databaseName, openCluster, ownerName, ownerPasswordIn } from './cluster.ts'
 import { endOrphan } from './orphan.ts'
 import { osAccountFor } from './os-account.ts'
+import { ensureOwner } from './owner-role.ts'
 import { DataStillInUse, type LaunchOptions, type Log, launch, type Postmaster } from './postmaster.ts'
-import { sqlState } from './sql.ts'
 
 export type EmbeddedOptions = LaunchOptions & {
   /** The folder of the installation; the database is in `postgres/<major>` of it. The caller holds it: see data-directory.ts. */
@@ -26,9 +25,12 @@ export type EmbeddedOptions = LaunchOptions & {
 
 export type EmbeddedDatabase = {
   /**
-   * Address for connect() and psql: a superuser with a random password over a socket; nothing listens on the network.
+   * Address for connect() and psql: the owner of the database, without superuser rights, with a random password over a
+   * socket. Nothing listens on the network.
    */
   url: string
+  /** Address of the same database for the superuser, for tests and benches that configure the server. */
+  superuserUrl: string
   /** The server's version, such as 18.4. */
   version: string
   /** The process id of the current server. */
@@ -61,27 +63,8 @@ const shortName = async (data: string): Promise<{ path: string; remove: () => Pr
   return { path: link, remove: () => rm(folder, { recursive: true, force: true }) }
 }
 
-/** Connects once, which proves the password, and renames the database, also after an interrupted first start. */
-const ensureDatabase = async (url: (database: string) => string, fresh: boolean): Promise<void> => {
-  const tryOnce = async (database: string, statement: string) => {
-    const client = new pg.Client({ connectionString: url(database), connectionTimeoutMillis: 30_000 })
-    // The rejected query reports the error; the additional event must not end the process.
-    client.on('error', () => {})
-    await client.connect()
-    await client.query(statement).finally(() => client.end())
-  }
-  // initdb's own empty database takes our name: `create database` would copy it, which takes 0.2 to 0.4 s.
-  const rename = () => tryOnce('template1', `alter database postgres rename to ${databaseName}`)
-  if (fresh) return rename()
-  await tryOnce(databaseName, 'select').catch(async (error: unknown) => {
-    // 3D000: the database does not exist.
-    if (sqlState(error) !== '3D000') throw error
-    await rename()
-  })
-}
-
-const urlOf = (socket: string, password: string, database: string): string =>
-  `postgresql://${databaseName}:${password}@localhost/${database}?host=${encodeURIComponent(socket)}`
+const urlOf = (socket: string, role: string, password: string, database: string): string =>
+  `postgresql://${role}:${password}@localhost/${database}?host=${encodeURIComponent(socket)}`
 
 /** Returns the address of the database of a home that another process runs; null when the home has no database. */
 export const runningUrl = async (folder: string): Promise<string | null> => {
@@ -89,9 +72,11 @@ export const runningUrl = async (folder: string): Promise<string | null> => {
   const names = await readdir(parent).catch(() => [])
   const [major] = names.filter((name) => /^\d+$/.test(name))
   if (major === undefined) return null
-  const password = (await readFile(join(parent, major, 'password'), 'utf8')).trim()
   const socket = await shortName(join(parent, major, 'data'))
-  return urlOf(socket.path, password, databaseName)
+  const ownerFile = ownerPasswordIn(join(parent, major))
+  // A process of an earlier version knows only the superuser.
+  const [role, file] = existsSync(ownerFile) ? [ownerName, ownerFile] : [databaseName, join(parent, major, 'password')]
+  return urlOf(socket.path, role, (await readFile(file, 'utf8')).trim(), databaseName)
 }
 
 /**
@@ -159,7 +144,8 @@ export const startEmbedded = async ({ log, ...options }: EmbeddedOptions): Promi
   const watching = watch()
 
   const socket = await shortName(cluster.data)
-  const url = (database: string) => urlOf(socket.path, cluster.password, database)
+  const address = (role: string, database: string) =>
+    urlOf(socket.path, role, role === ownerName ? cluster.ownerPassword : cluster.password, database)
   const stop = async () => {
     stopping = true
     await running.stop()
@@ -167,12 +153,18 @@ export const startEmbedded = async ({ log, ...options }: EmbeddedOptions): Promi
     await socket.remove()
   }
   try {
-    await ensureDatabase(url, cluster.fresh)
+    await ensureOwner(address, cluster.ownerPassword, cluster.isNew)
   } catch (error) {
     await stop()
     throw error
   }
   const took = `${Math.round(performance.now() - began)} ms`
-  log.info(`PostgreSQL ${binaries.version} ${cluster.fresh ? 'made and started' : 'started'} in ${took}`)
-  return { url: url(databaseName), version: binaries.version, pid: () => running.pid, stop }
+  log.info(`PostgreSQL ${binaries.version} ${cluster.isNew.cluster ? 'made and started' : 'started'} in ${took}`)
+  return {
+    url: address(ownerName, databaseName),
+    superuserUrl: address(databaseName, databaseName),
+    version: binaries.version,
+    pid: () => running.pid,
+    stop,
+  }
 }
