@@ -150,3 +150,7 @@ export const isPlatformDatabase = async (sql: Sql): Promise<boolean> =>
       select to_regclass('schema_migrations') is not null and to_regclass('accounts') is not null
         and to_regclass('processes') is not null as ours`
   ).ours
+
+/** Returns whether the session's role is a superuser of the server. */
+export const isSuperuser = async (sql: Sql): Promise<boolean> =>
+  (await sql.one<{ found: boolean }>`select rolsuper as found from pg_roles where rolname = current_user`).found

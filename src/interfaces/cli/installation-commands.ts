@@ -183,12 +183,23 @@ const restore: Run = async (typed, ground) => {
   printResult(
     ground,
     typed,
-    { success: true, aside: done.aside, files_aside: done.filesAside, ...presentBackup(done) },
+    {
+      success: true,
+      aside: done.aside,
+      files_aside: done.filesAside,
+      is_superuser: done.isSuperuser,
+      ...presentBackup(done),
+    },
     [
       `Restored into ${settings.databaseUrl === null ? resolve(settings.home) : `the database of DATABASE_URL, and ${resolve(settings.home)}`}.`,
       ...describe(done),
       ...(done.aside === null ? [] : [`The previous installation is in ${done.aside}.`]),
       ...(done.filesAside === null ? [] : [`Files with different content are in ${done.filesAside}.`]),
+      ...(done.isSuperuser
+        ? [
+            'Warning: the role of DATABASE_URL is a superuser. The platform needs the owner of its database: see docs/backup.md.',
+          ]
+        : []),
       'Messages that were queued at that time are sent at the start: see docs/backup.md.',
     ],
   )

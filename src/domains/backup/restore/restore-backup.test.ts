@@ -4,7 +4,10 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync,
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
 import { testDatabase } from '../../../../test/database.ts'
+import { atEnd } from '../../../../test/endings.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
+import { startEmbedded } from '../../../platform/db/embedded.ts'
+import { silentLog } from '../../../platform/db/installation-database.ts'
 import { backups } from '../ops.ts'
 import { makeInstallation, passphrase, runControl } from '../testing.ts'
 
@@ -35,6 +38,7 @@ test('a restore refuses a non-empty database or home, and --replace preserves th
   world.parts.changes.stop()
   await world.app.close()
   const done = await backups.restore(settings, file, passphrase, true, runControl())
+  assert.ok('isSuperuser' in done && !done.isSuperuser)
   assert.ok('aside' in done && done.aside !== null && existsSync(join(done.aside, 'media')))
   assert.deepEqual(await db.many`select from accounts where name = 'renamed since'`, [])
   const [old] = await db.many<{
@@ -52,11 +56,14 @@ test('a restore refuses a non-empty database or home, and --replace preserves th
 test('a restore killed before its end starts again, and one killed at its end is finished', async () => {
   const { settings, file } = await makeInstallation()
   await backups.create(settings, file, passphrase, '1.2.3', runControl())
-  const home = temporaryFolder()
+  const [home, elsewhere] = [temporaryFolder(), temporaryFolder()]
   mkdirSync(join(home, 'restoring', 'keys'), { recursive: true })
-  const target = { ...settings, databaseUrl: (await testDatabase()).url, home, masterKey: null }
+  // As a superuser, which the result reports.
+  const server = await startEmbedded({ home: elsewhere, log: silentLog, durable: false })
+  atEnd(server.stop)
+  const target = { ...settings, databaseUrl: server.superuserUrl, home, masterKey: null }
   const done = await backups.restore(target, file, passphrase, false, runControl())
-  assert.equal(done.finished, false)
+  assert.deepEqual([done.finished, 'isSuperuser' in done && done.isSuperuser], [false, true])
   const key = readFileSync(join(home, 'keys', 'master'))
   mkdirSync(join(home, 'restoring', 'keys'), { recursive: true })
   copyFileSync(join(home, 'keys', 'master'), join(home, 'restoring', 'keys', 'master'))

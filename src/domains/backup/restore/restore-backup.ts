@@ -3,6 +3,7 @@ import { mkdir, rename, rm, writeFile as write } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { lockDataDirectory, restoreFolderIn } from '../../../platform/db/data-directory.ts'
 import { startEmbedded } from '../../../platform/db/embedded.ts'
+import { quoteIdentifier } from '../../../platform/db/identifier.ts'
 import { hasDatabase, silentLog } from '../../../platform/db/installation-database.ts'
 import { openSession, type Session } from '../../../platform/db/session.ts'
 import { syncToDisk } from '../../../platform/lib/file-store.ts'
@@ -52,18 +53,24 @@ const removeStaged = async (home: string, folder: string | null): Promise<void> 
   await rm(restoreFolderIn(home), { recursive: true, force: true })
 }
 
-/** An external database that the restore fills, and the undo operation. */
-type ExternalDatabase = { readonly url: string; undo(): Promise<void>; close(): Promise<void> }
+/** A database that the restore fills, and the undo operation. */
+type TargetDatabase = {
+  readonly url: string
+  readonly isSuperuser: boolean
+  undo(): Promise<void>
+  close(): Promise<void>
+}
 
 const isRunning = async (session: Session): Promise<boolean> =>
   (await session.maybe`select from processes where seen_at > clock_timestamp() - interval '20 seconds' limit 1`) !==
   null
 
 /** Empties a database by renaming its schema. */
-const openExternal = async (url: string, replace: boolean, aside: string): Promise<ExternalDatabase> => {
+const openExternal = async (url: string, replace: boolean, aside: string): Promise<TargetDatabase> => {
   const session = await openSession(url)
   try {
-    const nothing = { url, undo: async () => {}, close: async () => {} }
+    const isSuperuser = await store.isSuperuser(session)
+    const nothing = { url, isSuperuser, undo: async () => {}, close: async () => {} }
     if (!(await store.hasTables(session))) return nothing
     if (!(await store.isPlatformDatabase(session)))
       throw new BadBackup('The database of DATABASE_URL has tables that do not belong to Trunkline: name an empty one.')
@@ -78,14 +85,14 @@ const openExternal = async (url: string, replace: boolean, aside: string): Promi
         'The database of DATABASE_URL is not empty: name an empty one, or give --replace, which renames its schema and keeps it.',
       )
     const { name } = await session.one<{ name: string }>`select current_schema() as name`
-    const quoted = `"${name.replaceAll('"', '""')}"`
-    await session.raw(`begin; alter schema ${quoted} rename to ${aside}; create schema ${quoted}; commit`)
+    const [schema, old] = [quoteIdentifier(name), quoteIdentifier(aside)]
+    await session.raw(`begin; alter schema ${schema} rename to ${old}; create schema ${schema}; commit`)
     return {
       ...nothing,
       undo: async () => {
         const back = await openSession(url)
         await back
-          .raw(`begin; drop schema ${quoted} cascade; alter schema ${aside} rename to ${quoted}; commit`)
+          .raw(`begin; drop schema ${schema} cascade; alter schema ${old} rename to ${schema}; commit`)
           .finally(() => back.end())
       },
     }
@@ -94,9 +101,9 @@ const openExternal = async (url: string, replace: boolean, aside: string): Promi
   }
 }
 
-const openEmbedded = async (home: string): Promise<ExternalDatabase> => {
+const openEmbedded = async (home: string): Promise<TargetDatabase> => {
   const { url, stop } = await startEmbedded({ home: restoreFolderIn(home), log: silentLog })
-  return { url, undo: async () => {}, close: stop }
+  return { url, isSuperuser: false, undo: async () => {}, close: stop }
 }
 
 /** @throws BadBackup if the restore would replace something */
@@ -124,6 +131,8 @@ export type RestoreResult = BackupContents & {
    * Folder of the files in TRUNKLINE_MEDIA_STORE whose content differed from the backup's; null when there were none.
    */
   readonly filesAside: string | null
+  /** The role of DATABASE_URL has rights that the platform does not need. */
+  readonly isSuperuser: boolean
   readonly finished: false
 }
 
@@ -144,11 +153,11 @@ const fillStage = async (
   file: string,
   passphrase: string,
   { report, signal }: RunControl,
-): Promise<BackupContents> => {
+): Promise<BackupContents & Pick<RestoreResult, 'isSuperuser'>> => {
   const { home, folder, aside, settings, replace } = work
   const staged = restoreFolderIn(home)
   const places = folder === null ? fileFoldersOf({ ...settings, home: staged }) : await openStage(home, folder)
-  const held: { target: ExternalDatabase | null; loading: DatabaseLoad | null } = { target: null, loading: null }
+  const held: { target: TargetDatabase | null; loading: DatabaseLoad | null } = { target: null, loading: null }
   const close = async (): Promise<void> => {
     await held.loading?.close()
     await held.target?.close()
@@ -189,7 +198,7 @@ const fillStage = async (
     if (folder !== null) await flushStage(folder)
     await held.loading?.commit(summary)
     await close()
-    return { manifest, summary }
+    return { manifest, summary, isSuperuser: held.target?.isSuperuser ?? false }
   } catch (error) {
     await close()
     await held.target?.undo()
