@@ -5,7 +5,18 @@ import { join } from 'node:path'
 // seconds.
 
 const root = join(import.meta.dirname, '..')
-const names = ['checks', 'repository', 'refusals', 'limits', 'names', 'words', 'architecture', 'decisions', 'bench']
+const names = [
+  'checks',
+  'repository',
+  'refusals',
+  'limits',
+  'names',
+  'words',
+  'architecture',
+  'decisions',
+  'bench',
+  'identifiers',
+]
 const files = names.map((name) => `test/${name}.test.ts`)
 const { status } = spawnSync(process.execPath, ['--test', ...files], { cwd: root, stdio: 'inherit' })
 process.exitCode = status ?? 1

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
+import { quoteIdentifier } from '../src/platform/db/identifier.ts'
 import { type Contract, isAudited, isRepeatable } from '../src/platform/http/endpoint.ts'
 import { keyHash } from '../src/platform/lib/secret.ts'
 import { recipes } from './recipes/all.ts'
@@ -151,11 +152,11 @@ test('an action and its audit row share one transaction: when either fails at co
   const before = await state()
   for (const table of ['audit', 'accounts']) {
     // The trigger is deferred: every row has been written when it fails.
-    await db.raw(`create constraint trigger fail_late after insert or update on ${table} deferrable initially deferred
+    await db.raw(`create constraint trigger fail_late after insert or update on ${quoteIdentifier(table)} deferrable initially deferred
       for each row execute function fail_late()`)
     const request = { ...(await requestOf(contract)), body: { name: 'never' } }
     const answer = await send(world, contract, scene.tenant, request)
-    await db.raw(`drop trigger fail_late on ${table}`)
+    await db.raw(`drop trigger fail_late on ${quoteIdentifier(table)}`)
     assert.equal(answer.status, 500)
     assert.deepEqual(await state(), before, table)
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
+import { quoteIdentifier } from '../src/platform/db/identifier.ts'
 import type { Contract } from '../src/platform/http/endpoint.ts'
 import { writeCursor } from '../src/platform/lib/cursor.ts'
 import { uuid } from '../src/platform/lib/id.ts'
@@ -151,7 +152,7 @@ await world.db.raw(`
       .map(
         ({ name, key }) =>
           `select '${name}', coalesce(md5(string_agg(${rowVersion(name)}, E'\\n' order by t.ctid)), '')
-           from "${name}" t where t."${key}" = $1 ${rowFilters[name] ?? ''}`,
+           from ${quoteIdentifier(name)} t where t.${quoteIdentifier(key)} = $1 ${rowFilters[name] ?? ''}`,
       )
       .join(' union all ')};
   end $$`)

@@ -1,3 +1,4 @@
+import { quoteIdentifier } from '../src/platform/db/identifier.ts'
 import type { Db } from '../src/platform/db/sql.ts'
 
 /** Where the rows of an account belong: ids without their prefixes. */
@@ -143,6 +144,6 @@ export const fillLists = async (
       await tx.raw("set local session_replication_role = 'replica'")
       await tx.raw(`insert into ${columns} ${row} ${rows}`)
     })
-    await db.raw(`vacuum (analyze) ${table}`)
+    await db.raw(`vacuum (analyze) ${quoteIdentifier(table)}`)
   }
 }

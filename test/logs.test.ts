@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
+import { quoteIdentifier } from '../src/platform/db/identifier.ts'
 import { apiKey, buyNumber, operatorKey, startPlatform, until } from './platform.ts'
 
 // The whole program at log level debug: the output of the program, its carriers and its PostgreSQL is searched.
@@ -35,7 +36,7 @@ const sms = { from_number: number, to_number: handset, text: `${mark} out` }
 const fromHandset = (what: string, to: string) =>
   call('POST', `/sandbox/handsets/${handset}/${what}`, { to, text: `${mark} in` })
 const messages = async (from: string, text: string) =>
-  (await sql.query(`select from ${from} where text = $1`, [text])).rowCount ?? 0
+  (await sql.query(`select from ${quoteIdentifier(from)} where text = $1`, [text])).rowCount ?? 0
 
 test('messages go out and come in, and webhooks fail', async () => {
   const hook_url = `http://127.0.0.1:1024/hook?token=${secrets.hook}`
@@ -111,7 +112,8 @@ test('forged and broken callbacks of networks are refused', async () => {
 
 test('the database refuses messages in our statements and in other clients’', async () => {
   const tables = ['sms_messages', 'msgapp_messages']
-  for (const table of tables) await sql.query(`alter table ${table} add constraint never check (text = '') not valid`)
+  for (const table of tables)
+    await sql.query(`alter table ${quoteIdentifier(table)} add constraint never check (text = '') not valid`)
   const count = () => output().split('request failed').length
   const before = count()
   assert.equal((await call('POST', '/open/sms/send', sms)).status, 500)
@@ -125,7 +127,7 @@ test('the database refuses messages in our statements and in other clients’', 
     await assert.rejects(sql.query(failing))
   await assert.rejects(sql.query('select $1::text::integer', [mark]), new RegExp(mark))
   await sql.query('select pg_sleep(0.1), $1::text', [mark])
-  for (const table of tables) await sql.query(`alter table ${table} drop constraint never`)
+  for (const table of tables) await sql.query(`alter table ${quoteIdentifier(table)} drop constraint never`)
 })
 
 test('requests, retries and carrier sessions are logged at level debug, without contents', async () => {

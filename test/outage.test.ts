@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { quoteIdentifier } from '../src/platform/db/identifier.ts'
 import { connect } from '../src/platform/db/sql.ts'
 import { makeRelay } from './chaos/relay.ts'
 import { testDatabase } from './database.ts'
@@ -65,7 +66,7 @@ test('a database that became read-only is answered 503 with Retry-After, and the
   const { name } = await own.one<{ name: string }>`select current_database() as name`
   const turn = async (value: 'on' | 'off') => {
     await own.raw('set transaction_read_only = off')
-    await own.raw(`alter database ${name} set default_transaction_read_only = ${value}`)
+    await own.raw(`alter database ${quoteIdentifier(name)} set default_transaction_read_only = ${value}`)
     await own.raw(
       'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and usename = current_user and pid <> pg_backend_pid()',
       [name],

@@ -7,6 +7,7 @@ import { upsertConnection } from '../src/domains/connections/ops.ts'
 import { numberJobs } from '../src/domains/numbers/jobs.ts'
 import { smsJobs } from '../src/domains/sms/jobs.ts'
 import { makeLog } from '../src/log.ts'
+import { quoteIdentifier } from '../src/platform/db/identifier.ts'
 import { startWorker } from '../src/platform/jobs/consume/worker.ts'
 import { recipes } from './recipes/all.ts'
 import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
@@ -114,13 +115,15 @@ const forms = (secret: string): string[] => {
 }
 
 test('the database contains no key and no password', async () => {
-  const tables = await db.many<{ name: string }>`
-    select format('%I.%I', schemaname, tablename) as name from pg_tables
+  const tables = await db.many<{ schema: string; name: string }>`
+    select schemaname as schema, tablename as name from pg_tables
     where schemaname not in ('pg_catalog', 'information_schema')`
   assert.ok(tables.length >= 20, `saw only ${tables.length} tables`)
   let whole = ''
-  for (const { name } of tables) {
-    const rows = await db.raw<{ row: string }>(`select t::text as row from ${name} t limit 5000`)
+  for (const { schema, name } of tables) {
+    const rows = await db.raw<{ row: string }>(
+      `select t::text as row from ${quoteIdentifier(schema)}.${quoteIdentifier(name)} t limit 5000`,
+    )
     whole += rows.map(({ row }) => row).join('\n')
   }
   assert.ok(whole.includes(mark), 'the walk left nothing in the database')

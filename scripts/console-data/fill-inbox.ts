@@ -1,5 +1,6 @@
 import { add } from '../../src/domains/contacts/ops.ts'
 import { hashesOf, nameHashesOf } from '../../src/domains/inbox/words.ts'
+import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import type { Db } from '../../src/platform/db/sql.ts'
 import { uuid } from '../../src/platform/lib/id.ts'
 
@@ -254,6 +255,6 @@ export const fillInbox = async (
   await db.raw('drop table console_data_texts')
   await addContacts(db, account, sizes)
   for (const table of ['sms_messages', 'conversations', 'conversation_items', 'conversation_words', 'contacts'])
-    await db.raw(`vacuum (analyze) ${table}`)
+    await db.raw(`vacuum (analyze) ${quoteIdentifier(table)}`)
   report(`${sizes.contacts} contacts`)
 }

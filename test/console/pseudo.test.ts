@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, describe, test } from 'node:test'
 import type { Page, Route } from 'playwright-core'
+import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import { isAccessible } from '../accessible.ts'
 import { fillLists } from '../list-rows.ts'
 import { needs } from '../needs.ts'
@@ -164,7 +165,7 @@ const fullAccount = async () => {
     ['api_requests', "method = 'POST'"],
   ])
     await world.db.raw(
-      `update ${table} set ${change} where account_id = '${tenant.id}' and get_byte(uuid_send(id), 3) % 2 = 1`,
+      `update ${quoteIdentifier(table ?? '')} set ${change} where account_id = '${tenant.id}' and get_byte(uuid_send(id), 3) % 2 = 1`,
     )
   return { tenant, owner }
 }

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { connect, type Db } from '../../src/platform/db/sql.ts'
 import { runChild } from '../child.ts'
@@ -50,7 +51,9 @@ const readRows = async (db: Db): Promise<Map<string, string[]>> => {
     where relnamespace = current_schema()::regnamespace and relkind = 'r' and relname <> 'schema_migrations'`
   const found = new Map<string, string[]>()
   for (const { name } of tables) {
-    const rows = await db.raw<{ row: Record<string, unknown> }>(`select to_jsonb(t) as row from ${name} t`)
+    const rows = await db.raw<{ row: Record<string, unknown> }>(
+      `select to_jsonb(t) as row from ${quoteIdentifier(name)} t`,
+    )
     const renamed = rows.map(({ row }) => {
       for (const [, table, from = '', to = ''] of renamedColumns)
         if (table === name && from in row) {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { quoteIdentifier, quoteIdentifiers } from '../../src/platform/db/identifier.ts'
 import type { Db, Sql } from '../../src/platform/db/sql.ts'
 
 type Column = { name: string; type: string }
@@ -98,7 +99,9 @@ const insertRow = async (sql: Sql, table: Table, row: number): Promise<void> => 
   const names = [...values.keys()]
   const types = new Map(table.columns.map(({ name, type }) => [name, type]))
   const list = names.map((name, i) => `$${i + 1}::text::${types.get(name)}`)
-  await sql.raw(`insert into ${table.name} (${names.join(', ')}) values (${list.join(', ')})`, [...values.values()])
+  await sql.raw(`insert into ${quoteIdentifier(table.name)} (${quoteIdentifiers(names)}) values (${list.join(', ')})`, [
+    ...values.values(),
+  ])
 }
 
 /**

@@ -1,5 +1,6 @@
 import { createServer, connect as dial, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import { connect } from '../../src/platform/db/sql.ts'
 import { testDatabase } from '../database.ts'
 import { temporaryFolder } from '../servers.ts'
@@ -39,6 +40,6 @@ export const makeCutWorld = async (): Promise<World> => {
 export const makeBrokenWorld = async (): Promise<World> => {
   const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
   for (const table of ['api_keys', 'operator_keys', 'signing_keys'])
-    await world.db.raw(`alter table ${table} rename to lost_${table}`)
+    await world.db.raw(`alter table ${quoteIdentifier(table)} rename to ${quoteIdentifier(`lost_${table}`)}`)
   return world
 }

@@ -42,7 +42,7 @@ const actsByTime = {
 
 /** Acts of targets. The row of each act is found by its id, whatever the planner expects. */
 const actsOfTarget = {
-  table: 'audit_targets cross join lateral (select * from audit where id = act_id limit 1) act',
+  table: { rows: 'audit_targets cross join lateral (select * from audit where id = act_id limit 1) act' },
   key: [
     { name: 'acted_at', type: 'timestamptz' },
     { name: 'act_id', type: 'uuid' },

@@ -1,3 +1,4 @@
+import { quoteIdentifier } from '../../platform/db/identifier.ts'
 import type { Session } from '../../platform/db/session.ts'
 
 /** Tables that a restore and its checks read, and their names before migration 0060. */
@@ -15,6 +16,7 @@ export const addPresentNames = async (session: Session): Promise<void> => {
     const { needed } = await session.one<{ needed: boolean }>`
       select to_regclass(${name}) is null and to_regclass(${former}) is not null as needed`
     // The checks address rows by ctid, which a view shows only by name.
-    if (needed) await session.raw(`create temp view ${name} as select ctid, * from ${former}`)
+    if (needed)
+      await session.raw(`create temp view ${quoteIdentifier(name)} as select ctid, * from ${quoteIdentifier(former)}`)
   }
 }

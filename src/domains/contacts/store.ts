@@ -53,7 +53,7 @@ const listOf = (account: string, { channel, isBlocked, sort }: ContactList) => {
   asked.add('channel_id = ?', channel)
   if (isBlocked) asked.push('blocked_at is not null')
   const key = sort === 'name' ? byName : ([{ name: 'id', type: 'uuid' }] as const)
-  return makeListQuery({ table: named, key, isNewestFirst: sort === '-created_at' }, asked)
+  return makeListQuery({ table: { rows: named }, key, isNewestFirst: sort === '-created_at' }, asked)
 }
 
 export const page = (sql: Sql, account: string, list: ContactList, at: ListPage) => {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
+import { quoteIdentifier } from '../../platform/db/identifier.ts'
 
 const world = await makeWorld()
 const { db, call, app } = world
@@ -37,8 +38,8 @@ const standsInDatabase = async (bytes: Buffer): Promise<boolean> => {
     where table_schema = 'public'`
   assert.ok(columns.length > 100)
   for (const { table, column, type } of columns) {
-    const looked = type === 'bytea' ? `"${column}"` : `convert_to("${column}"::text, 'UTF8')`
-    const sql = `select 1 from "${table}" where position('\\x${bytes.toString('hex')}'::bytea in ${looked}) > 0 limit 1`
+    const looked = type === 'bytea' ? quoteIdentifier(column) : `convert_to(${quoteIdentifier(column)}::text, 'UTF8')`
+    const sql = `select 1 from ${quoteIdentifier(table)} where position('\\x${bytes.toString('hex')}'::bytea in ${looked}) > 0 limit 1`
     if ((await db.raw(sql)).length > 0) return true
   }
   return false

@@ -129,10 +129,10 @@ const statementOf = (
     isExamined,
     values: asked.values,
     boundValues,
-    text: `select e.*, ${exact} as exact from ${source(isExamined ? bound : `limit ${limit + 1}`)} e ${where} ${order} limit ${limit + 1}`,
+    text: `select e.*, ${exact} as exact from (${source(isExamined ? bound : `limit ${limit + 1}`)}) e ${where} ${order} limit ${limit + 1}`,
     /** The last row that the statement examines, if it does not examine all. */
     lastText: `select ${exact} as exact, id, n from (
-      select ${time}, id, count(*) over () as n from ${source(bound)} e) x order by ${time} ${direction === '' ? 'desc' : ''}, id ${direction === '' ? 'desc' : ''} limit 1`,
+      select ${time}, id, count(*) over () as n from (${source(bound)}) e) x order by ${time} ${direction === '' ? 'desc' : ''}, id ${direction === '' ? 'desc' : ''} limit 1`,
   }
 }
 

@@ -1,3 +1,4 @@
+import { quoteIdentifier } from '../../platform/db/identifier.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { ConversationRow, ItemKind } from './conversation-row.ts'
 import { countCap, frequentWord, searchedTexts } from './limits.ts'
@@ -183,7 +184,7 @@ export const exists = async (
   table: 'users' | 'inbox_tags' | 'contacts' | 'sms_channels' | 'msgapp_channels' | 'virtual_numbers' | 'msgapp_groups',
   id: string,
 ): Promise<boolean> =>
-  (await sql.raw(`select from ${table} where account_id = $1 and id = $2`, [account, id])).length > 0
+  (await sql.raw(`select from ${quoteIdentifier(table)} where account_id = $1 and id = $2`, [account, id])).length > 0
 
 export type ViewRow = { id: string; query: { [name: string]: unknown } }
 

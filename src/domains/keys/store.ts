@@ -1,3 +1,4 @@
+import { quoteIdentifier, quoteIdentifiers } from '../../platform/db/identifier.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 
 type Check = { fingerprint: string }
@@ -124,7 +125,8 @@ export type SealedRow = { row: string; sealed: Buffer; place: string }
 /** Yields the values of a column, 16 at a time (a part of a document has 1 MiB), in the caller's transaction. */
 export async function* sealedRows(sql: Sql, { table, column, place }: SealedColumn): AsyncGenerator<SealedRow[]> {
   await sql.raw(`declare sealed_values no scroll cursor for
-    select ctid::text as row, ${column} as sealed, ${place} as place from ${table} where ${column} is not null`)
+    select ctid::text as row, ${quoteIdentifier(column)} as sealed, ${place} as place from ${quoteIdentifier(table)}
+    where ${quoteIdentifier(column)} is not null`)
   for (;;) {
     const rows = await sql.raw<SealedRow>('fetch 16 from sealed_values')
     if (rows.length === 0) break
@@ -136,7 +138,8 @@ export async function* sealedRows(sql: Sql, { table, column, place }: SealedColu
 /** Writes resealed values of a column. */
 export const reseal = (sql: Sql, { table, column }: SealedColumn, rows: readonly { row: string; sealed: Buffer }[]) =>
   sql.raw(
-    `update ${table} t set ${column} = g.sealed from unnest($1::text[], $2::bytea[]) g (row, sealed) where t.ctid = g.row::tid`,
+    `update ${quoteIdentifier(table)} t set ${quoteIdentifier(column)} = g.sealed
+      from unnest($1::text[], $2::bytea[]) g (row, sealed) where t.ctid = g.row::tid`,
     [rows.map(({ row }) => row), rows.map(({ sealed }) => sealed)],
   )
 
@@ -180,7 +183,7 @@ export const lockAll = async (sql: Sql): Promise<void> => {
     'installation_state',
   ]
   await sql.raw("set local lock_timeout = '15s'")
-  await sql.raw(`lock table ${tables.join(', ')} in access exclusive mode`)
+  await sql.raw(`lock table ${quoteIdentifiers(tables)} in access exclusive mode`)
   await sql.raw(`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and usename = current_user and application_name = 'trunkline' and pid <> pg_backend_pid()`)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../test/platform.ts'
 import { makeWorld } from '../../../test/world.ts'
+import { quoteIdentifier } from '../../platform/db/identifier.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { msgappSchedules } from './jobs.ts'
 import { makeChatHarness } from './messages/testing.ts'
@@ -17,7 +18,7 @@ const run = async (name: string) => {
   await db.begin((tx) => schedule.run(tx, new Date()))
 }
 const count = async (table: string) =>
-  (await db.raw<{ n: number }>(`select count(*)::integer as n from ${table}`))[0]?.n
+  (await db.raw<{ n: number }>(`select count(*)::integer as n from ${quoteIdentifier(table)}`))[0]?.n
 
 test('a channel keeps its ten newest events', async () => {
   const [account, channel] = [uuid(), uuid()]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { blocksRead } from '../../../test/blocks.ts'
+import { quoteIdentifier } from '../../platform/db/identifier.ts'
 import type { Tx } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { acceptBatches } from './accept/batch-store.ts'
@@ -136,7 +137,7 @@ const expectFor20 = async (tx: Tx, most: number, work: () => Promise<void>) => {
 /** Makes the plans while the tables are almost empty, without statistics or with misleading ones. */
 const start = async (isAnalyzed: boolean) => {
   await db.begin(async (tx) => void (await accept(tx, texts(2), true)))
-  if (isAnalyzed) for (const table of tables) await db.raw(`analyze ${table}`)
+  if (isAnalyzed) for (const table of tables) await db.raw(`analyze ${quoteIdentifier(table)}`)
 }
 
 /** Rolls back the writes of a test. */

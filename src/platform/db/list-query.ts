@@ -1,4 +1,5 @@
 import type { Conditions } from './conditions.ts'
+import { quoteIdentifier } from './identifier.ts'
 import type { Sql, Value } from './sql.ts'
 
 /** Column that orders a list, with the type of its values. */
@@ -6,7 +7,8 @@ type KeyColumn = { readonly name: string; readonly type: 'timestamptz' | 'uuid' 
 
 /** A list in the order of an index. */
 export type ListSource = {
-  readonly table: string
+  /** The table, or a row source of the code's own, such as a subquery. */
+  readonly table: string | { readonly rows: string }
   /** The order of the rows. The last column is unique among the rows that share the others. */
   readonly key: readonly KeyColumn[]
   readonly isNewestFirst: boolean
@@ -59,15 +61,17 @@ export const makeListQuery = (
   alternatives: readonly string[] = [],
   { filters, each = null }: Examining = { filters: [] },
 ) => {
-  const names = key.map(({ name }) => name).join(', ')
+  const rowsOfTable = typeof table === 'string' ? quoteIdentifier(table) : table.rows
+  const columnNames = key.map(({ name }) => quoteIdentifier(name))
+  const names = columnNames.join(', ')
   const orderOf = (isDescending: boolean) =>
-    `order by ${key.map(({ name }) => `${name}${isDescending ? ' desc' : ''}`).join(', ')}`
+    `order by ${columnNames.map((name) => `${name}${isDescending ? ' desc' : ''}`).join(', ')}`
   const order = orderOf(isNewestFirst)
 
   /** Selects the first rows that meet the bounds, of each value. */
   const selectEach = (bounds: readonly string[], limit: number | null): string => {
     const where = [...conditions.texts, ...bounds].join(' and ')
-    const rows = `select * from ${table} where ${where} ${order} limit ${limit}`
+    const rows = `select * from ${rowsOfTable} where ${where} ${order} limit ${limit}`
     return each === null
       ? rows
       : `select found.* from ${each} cross join lateral (${rows}) found ${order} limit ${limit}`
@@ -92,7 +96,7 @@ export const makeListQuery = (
     const one = (alternative: readonly string[]) => {
       const texts = [...conditions.texts, ...alternative, ...bounds]
       const where = texts.length > 0 ? `where ${texts.join(' and ')}` : ''
-      return `select ${columns} from ${table} ${where} ${order} limit ${limit}`
+      return `select ${columns} from ${rowsOfTable} ${where} ${order} limit ${limit}`
     }
     if (alternatives.length === 0) return one([])
     const all = alternatives.map((text) => `(${one([text])})`).join(' union all ')
@@ -123,7 +127,7 @@ export const makeListQuery = (
       if (filters.length === 0) return null
       const values = [...conditions.values]
       const rows = `select ${names} from (${selectEach(bind(values, after), maxPagedRows + 1)}) examined`
-      const [time = '', id = ''] = key.map(({ name }) => name)
+      const [time = '', id = ''] = columnNames
       const last = `select ${names}, count(*) over () as examined from (${rows}) rows ${orderOf(!isNewestFirst)} limit 1`
       return {
         text: `select ${exactTime(time)} as time, ${id} as id from (${last}) last where examined > ${maxPagedRows}`,

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { before, test } from 'node:test'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
+import { quoteIdentifier } from './identifier.ts'
 import { migrate } from './migrate.ts'
 import { connect, type Db } from './sql.ts'
 
@@ -41,7 +42,7 @@ onEachPostgres((database) => {
   /** Each test has a schema of its own in the one database. */
   const freshSchema = async (connections = 3): Promise<Db> => {
     const name = `s${randomBytes(4).toString('hex')}`
-    await db.raw(`create schema ${name}`)
+    await db.raw(`create schema ${quoteIdentifier(name)}`)
     return connect({ url: `${db.url}&options=-csearch_path%3D${name}`, connections, unlimited: true })
   }
 

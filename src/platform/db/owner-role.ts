@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { databaseName, ownerName } from './cluster.ts'
+import { quoteIdentifier } from './identifier.ts'
 import { sqlState } from './sql.ts'
 
 // The embedded database belongs to a role without superuser rights, as which every process connects. SQL that reaches
@@ -27,17 +28,17 @@ const giveToOwner = `
   begin
     -- A sequence of a column goes with its table.
     for statement in
-      select format('alter table %s owner to ${ownerName}', pg_class.oid::regclass) from pg_class
+      select format('alter table %s owner to %I', pg_class.oid::regclass, '${ownerName}') from pg_class
       where relowner <> owner and ${relations} and not exists (
         select from pg_depend d where d.objid = pg_class.oid and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i')
           and relkind = 'S')
     loop execute statement; end loop;
     for statement in
-      select format('alter routine %s owner to ${ownerName}', pg_proc.oid::regprocedure) from pg_proc
+      select format('alter routine %s owner to %I', pg_proc.oid::regprocedure, '${ownerName}') from pg_proc
       where proowner <> owner and ${routines}
     loop execute statement; end loop;
     for statement in
-      select format('alter schema %I owner to ${ownerName}', nspname) from pg_namespace
+      select format('alter schema %I owner to %I', nspname, '${ownerName}') from pg_namespace
       where nspowner = current_user::text::regrole and nspname !~ '^pg_' and nspname <> 'information_schema'
     loop execute statement; end loop;
   end $$`
@@ -67,7 +68,7 @@ const isReady = (address: Address): Promise<boolean> =>
 /** Renames initdb's own empty database: `create database` would copy it, which takes 0.2 to 0.4 s. */
 const renameDatabase = (address: Address): Promise<void> =>
   withClient(address(databaseName, 'template1'), async (client) => {
-    await client.query(`alter database postgres rename to ${databaseName}`)
+    await client.query(`alter database postgres rename to ${quoteIdentifier(databaseName)}`)
   })
 
 /** Creates the role, or sets its password, and gives it the database, all or nothing. */
@@ -76,9 +77,9 @@ const giveDatabase = (address: Address, password: string): Promise<void> =>
     const { rowCount } = await client.query('select from pg_roles where rolname = $1', [ownerName])
     const rights = `login nosuperuser nocreatedb nocreaterole password ${client.escapeLiteral(password)}`
     const statements = [
-      `${rowCount === 0 ? 'create' : 'alter'} role ${ownerName} ${rights}`,
+      `${rowCount === 0 ? 'create' : 'alter'} role ${quoteIdentifier(ownerName)} ${rights}`,
       giveToOwner,
-      `alter database ${databaseName} owner to ${ownerName}`,
+      `alter database ${quoteIdentifier(databaseName)} owner to ${quoteIdentifier(ownerName)}`,
     ]
     await client.query(`begin; ${statements.join('; ')}; commit`)
   })

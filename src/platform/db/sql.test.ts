@@ -3,6 +3,7 @@ import { before, test } from 'node:test'
 import { inspect } from 'node:util'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
 import { until } from '../../../test/platform.ts'
+import { quoteIdentifier } from './identifier.ts'
 import { connect, isUnavailable, joinJson } from './sql.ts'
 
 onEachPostgres((database) => {
@@ -172,7 +173,7 @@ onEachPostgres((database) => {
 
   test('just-in-time compilation is off, whatever the database sets, unless the address requests it', async () => {
     const { name } = await db.one<{ name: string }>`select current_database() as name`
-    await db.raw(`alter database ${name} set jit = on`)
+    await db.raw(`alter database ${quoteIdentifier(name)} set jit = on`)
     const shown = async (options: string | null, patient = false) => {
       const url = new URL(db.url)
       if (options !== null) url.searchParams.set('options', options)

@@ -7,6 +7,7 @@ import { testDatabase } from '../../../../test/database.ts'
 import { atEnd } from '../../../../test/endings.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import { startEmbedded } from '../../../platform/db/embedded.ts'
+import { quoteIdentifier } from '../../../platform/db/identifier.ts'
 import { silentLog } from '../../../platform/db/installation-database.ts'
 import { backups } from '../ops.ts'
 import { makeInstallation, passphrase, runControl } from '../testing.ts'
@@ -44,7 +45,10 @@ test('a restore refuses a non-empty database or home, and --replace preserves th
   const [old] = await db.many<{
     name: string
   }>`select nspname as name from pg_namespace where nspname like 'before_restore%'`
-  assert.equal((await db.raw(`select from ${old?.name}.accounts where name = 'renamed since'`)).length, 1)
+  assert.equal(
+    (await db.raw(`select from ${quoteIdentifier(old?.name ?? '')}.accounts where name = 'renamed since'`)).length,
+    1,
+  )
   assert.deepEqual(
     readdirSync(home)
       .filter((name) => before.includes(name))

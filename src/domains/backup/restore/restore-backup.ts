@@ -85,14 +85,15 @@ const openExternal = async (url: string, replace: boolean, aside: string): Promi
         'The database of DATABASE_URL is not empty: name an empty one, or give --replace, which renames its schema and keeps it.',
       )
     const { name } = await session.one<{ name: string }>`select current_schema() as name`
-    const [schema, old] = [quoteIdentifier(name), quoteIdentifier(aside)]
-    await session.raw(`begin; alter schema ${schema} rename to ${old}; create schema ${schema}; commit`)
+    await session.raw(`begin; alter schema ${quoteIdentifier(name)} rename to ${quoteIdentifier(aside)};
+      create schema ${quoteIdentifier(name)}; commit`)
     return {
       ...nothing,
       undo: async () => {
         const back = await openSession(url)
         await back
-          .raw(`begin; drop schema ${schema} cascade; alter schema ${old} rename to ${schema}; commit`)
+          .raw(`begin; drop schema ${quoteIdentifier(name)} cascade;
+            alter schema ${quoteIdentifier(aside)} rename to ${quoteIdentifier(name)}; commit`)
           .finally(() => back.end())
       },
     }

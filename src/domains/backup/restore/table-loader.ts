@@ -63,8 +63,9 @@ const refused = (table: string, error: unknown): unknown =>
 
 /** Copies rows into a table. */
 const openTable = (session: Session, table: string, columns: readonly string[]) => {
-  const into = `${quoteIdentifier(table)} (${quoteIdentifiers(columns)})`
-  const rows = session.copyIn(`copy ${into} from stdin (encoding 'UTF8')`)
+  const rows = session.copyIn(
+    `copy ${quoteIdentifier(table)} (${quoteIdentifiers(columns)}) from stdin (encoding 'UTF8')`,
+  )
   const fault: { error: Error | null } = { error: null }
   rows.on('error', (error) => {
     fault.error ??= error

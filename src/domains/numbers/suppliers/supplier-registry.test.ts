@@ -4,6 +4,7 @@ import pino from 'pino'
 import { startSupplier } from '../../../../test/didww/simulated-supplier.ts'
 import { until } from '../../../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
+import { quoteIdentifier } from '../../../platform/db/identifier.ts'
 import { startWorker } from '../../../platform/jobs/consume/worker.ts'
 import { numberJobs } from '../jobs.ts'
 import { makeSupplierRegistry } from './supplier-registry.ts'
@@ -37,8 +38,8 @@ const openRegistry = () => makeSupplierRegistry(db, parts.seal, parts.changes)
 
 /** Makes a table or view unreadable while the work runs. */
 const without = async (table: 'connections_with_accounts' | 'suppliers', work: () => Promise<void>) => {
-  await db.raw(`alter table ${table} rename to unreadable_${table}`)
-  await work().finally(() => db.raw(`alter table unreadable_${table} rename to ${table}`))
+  await db.raw(`alter table ${quoteIdentifier(table)} rename to unreadable`)
+  await work().finally(() => db.raw(`alter table unreadable rename to ${quoteIdentifier(table)}`))
 }
 
 test('requests share one connection to a supplier, and so its rate limit, and read it once', async () => {

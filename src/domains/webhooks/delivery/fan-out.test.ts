@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
+import { quoteIdentifier } from '../../../platform/db/identifier.ts'
 import { makeDeliveryHarness, namesOf } from '../testing.ts'
 
 const stage = await makeDeliveryHarness()
@@ -27,9 +28,10 @@ const setPace = async (who: Tenant, fanouts: number | null) => {
 }
 
 const count = async (who: Tenant, table: 'webhook_deliveries' | 'event_backlog' | 'events') => {
-  const [row] = await db.raw<{ rows: number }>(`select count(*)::integer as rows from ${table} where account_id = $1`, [
-    who.id,
-  ])
+  const [row] = await db.raw<{ rows: number }>(
+    `select count(*)::integer as rows from ${quoteIdentifier(table)} where account_id = $1`,
+    [who.id],
+  )
   return row?.rows ?? 0
 }
 
