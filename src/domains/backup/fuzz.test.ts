@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
-import { chmodSync, existsSync } from 'node:fs'
+import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
@@ -31,11 +31,10 @@ type Random = (below: number) => number
 
 const { settings, db, file } = await makeInstallation()
 // Small, as it is read often.
-await db.raw('delete from document_parts; delete from documents')
+await db.raw('delete from document_parts; delete from documents; delete from msgapp_media')
+rmSync(join(settings.home, 'media'), { recursive: true })
 await backups.create(settings, file, passphrase, '1.2.3', runControl())
-const parts = (await partsOf(file)).map((part) =>
-  part.name.startsWith('media/') ? { ...part, bytes: part.bytes.subarray(0, 700) } : part,
-)
+const parts = await partsOf(file)
 const bytesOf = (name: string): Buffer => parts.find((part) => part.name === name)?.bytes ?? assert.fail(name)
 
 const folder = temporaryFolder()
@@ -171,32 +170,42 @@ const isRefusal = (error: unknown): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal would obey them
   !/[\u0000-\u001f\u007f-\u009f]/.test(error.message)
 
+type Fuzz = {
+  readonly name: string
+  readonly count: number
+  readonly first: Buffer
+  readonly input: (random: Random) => Buffer | Promise<Buffer>
+  readonly read: (input: Buffer) => unknown
+  readonly isMeasured?: boolean
+}
+
 /** Runs inputs, and counts the sound ones. A failure names the seed and the round. */
-const fuzz = async (
-  name: string,
-  count: number,
-  input: (random: Random) => Buffer | Promise<Buffer>,
-  read: (input: Buffer) => unknown,
-) => {
+const fuzz = async ({ name, count, first, input, read, isMeasured = true }: Fuzz): Promise<string> => {
   const random = makeRandom(seed)
   const worst = new SlowestInput(name)
   let sound = 0
+  // The first input is sound: a reader that refuses everything has tested nothing.
+  await read(first)
   for (let round = 0; round < count; round++) {
     const bytes = await input(random)
     let isSound = false
-    await worst.runAsync(async () => {
+    const run = async () => {
       try {
         await read(bytes)
         isSound = true
       } catch (error) {
         if (!isRefusal(error)) throw new Error(`round ${round} of the seed ${seed}`, { cause: error })
       }
-    })
+    }
+    // Measuring repeats a slow input.
+    if (isMeasured) await worst.runAsync(run)
+    else await run()
     if (isSound) sound += 1
     assert.ok(!existsSync(mark), `round ${round} of the seed ${seed} ran a command`)
   }
-  assert.ok(sound > 0 && sound < count, `${sound} of ${count} were sound`)
-  return { worst, report: `${worst}, ${sound} were sound` }
+  assert.ok(sound < count, `all ${count} were sound`)
+  assert.ok(worst.ms < mostMs, `${worst}`)
+  return `${isMeasured ? worst : `${name}: ${count} inputs`}, ${sound} were sound`
 }
 
 for (const [name, parse] of [
@@ -204,31 +213,27 @@ for (const [name, parse] of [
   ['summary.json', parseSummary],
 ] as const)
   test(`damaged forms of ${name} are parsed or refused (TRUNKLINE_FUZZ_SEED=${seed})`, async (t) => {
-    const bytes = bytesOf(name)
-    const input = (random: Random) => (random(2) ? mutateJson(random, bytes) : mutate(random, [bytes]))
-    const { worst, report } = await fuzz(name, rounds(100_000, 100), input, parse)
-    t.diagnostic(report)
-    assert.ok(worst.ms < mostMs, report)
+    const first = bytesOf(name)
+    const input = (random: Random) => (random(2) ? mutateJson(random, first) : mutate(random, [first]))
+    t.diagnostic(await fuzz({ name, count: rounds(100_000, 50), first, input, read: parse }))
   })
 
 const whole = await tarOf(parts)
-/** A damaged tar file, and sometimes a whole one. */
-const archive = async (random: Random): Promise<Buffer> => {
-  if (random(10) === 0) return whole
-  return random(3) === 0 ? mutateTar(random, whole) : tarOf(mutateParts(random))
-}
+/** A damaged tar file. */
+const archive = async (random: Random): Promise<Buffer> =>
+  random(3) === 0 ? mutateTar(random, whole) : tarOf(mutateParts(random))
 
 test(`damaged archives are read or refused (TRUNKLINE_FUZZ_SEED=${seed})`, async (t) => {
   const nothing = { begin: async () => {}, entry: async () => {} }
   const input = async (random: Random) => zstdCompressSync(await archive(random))
   const read = (bytes: Buffer) => readPlainBackup(Readable.from([bytes]), nothing)
-  const { worst, report } = await fuzz('archives', rounds(100_000, 60), input, read)
-  t.diagnostic(report)
-  assert.ok(worst.ms < mostMs, report)
+  const first = zstdCompressSync(whole)
+  t.diagnostic(await fuzz({ name: 'archives', count: rounds(100_000, 30), first, input, read }))
 })
 
 test(`damaged backups are loaded into a database or refused, and run no command (TRUNKLINE_FUZZ_SEED=${seed})`, async (t) => {
   const target = await testDatabase()
-  const { report } = await fuzz('loads', rounds(3_000, 5), archive, (bytes) => load(target.url, bytes))
-  t.diagnostic(report)
+  const read = (bytes: Buffer) => load(target.url, bytes)
+  const about = { name: 'loads', count: rounds(3_000, 4), first: whole, isMeasured: false }
+  t.diagnostic(await fuzz({ ...about, input: archive, read }))
 })
