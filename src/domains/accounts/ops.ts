@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { AccountKey, KeyLimits } from '../../platform/http/auth.ts'
-import { capabilities } from '../../platform/http/capability.ts'
+import { missingScope } from '../../platform/http/credential-strength.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
 import { keyHash, makeKey } from '../../platform/lib/secret.ts'
@@ -62,12 +62,6 @@ export const issueKey = async (
   const id = uuid()
   await store.addKey(tx, account, { ...limits, madeBy, id, label, hash: keyHash(key), lastFour: key.slice(-4) })
   return { uuid: print('KEY', id), label, key }
-}
-
-/** Returns a scope of another key that this one lacks, or null. A key without a scope list has all scopes. */
-export const missingScope = (other: KeyLimits['scopes'], own: KeyLimits['scopes']): string | null => {
-  if (!own) return null
-  return (other ?? capabilities).find((scope) => !own.includes(scope)) ?? null
 }
 
 /** Checks that a key may revoke another one. @throws Problem 403 if the revoking key lacks a scope of the other */

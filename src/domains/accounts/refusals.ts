@@ -11,7 +11,6 @@ export const refusals = {
       `The key has scope ${scope}, which yours lacks. Revoke it with a key that has all of its scopes`,
       'exceeds_own_key',
     ),
-  newKeyExceedsYours: (reason: string) => forbidden(`The new key must not exceed yours. ${reason}`, 'exceeds_own_key'),
   tooManyKeys: (count: number, limit: number) =>
     forbidden(`The account has ${count} keys; at most ${limit} are allowed. Revoke an unused one`, 'too_many_keys'),
   tooManyRecentKeys: (count: number) =>

@@ -233,11 +233,11 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       return ok({ account, ended, written_off })
     }),
 
-    route(k.createKey, async ({ params, body, tx, audit }) => {
+    route(k.createKey, async ({ params, body, request, tx, audit }) => {
       const row =
         (await store.find(tx, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, row.id)
-      const issued = await createKey(tx, row.id, body, null, null)
+      const issued = await createKey(tx, request, row.id, body, null, null)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
       return ok(issued)
     }),
@@ -265,7 +265,7 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
     }),
 
     route(k.createOwnKey, async ({ account, key, body, request, tx, audit }) => {
-      const issued = await createKey(tx, account.id, body, key.limits, request.sessionAccount?.userId ?? null)
+      const issued = await createKey(tx, request, account.id, body, key.limits, request.sessionAccount?.userId ?? null)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
       return ok(issued)
     }),

@@ -4,6 +4,7 @@ import { Id, Named, Ok, Time } from '../../platform/http/schema.ts'
 
 export const getCredentials = contract({
   id: 'getCredentials',
+  makes: 'device',
   method: 'POST',
   url: '/open/sdk/credentials',
   tag: 'Voice',

@@ -1,3 +1,4 @@
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
@@ -22,7 +23,8 @@ export const deviceRoutes = ({ config, seal, publicUrl }: Services) => {
   }
 
   return [
-    route(c.getCredentials, async ({ account, person, body, tx }) => {
+    route(c.getCredentials, async ({ account, person, body, request, tx }) => {
+      assertMayMake(request, { kind: 'device', expiresAt: person.expiresAt })
       const user = print('USR', person.user)
       if (!(await isActive(tx, account.id, person.user))) throw refusals.userNotActive(user)
       const kept = body.renew ? await store.generation(tx, account.id, person.user) : null

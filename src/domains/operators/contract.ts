@@ -12,6 +12,7 @@ const Role = Enum(['operator', 'observer'], {
 export const createOperatorKey = contract({
   ...operator,
   id: 'createOperatorKey',
+  makes: 'operator',
   proof: true,
   client: 'operatorKeys.create',
   method: 'POST',

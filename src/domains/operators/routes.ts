@@ -1,3 +1,4 @@
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -15,7 +16,8 @@ const audited = ({ label, role, last_four }: Pick<store.OperatorKeyRow, 'label' 
 })
 
 export const operatorRoutes = ({ db, changes }: Services) => [
-  route(c.createOperatorKey, async ({ body, tx, audit }) => {
+  route(c.createOperatorKey, async ({ body, request, tx, audit }) => {
+    assertMayMake(request, { kind: 'operator' })
     const { uuid, label, role, key } = await issueOperatorKey(tx, body.label, { role: body.role ?? 'operator' })
     await audit(tx, { target: uuid, after: audited({ label, role, last_four: key.slice(-4) }) })
     return ok({ uuid, label, role, key })

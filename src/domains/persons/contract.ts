@@ -35,6 +35,7 @@ export const changePassword = contract({
   ...console,
   waits: true,
   id: 'changePassword',
+  makes: 'factor',
   method: 'POST',
   url: '/console/me/password',
   summary: 'Change the password of the person; all other sessions end',
@@ -96,6 +97,7 @@ export const listPersons = contract({
 export const changePerson = contract({
   ...operator,
   id: 'changePerson',
+  makes: 'operator',
   client: 'persons.update',
   proof: true,
   method: 'PATCH',
@@ -125,6 +127,7 @@ export const changePerson = contract({
 export const createPasswordLink = contract({
   ...operator,
   id: 'createPasswordLink',
+  makes: 'link',
   client: 'persons.createPasswordLink',
   proof: true,
   ownAnswer: true,

@@ -1,3 +1,4 @@
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { print } from '../../platform/lib/id.ts'
@@ -31,6 +32,7 @@ export const meRoutes = (services: Services, gate: SignInGate) => {
     routeWithoutTransaction(c.changePassword, async ({ session, body, request }) => {
       const { person } = session
       const row = (person && (await store.find(db, person.id))) ?? refuse(refusals.noPerson())
+      assertMayMake(request, { kind: 'factor' })
       const isRight = await gate.attempt(request.ip, row.id, () =>
         verifyPassword(body.current, row.password_hash, request.ip),
       )

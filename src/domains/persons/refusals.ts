@@ -66,8 +66,6 @@ export const refusals = {
       'The member is still to accept the invitation: create a new link, or delete the member',
       'invitation_pending',
     ),
-  roleExceedsYours: (role: string) =>
-    forbidden(`Your rights do not include those of the role ${role}: ask an owner of the account`, 'role'),
   operatorNeeded: () =>
     conflict(
       'The person belongs to other accounts, or operates the installation: ask the operator for a password link',

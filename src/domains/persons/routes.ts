@@ -1,3 +1,4 @@
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { type Endpoint, ok, route } from '../../platform/http/endpoint.ts'
 import { cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
@@ -41,6 +42,7 @@ const operatorRoutes = ({ db, changes, publicUrl }: Services) => [
     const id = parse('PRS', params.person_uuid)
     const row = (id && (await store.lock(tx, id))) || refuse(refusals.unknownPerson(params.person_uuid))
     if (request.session?.person?.id === row.id) throw refusals.ownPerson()
+    assertMayMake(request, { kind: 'operator' })
     const before = (await store.findListed(tx, row.id)) ?? refuse(refusals.unknownPerson(params.person_uuid))
     if (body.operator !== undefined) await store.setOperator(tx, row.id, body.operator)
     // A link that an administrator of an account made must not open the installation.
@@ -57,6 +59,7 @@ const operatorRoutes = ({ db, changes, publicUrl }: Services) => [
   route(c.createPasswordLink, async ({ params, request, tx, audit }) => {
     const id = parse('PRS', params.person_uuid)
     const row = (id && (await store.lock(tx, id))) || refuse(refusals.unknownPerson(params.person_uuid))
+    assertMayMake(request, { kind: 'link', role: null })
     const { url, expires_at } = await makePasswordLink(tx, publicUrl(), row.id, request.operator?.label ?? 'operator')
     await audit(tx, { after: { expires_at } })
     return ok({ password_url: url, expires_at })

@@ -4,6 +4,7 @@ import type { Tx } from '../../platform/db/sql.ts'
 import { type AuditActor, auditVisit } from '../../platform/http/audit.ts'
 import type { AuditEntry } from '../../platform/http/audit-entry.ts'
 import type { AccountKey, OperatorKey } from '../../platform/http/auth.ts'
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { ok } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import type { Session } from '../../platform/http/session.ts'
@@ -58,6 +59,7 @@ export const openSession = async (
   action: string,
   entry: Omit<AuditEntry, 'account'> = {},
 ): Promise<string> => {
+  assertMayMake(request, { kind: 'session' })
   const token = makeToken()
   const id = uuid()
   const owner = ownerOf(opener)

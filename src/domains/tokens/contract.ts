@@ -5,6 +5,8 @@ import { parse } from '../../platform/lib/id.ts'
 
 export const mintToken = contract({
   id: 'mintToken',
+  makes: 'voice-token',
+  ownAnswer: true,
   client: 'voice.createToken',
   // The telephone of the console fetches one at each page. A longer life is a person's choice.
   unrecorded: ({ user_uuid, ttl = 3600 }, user) => parse('USR', String(user_uuid)) === user && Number(ttl) <= 3600,
@@ -13,7 +15,8 @@ export const mintToken = contract({
   url: '/open/sdk/access-token',
   tag: 'Voice',
   summary: 'Mint a short-lived token for the voice client of one user',
-  description: 'Call this from your server and pass the token to the browser. The token expires after ttl seconds.',
+  description:
+    'Call this from your server and pass the token to the browser. The token expires after ttl seconds, and at the latest with the key that mints it. It is not bound to the addresses of the key.',
   auth: 'account',
   shape: 'full',
   secure: true,
@@ -25,7 +28,10 @@ export const mintToken = contract({
       }),
     ),
     ttl: Type.Optional(
-      Type.Integer({ description: 'Seconds, clamped to 60 … 86400. Default: 3600', examples: [3600] }),
+      Type.Integer({
+        description: 'Seconds, clamped to 60 … 86400, and to the end of the key. Default: 3600',
+        examples: [3600],
+      }),
     ),
   }),
   status: 200,
@@ -52,7 +58,8 @@ export const revokeTokens = contract({
   url: '/open/sdk/revocations',
   tag: 'Voice',
   summary: 'Revoke one voice token, or all tokens minted so far for a user, with their SIP credentials',
-  description: 'Give either a token or a user. Revoked tokens and the SIP credentials made from them stop working.',
+  description:
+    'Give either a token or a user. Revoked tokens and the SIP credentials made from them stop working. A member without team_settings revokes only the own tokens.',
   auth: 'account',
   shape: 'full',
   body: Type.Object(
@@ -77,7 +84,7 @@ export const revokeTokens = contract({
   errors: {
     notFound: 'The account has no such user or issued no such token, or the token has expired',
     forbidden:
-      'The account is blocked, the key lacks the scope inbox (scope_missing), or the account has revoked 10,000 tokens that have not expired (too_many_revocations)',
+      'The account is blocked, the key lacks the scope inbox (scope_missing), the user is another one than the person of the session, who lacks team_settings (role), or the account has revoked 10,000 tokens that have not expired (too_many_revocations)',
   },
 })
 

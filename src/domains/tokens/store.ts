@@ -20,13 +20,13 @@ export const add = async (tx: Tx, kid: string, publicJwk: JWK, sealedPrivate: Bu
 }
 
 /** Returns the epoch of an active user; null if there is none. A new token must expire `back` seconds before `end`, so
- *  that it does not share the expiry of a revoked token. */
-export const mintingContext = (tx: Tx, account: string, user: string, end: Date) => tx.maybe<{
+ *  that it does not share the expiry of a revoked token. @param ttl seconds until `end` */
+export const mintingContext = (tx: Tx, account: string, user: string, end: Date, ttl: number) => tx.maybe<{
   epoch: number
   back: number
 }>`
   select coalesce(e.epoch, 0) as epoch, coalesce((
-    select s from generate_series(0, 59) s
+    select s from generate_series(0, least(59, ${ttl}::integer - 1)) s
     where not exists (
       select 1 from revoked_tokens r where r.account_id = u.account_id and r.user_id = u.id
         and r.expires_at = ${end}::timestamptz - s * interval '1 second')

@@ -52,6 +52,7 @@ const accountParams = Type.Object({ account_uuid: Id('ACC') })
 export const createUser = contract({
   ...operator,
   id: 'createUser',
+  makes: 'person',
   client: 'users.create',
   method: 'POST',
   url: '/operator/accounts/:account_uuid/users',
@@ -90,6 +91,7 @@ export const listUsers = contract({
 export const changeUser = contract({
   ...operator,
   id: 'changeUser',
+  makes: 'person',
   client: 'users.update',
   method: 'PATCH',
   url: '/operator/users/:user_uuid',

@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db/sql.ts'
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
@@ -53,7 +54,8 @@ export const userRoutes = ({ db, changes }: Services) => [
     })
   }),
 
-  route(c.createUser, async ({ params, body, tx, audit }) => {
+  route(c.createUser, async ({ params, body, request, tx, audit }) => {
+    assertMayMake(request, { kind: 'person', role: 'agent', before: null })
     const { first_name, last_name, email, status = 'ACTIVE' } = body
     const account = accountId(params.account_uuid)
     await assertOpen(tx, account)
@@ -76,9 +78,10 @@ export const userRoutes = ({ db, changes }: Services) => [
     return ok({ ...fields, ...total, users: rows.map(presentUser) })
   }),
 
-  route(c.changeUser, async ({ params, body, tx, audit }) => {
+  route(c.changeUser, async ({ params, body, request, tx, audit }) => {
     const id = parse('USR', params.user_uuid)
     const row = (id && (await store.lock(tx, id))) || refuse(refusals.unknownUser(params.user_uuid))
+    assertMayMake(request, { kind: 'person', role: row.role, before: row.role })
     const wanted = { ...row, ...body }
     const isOther = wanted.email.toLowerCase() !== row.email.toLowerCase() || row.status === 'DELETED'
     if (isOther) await checkEmail(tx, row.account_id, wanted, row.id)

@@ -24,6 +24,8 @@ import {
 export const subscribeWebhook = contract({
   ...audited,
   id: 'subscribeWebhook',
+  makes: 'webhook',
+  ownAnswer: true,
   client: 'webhooks.subscribe',
   method: 'POST',
   url: '/open/webhooks/subscribe/:event_name',
@@ -188,6 +190,8 @@ export const deleteWebhook = contract({
 export const rotateWebhookSecret = contract({
   ...audited,
   id: 'rotateWebhookSecret',
+  makes: 'webhook',
+  ownAnswer: true,
   proof: true,
   client: 'webhooks.rotateSecret',
   method: 'POST',

@@ -1,5 +1,6 @@
 import { sqlState, type Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { ok, route, routeWithPreparation } from '../../platform/http/endpoint.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
@@ -54,6 +55,7 @@ export const webhookRoutes = (parts: Services) => {
       c.subscribeWebhook,
       judgeAddress,
       async ({ account, params, body, request, reply, tx, prepared, audit }) => {
+        assertMayMake(request, { kind: 'webhook' })
         // Aliases in the path were translated at the edge; payloads use the spelling of the subscription.
         const asked = decodeURIComponent(
           request.originalUrl.split('?', 1)[0]?.replace(/\/$/, '').split('/').at(-1) ?? '',
@@ -126,7 +128,8 @@ export const webhookRoutes = (parts: Services) => {
       return ok({})
     }),
 
-    route(c.rotateWebhookSecret, async ({ account, params, body, tx, audit }) => {
+    route(c.rotateWebhookSecret, async ({ account, params, body, request, tx, audit }) => {
+      assertMayMake(request, { kind: 'webhook' })
       const before = await findWebhook(tx, account.id, params.webhook_uuid)
       const targets = await targetsOf(tx, before, body.endpoint === true)
       const secret = makeSigningSecret()

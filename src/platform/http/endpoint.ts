@@ -5,6 +5,7 @@ import type { Tx } from '../db/sql.ts'
 import type { Audit } from './audit-entry.ts'
 import type { Account, AccountKey, VoiceUser } from './auth.ts'
 import type { Capability } from './capability.ts'
+import type { CredentialKind } from './credential-strength.ts'
 import type { ProblemName, Shape } from './problem.ts'
 import type { Session } from './session.ts'
 
@@ -52,6 +53,8 @@ type ContractFields = {
   readonly unrecorded?: true | ((body: Readonly<Record<string, unknown>>, user: string) => boolean)
   /** Shows contents of messages without the scope inbox: reads by an operator in an account are recorded. */
   readonly showsTexts?: true
+  /** Creates or strengthens a credential: the handler asks `assertMayMake` (credential-strength.ts). */
+  readonly makes?: CredentialKind
   /** Requires of a session that its password or key was given within 15 minutes. */
   readonly proof?: true
   /** The response opens a session: pages of other origins, and plain HTTP from other machines, are refused. */

@@ -63,6 +63,15 @@ const wrapped = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunct
   return isMasked ? maskedForObservers(contract, run) : run
 }
 
+/** Wraps the handler of an endpoint that makes a credential: it must have asked whether the request may. */
+const asking = ({ id, makes }: Contract, run: HandlerFunction): HandlerFunction => {
+  return async (call) => {
+    const payload = await run(call)
+    if (call.request.askedCredential === makes) return payload
+    throw new Error(`${id} made a credential of the kind ${makes} without asking`)
+  }
+}
+
 /** Returns the Fastify handler of an endpoint, which manages the transaction and the Idempotency-Key. */
 export const handler = (
   { db, seal, limiters }: { db: Db; seal: Seal; limiters: RequestLimiters },
@@ -73,7 +82,8 @@ export const handler = (
   const waitLimiter = transaction === 'each' ? externalKeyed : external
   const limiter = contract.stream ? null : contract.waits ? waitLimiter : transaction === 'keyed' ? null : database
   // The types of a handler are checked where it is bound to its contract (endpoint.ts); here all endpoints are alike.
-  const run = wrapped(db, contract, handle as HandlerFunction)
+  const own = wrapped(db, contract, handle as HandlerFunction)
+  const run = contract.makes ? asking(contract, own) : own
   const shape: { [key: string]: unknown } = { ...contract.reply }
   const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
   const fulfil = (call: HandlerCall): unknown => {

@@ -106,7 +106,18 @@ const jsonParser = (app: FastifyInstance): ParseJson => {
 const checkEndpoint = (endpoint: Endpoint): void => {
   const { contract, transaction } = endpoint
   const { method, auth, params, query, stream, media, waits, secure, browser, bodyLimit } = contract
-  const isPlain = ![params, query, stream, media, waits, secure, browser, bodyLimit, contract.proof].some(Boolean)
+  const isPlain = ![
+    params,
+    query,
+    stream,
+    media,
+    waits,
+    secure,
+    browser,
+    bodyLimit,
+    contract.proof,
+    contract.makes,
+  ].some(Boolean)
   const isCommon = method === 'POST' && auth === 'account' && isMetered(contract) && !isAudited(contract)
   if (!isPlain || !isCommon || transaction !== 'keyed') throw new Error(`${contract.id} cannot be a hot route`)
 }

@@ -50,6 +50,15 @@ export const refusals = {
       `The API key lacks the scope ${scope}: use a key that has it, or create one with POST /open/keys or through the operator`,
       'scope_missing',
     ),
+  keyLimited: (limit: string) =>
+    forbidden(
+      `The API key is limited by ${limit}, and people and links would not be: use a key without limits, or sign in as a person with the right people`,
+      'key_limited',
+    ),
+  newKeyExceedsYours: (reason: string) => forbidden(`The new key must not exceed yours. ${reason}`, 'exceeds_own_key'),
+  roleExceedsYours: (role: string) =>
+    forbidden(`Your rights do not include those of the role ${role}: ask an owner of the account`, 'role'),
+  makesNone: (kind: string) => forbidden(`The credential of this request makes no ${kind}: use another one`, 'role'),
   wrongOperatorKey: () => unauthorized('The header X-Operator-Key is missing or has no valid operator key'),
   wrongRole: () =>
     forbidden(

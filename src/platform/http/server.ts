@@ -17,6 +17,7 @@ import { type AuthDeps, authHooks } from './authenticate.ts'
 import { installBodyParsers, installStreamParsers } from './body-parsers.ts'
 import { bodyReader, isBodyOptional } from './body-reader.ts'
 import { type Cors, makeCors } from './cors.ts'
+import type { CredentialKind } from './credential-strength.ts'
 import type { Contract, Endpoint } from './endpoint.ts'
 import { fieldOf } from './error-field.ts'
 import { handler } from './handler.ts'
@@ -51,6 +52,8 @@ declare module 'fastify' {
     sessionAccount: SessionAccount | null
     /** True if the request has sandbox effects. */
     isSandbox: boolean
+    /** The credential that the handler asked to make (credential-strength.ts). */
+    askedCredential: CredentialKind | null
     /** Code of the refusal; null for a success. */
     errorCode: string | null
     /** Time of arrival by the monotonic clock, in milliseconds. */
@@ -266,6 +269,7 @@ export const makeServer = (
   app.decorateRequest('isSandbox', false)
   app.decorateRequest('began', 0)
   app.decorateRequest('errorCode', null)
+  app.decorateRequest('askedCredential', null)
   installBodyParsers(app)
   app.addHook('onRequest', (request, reply, done) => {
     request.began = performance.now()

@@ -1,11 +1,13 @@
+import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../../../platform/db/sql.ts'
 import type { KeyLimits } from '../../../platform/http/auth.ts'
 import type { Capability } from '../../../platform/http/capability.ts'
+import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import { refuse } from '../../../platform/http/problem.ts'
-import { isNetwork, makeAddressList } from '../../../platform/lib/address-list.ts'
+import { isNetwork } from '../../../platform/lib/address-list.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { maxKeys, maxKeysPerDay } from '../limits.ts'
-import { issueKey, missingScope } from '../ops.ts'
+import { issueKey } from '../ops.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 
@@ -40,29 +42,18 @@ const parseLimits = (wish: KeyRequest, own: KeyLimits | null): KeyLimits => {
   }
 }
 
-/** Returns the limit by which a key would exceed its creator, or null. */
-const exceededLimit = (wished: KeyLimits, own: KeyLimits): string | null => {
-  const { scopes, expires_at: end, allowed_addresses: addresses } = own
-  const more = missingScope(wished.scopes, scopes)
-  if (more) return `scopes: your key lacks ${more}`
-  if (end && (wished.expires_at ?? end) > end) return `expires_at: your key ends at ${iso(end)}`
-  const list = addresses && makeAddressList(addresses)
-  const outside = list && wished.allowed_addresses?.find((network) => !list.covers(network))
-  return outside ? `allowed_addresses: ${outside} is not within one of those of your key` : null
-}
-
 /** Creates a key of an account. @param own limits of the creating key; null for the operator
  *  @param madeBy bare uuid of the user who makes it in the console @throws Problem 400, 403 */
 export const createKey = async (
   tx: Tx,
+  request: FastifyRequest,
   account: string,
   wish: KeyRequest,
   own: KeyLimits | null,
   madeBy: string | null,
 ) => {
   const limits = parseLimits(wish, own)
-  const exceeded = own && exceededLimit(limits, own)
-  if (exceeded) throw refusals.newKeyExceedsYours(exceeded)
+  assertMayMake(request, { kind: 'api-key', limits })
   const { kept, recent } = await store.countKeys(tx, account)
   if (kept >= maxKeys) throw refusals.tooManyKeys(kept, maxKeys)
   if (recent >= maxKeysPerDay) throw refusals.tooManyRecentKeys(recent)

@@ -57,6 +57,7 @@ const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 
 export const createKey = contract({
   ...operator,
   id: 'createKey',
+  makes: 'api-key',
   proof: true,
   client: 'keys.create',
   method: 'POST',
@@ -131,6 +132,7 @@ export const listOwnKeys = contract({
 export const createOwnKey = contract({
   ...ownKeys,
   id: 'createOwnKey',
+  makes: 'api-key',
   proof: true,
   client: 'keys.create',
   audited: true,

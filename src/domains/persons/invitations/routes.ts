@@ -1,4 +1,5 @@
 import { lookUp } from '../../../platform/http/auth-throttle.ts'
+import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { keyHash } from '../../../platform/lib/secret.ts'
@@ -42,6 +43,7 @@ export const invitationRoutes = (services: Services, gate: SignInGate) => {
     }),
 
     route(c.inviteOperator, async ({ body, request, tx, audit }) => {
+      assertMayMake(request, { kind: 'operator' })
       const { email, operator } = body
       const invitedBy = nameOf(request.operator)
       const link = await makeOperatorLink(tx, publicUrl(), { email, operator, invitedBy })
@@ -51,6 +53,7 @@ export const invitationRoutes = (services: Services, gate: SignInGate) => {
     }),
 
     route(c.createClaimLink, async ({ request, tx, audit }) => {
+      assertMayMake(request, { kind: 'operator' })
       const { uuid, url, expires_at } = await makeClaimLink(tx, publicUrl(), nameOf(request.operator))
       await audit(tx, { target: uuid, after: { expires_at } })
       return ok({ claim_url: url, expires_at })

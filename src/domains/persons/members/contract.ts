@@ -53,6 +53,7 @@ export const listMembers = contract({
 export const createMember = contract({
   ...member,
   id: 'createMember',
+  makes: 'person',
   client: 'members.create',
   audited: true,
   ownAnswer: true,
@@ -60,7 +61,7 @@ export const createMember = contract({
   url: '/open/members',
   summary: 'Invite a person to the account',
   description:
-    'The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners.',
+    'The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners. A key with scopes, an end or addresses invites no one.',
   body: Type.Object({
     first_name: Name,
     last_name: Name,
@@ -71,7 +72,7 @@ export const createMember = contract({
   reply: Ok({ member: Member, ...link }),
   errors: {
     forbidden:
-      'The account is blocked, the role has rights that yours lacks, or the account has as many members as it may (limit_exceeded)',
+      'The account is blocked, the role has rights that yours lacks, the key has limits (key_limited), or the account has as many members as it may (limit_exceeded)',
     conflict: 'Another user of the account has this e-mail address (email_exists)',
   },
 })
@@ -79,13 +80,14 @@ export const createMember = contract({
 export const changeMember = contract({
   ...member,
   id: 'changeMember',
+  makes: 'person',
   client: 'members.update',
   audited: true,
   method: 'PATCH',
   url: '/open/members/:user_uuid',
   summary: 'Change a member: role, status, names',
   description:
-    'A change of rights takes effect within half a second in every process. An administrator may not change owners.',
+    'A change of rights takes effect within half a second in every process. An administrator may not change owners. A key with scopes, an end or addresses raises no role, and restores no suspended member.',
   params,
   body: Type.Object(
     {
@@ -108,6 +110,8 @@ export const changeMember = contract({
     revoked_keys: Type.Optional(Type.Array(Id('KEY'), { description: 'Present with revoke_keys' })),
   }),
   errors: {
+    forbidden:
+      'The account is blocked, the role has rights that yours lacks, or the key has limits, and the change gives rights (key_limited)',
     notFound: 'No such member',
     conflict:
       'The member is the last active owner (last_owner), or is still to accept the invitation (invitation_pending)',
@@ -117,6 +121,7 @@ export const changeMember = contract({
 export const inviteMember = contract({
   ...member,
   id: 'inviteMember',
+  makes: 'link',
   proof: true,
   client: 'members.invite',
   audited: true,
@@ -125,11 +130,12 @@ export const inviteMember = contract({
   url: '/open/members/:user_uuid/invitation',
   summary: 'Create a new link for a member: an invitation, or one to set a new password',
   description:
-    'Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only.',
+    'Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only. A key with scopes, an end or addresses makes no links.',
   params,
   status: 201,
   reply: Ok(link),
   errors: {
+    forbidden: 'The account is blocked, the role has rights that yours lacks, or the key has limits (key_limited)',
     notFound: 'No such member',
     conflict: 'Only the operator may create a password link for this person (operator_needed)',
   },

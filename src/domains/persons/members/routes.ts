@@ -1,11 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../../../platform/db/sql.ts'
-import type { AccountKey } from '../../../platform/http/auth.ts'
+import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
-import { maskOfRole, type Role } from '../../../platform/http/role.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
@@ -41,11 +40,6 @@ const audited = ({ first_name, last_name, email, status, role }: store.MemberRow
   role,
 })
 
-/** Checks that a role has no capability that the actor lacks: an administrator makes no owners. @throws Problem 403 */
-const assertWithin = (role: Role, { scopes }: AccountKey): void => {
-  if ((maskOfRole(role) & ~scopes) !== 0) throw refusals.roleExceedsYours(role)
-}
-
 /** Shown to the invited person. */
 const inviter = ({ session }: FastifyRequest, account: { readonly name: string }): string =>
   session?.person?.name ?? account.name
@@ -72,9 +66,9 @@ export const memberRoutes = ({ db, changes, quotas, publicUrl }: Services) => {
       return ok({ ...fields, ...totalFields(await store.count(db, account.id)), members: rows.map(presentMember) })
     }),
 
-    route(c.createMember, async ({ account, key, body, request, tx, audit }) => {
+    route(c.createMember, async ({ account, body, request, tx, audit }) => {
       const { first_name, last_name, email, role = 'agent' } = body
-      assertWithin(role, key)
+      assertMayMake(request, { kind: 'person', role, before: null })
       const id = await addMember(tx, account.id, { first_name, last_name, email })
       await quotas.check(tx, account, 'members', () => store.countUsed(tx, account.id))
       await store.setRole(tx, account.id, id, role)
@@ -87,7 +81,7 @@ export const memberRoutes = ({ db, changes, quotas, publicUrl }: Services) => {
       return ok({ member: presentMember(row), invite_url: url, expires_at })
     }),
 
-    route(c.changeMember, async ({ account, key, params, body, tx, audit }) => {
+    route(c.changeMember, async ({ account, key, params, body, request, tx, audit }) => {
       const row = await lockMember(tx, account.id, params.user_uuid)
       const wanted = {
         first_name: body.first_name ?? row.first_name,
@@ -95,8 +89,8 @@ export const memberRoutes = ({ db, changes, quotas, publicUrl }: Services) => {
         role: body.role ?? row.role,
         status: body.status ?? row.status,
       }
-      assertWithin(row.role, key)
-      assertWithin(wanted.role, key)
+      const isRestored = row.status === 'SUSPENDED' && wanted.status === 'ACTIVE'
+      assertMayMake(request, { kind: 'person', role: wanted.role, before: row.role, isRestored })
       if (row.status === 'PENDING_INVITE' && body.status && body.status !== 'DELETED')
         throw refusals.invitationPending()
       if (isActiveOwner(row) && !isActiveOwner({ ...row, ...wanted }))
@@ -116,9 +110,9 @@ export const memberRoutes = ({ db, changes, quotas, publicUrl }: Services) => {
       return ok({ member: presentMember(shown), ...keys })
     }),
 
-    route(c.inviteMember, async ({ account, key, params, request, tx, audit }) => {
+    route(c.inviteMember, async ({ account, params, request, tx, audit }) => {
       const row = await lockMember(tx, account.id, params.user_uuid)
-      assertWithin(row.role, key)
+      assertMayMake(request, { kind: 'link', role: row.role })
       const { id: user, person_id: person } = row
       const invitedBy = inviter(request, account)
       // Locked: the person may be joining another account, which ends password links.

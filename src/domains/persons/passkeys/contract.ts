@@ -54,6 +54,7 @@ export const createPasskey = contract({
   auth: 'session',
   proof: true,
   id: 'createPasskey',
+  makes: 'factor',
   method: 'POST',
   url: '/console/passkeys',
   summary: 'Add a passkey with the answer of the browser',

@@ -1,3 +1,4 @@
+import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import { ok, route, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import type { Session } from '../../../platform/http/session.ts'
@@ -62,6 +63,7 @@ export const passkeyRoutes = (services: Services) => {
       ({ session, body }) => verifyRegistration(services, personOf(session).id, body.credential),
       async ({ session, body, request, prepared, tx }) => {
         const person = personOf(session)
+        assertMayMake(request, { kind: 'factor' })
         if (!prepared || !(await store.spendChallenge(tx, prepared.digest, challengeMs))) throw refusals.wrongPasskey()
         if ((await store.ofPerson(tx, person.id, maxPasskeys)).length >= maxPasskeys)
           throw refusals.tooManyPasskeys(maxPasskeys)

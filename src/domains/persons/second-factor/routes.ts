@@ -1,3 +1,4 @@
+import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import type { Session } from '../../../platform/http/session.ts'
@@ -31,6 +32,7 @@ export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
 
     route(c.prepareSecondFactor, async ({ session, request, tx }) => {
       const person = personOf(session)
+      assertMayMake(request, { kind: 'factor' })
       const secret = makeSecret()
       if (!(await store.prepare(tx, person.id, sealSecret(seal, person.id, secret))))
         throw refusals.secondFactorExists()
@@ -40,6 +42,7 @@ export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
 
     routeWithoutTransaction(c.activateSecondFactor, async ({ session, body, request }) => {
       const person = personOf(session)
+      assertMayMake(request, { kind: 'factor' })
       const row = await store.find(db, person.id)
       if (!row || row.activated_at) throw refusals.secondFactorState()
       const isRight = await gate.attempt(request.ip, emailKeyOf(person.email), () =>

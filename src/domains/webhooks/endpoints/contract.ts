@@ -8,6 +8,8 @@ import { Address, audited, ChannelId, ListedWebhook, SigningSecret, Webhook, web
 export const createEndpoint = contract({
   ...audited,
   id: 'createEndpoint',
+  makes: 'webhook',
+  ownAnswer: true,
   client: 'webhooks.createEndpoint',
   method: 'POST',
   url: '/open/webhooks',

@@ -1,4 +1,5 @@
 import type { Tx } from '../../../platform/db/sql.ts'
+import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import { ok, route, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { makeSigningSecret } from '../../../platform/lib/webhook-signature.ts'
@@ -29,6 +30,7 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
       c.createEndpoint,
       ({ body, request }) => outbound.of(request.isSandbox).check(body.hook_url),
       async ({ account, body, request, reply, tx, prepared, audit }) => {
+        assertMayMake(request, { kind: 'webhook' })
         const { hook_url: url, channel_uuid: channel, replace = false } = body
         const secret = await secretOf(tx, account.id, url)
         const subscription = { hook_url: url, ...(channel === undefined ? {} : { channel_uuid: channel }) }
