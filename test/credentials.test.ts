@@ -103,6 +103,16 @@ test('a repeated request of another key never gets the credential that the first
   )
 })
 
+test('a session proves itself again before it makes a key, a person or a link', () => {
+  const outlasting: readonly CredentialKind[] = ['api-key', 'person', 'link', 'operator']
+  const unproved = making.filter(({ makes, proof }) => makes && outlasting.includes(makes) && !proof)
+  assert.deepEqual(
+    unproved.map(({ id }) => id),
+    [],
+    'add proof',
+  )
+})
+
 /** Credentials in the database: each row, with what it permits. */
 const credentialRows = async (): Promise<ReadonlySet<string>> => {
   const rows = await db.many<{ row: string }>`

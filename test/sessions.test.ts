@@ -7,7 +7,9 @@ import type { Contract } from '../src/platform/http/endpoint.ts'
 import { type Role, roleCapabilities, roles } from '../src/platform/http/role.ts'
 import { type Browser, callAs, claim, member } from './persons.ts'
 import { recipes } from './recipes/all.ts'
+import type { Request } from './recipes/recipe.ts'
 import { makeRecipeWorld, makeScene, type Scene } from './recipes/scene.ts'
+import { nodeOf } from './recipes/schema.ts'
 import { send } from './recipes/send.ts'
 
 // Every contract × roles, by sessions; and cross-site requests to every contract that changes something.
@@ -75,6 +77,32 @@ for (const contract of ofAccounts) {
     assert.equal(answer.status, contract.status, answer.text)
   })
 }
+
+test('an agent acts for no colleague, and changes nothing of one: tokens, availability, views, replies, notes', async () => {
+  const colleague = await member(world, scene.tenant, 'owner')
+  const naming = ofAccounts.filter(
+    ({ method, needs, body, params }) =>
+      method !== 'GET' &&
+      allowed('agent', needs) &&
+      [body, params].some((part) => 'user_uuid' in (nodeOf(part).properties ?? {})),
+  )
+  assert.deepEqual(naming.map(({ id }) => id).sort(), ['mintToken', 'revokeTokens', 'setAvailability'])
+  const ask = (contract: Contract, request: Request, role: Role) =>
+    send(world, contract, scene.tenant, { ...request, cookie: cookieOfRole(role) })
+  for (const contract of naming) {
+    const { token: _, ...given } = Object((await recipes[contract.id]?.ok(scene))?.body)
+    const request = { body: { ...given, user_uuid: colleague.user } }
+    const refused = await ask(contract, request, 'agent')
+    assert.deepEqual([refused.status, Object(refused.body).error_code], [403, 'role'], contract.id)
+    assert.equal((await ask(contract, request, 'admin')).status, contract.status, contract.id)
+  }
+  const things = [...ownThings, 'changeNote', 'deleteNote', 'undoBulkChange']
+  for (const contract of ofAccounts.filter(({ id }) => things.includes(id))) {
+    const { cookie: _, ...request } = (await recipes[contract.id]?.ok(ownScene)) ?? assert.fail(contract.id)
+    const { status, text } = await ask(contract, request, 'agent')
+    assert.ok(status === 403 || status === 404, `${contract.id}: ${text}`)
+  }
+})
 
 test('a person without rights in the installation is refused by every operator’s endpoint', async () => {
   for (const contract of contracts.filter(({ auth }) => auth === 'operator')) {

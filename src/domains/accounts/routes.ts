@@ -265,7 +265,9 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
     }),
 
     route(k.createOwnKey, async ({ account, key, body, request, tx, audit }) => {
-      const issued = await createKey(tx, request, account.id, body, key.limits, request.sessionAccount?.userId ?? null)
+      // A key of a key is revoked with it, when its member leaves.
+      const madeBy = request.sessionAccount?.userId ?? (await store.makerOfKey(tx, account.id, key.id))
+      const issued = await createKey(tx, request, account.id, body, key.limits, madeBy)
       await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
       return ok(issued)
     }),

@@ -199,6 +199,13 @@ export const keys = (db: Sql, account: string) => db.many<KeyRow>`
   from api_keys k left join users u on u.account_id = k.account_id and u.id = k.made_by
   where k.account_id = ${account} and k.revoked_at is null order by k.created_at, k.id`
 
+/** Returns the user who made a key in the console, itself or by another key; null for none, and for a key of no account. */
+export const makerOfKey = async (sql: Sql, account: string, id: string): Promise<string | null> =>
+  (
+    await sql.maybe<{ made_by: string | null }>`
+      select made_by from api_keys where account_id = ${account} and id = ${id}`
+  )?.made_by ?? null
+
 /** Revokes the keys that a user made. */
 export const revokeMadeBy = (tx: Tx, account: string, user: string) =>
   tx.many<Pick<KeyRow, 'id' | 'label' | 'last_four' | 'scopes'>>`

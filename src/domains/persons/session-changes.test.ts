@@ -171,13 +171,22 @@ test('agents read numbers and logs while their account lets them, and a removal 
   assert.equal((await owner.call('PATCH', '/open/account', { agents_see_log: false })).status, 200)
   assert.equal(await look(), 403)
   const made = (await dev.call('POST', '/open/keys', { label: 'mine' })).body
+  const ofKey = (await call({ ...dan, key: made.key }, 'POST', '/open/keys', { label: 'of a key' })).body
+  const ofSession = (
+    await (await signIn(world, { key: ofKey.key })).call('POST', '/open/keys', { label: 'of a session' })
+  ).body
   const { keys } = (await owner.call('GET', '/open/keys')).body
   const shown = keys.find(({ uuid }: { uuid: string }) => uuid === made.uuid)
   assert.equal(shown.created_by.user_uuid, dev.user)
   const removed = await owner.call('PATCH', `/open/members/${dev.user}`, { status: 'DELETED', revoke_keys: true })
-  assert.deepEqual([removed.status, removed.body.revoked_keys], [200, [made.uuid]])
-  const refused = await world.app.inject({ url: '/open/info', headers: { 'x-user-api-key': made.key } })
-  assert.equal(refused.statusCode, 401)
+  assert.deepEqual(
+    [removed.status, removed.body.revoked_keys.sort()],
+    [200, [made.uuid, ofKey.uuid, ofSession.uuid].sort()],
+  )
+  for (const { key } of [made, ofKey, ofSession]) {
+    const refused = await world.app.inject({ url: '/open/info', headers: { 'x-user-api-key': key } })
+    assert.equal(refused.statusCode, 401)
+  }
 })
 
 test('members are listed with their availability', async () => {

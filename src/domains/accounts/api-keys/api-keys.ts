@@ -43,7 +43,7 @@ const parseLimits = (wish: KeyRequest, own: KeyLimits | null): KeyLimits => {
 }
 
 /** Creates a key of an account. @param own limits of the creating key; null for the operator
- *  @param madeBy bare uuid of the user who makes it in the console @throws Problem 400, 403 */
+ *  @param madeBy bare uuid of the user who makes it, in the console or by a key of the console @throws Problem 400, 403 */
 export const createKey = async (
   tx: Tx,
   request: FastifyRequest,

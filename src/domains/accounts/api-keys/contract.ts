@@ -47,7 +47,7 @@ const Key = {
   created_by: Type.Optional(
     Type.Object(
       { user_uuid: Id('USR'), name: Type.String() },
-      { description: 'The member who made the key in the console; absent: a key or an operator made it' },
+      { description: 'The member who made the key in the console, or the key that made it; absent: none did' },
     ),
   ),
   last_used_at: Type.Optional(Time),

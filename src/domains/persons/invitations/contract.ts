@@ -89,6 +89,7 @@ export const createClaimLink = contract({
   tag: 'Operator: persons',
   id: 'createClaimLink',
   makes: 'operator',
+  proof: true,
   client: 'persons.createClaimLink',
   ownAnswer: true,
   method: 'POST',

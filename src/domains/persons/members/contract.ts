@@ -54,6 +54,7 @@ export const createMember = contract({
   ...member,
   id: 'createMember',
   makes: 'person',
+  proof: true,
   client: 'members.create',
   audited: true,
   ownAnswer: true,
@@ -81,6 +82,7 @@ export const changeMember = contract({
   ...member,
   id: 'changeMember',
   makes: 'person',
+  proof: true,
   client: 'members.update',
   audited: true,
   method: 'PATCH',
@@ -98,7 +100,7 @@ export const changeMember = contract({
       revoke_keys: Type.Optional(
         Type.Boolean({
           description:
-            'With the status SUSPENDED or DELETED: also revokes the API keys that the member made in the console. Default: false, as programs use them',
+            'With the status SUSPENDED or DELETED: also revokes the API keys that the member made in the console, and those that these keys made. Default: false, as programs use them',
         }),
       ),
     },

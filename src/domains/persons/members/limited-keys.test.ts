@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accept, type Browser, member, signIn } from '../../../../test/persons.ts'
+import { accept, type Browser, goodPassword, member, signIn } from '../../../../test/persons.ts'
 import { type Answer, makeWorld, type Tenant } from '../../../../test/world.ts'
 
 const world = await makeWorld()
@@ -136,4 +136,20 @@ test('a session of a key is refused from other addresses, and once the key has e
   })
   for (const url of ['/open/info', '/console/session', '/console/sessions'])
     assert.equal(await from('127.0.0.1', url), 'key_expired', url)
+})
+
+test('a session whose proof is old invites no one, changes no member, and does both after a new proof', async () => {
+  const ada = await world.tenant()
+  const [owner, agent] = [await member(world, ada, 'owner'), await member(world, ada, 'agent')]
+  const acts = [
+    () => owner.call('POST', '/open/members', person('admin')),
+    () => owner.call('PATCH', `/open/members/${agent.user}`, { role: 'admin' }),
+  ]
+  await world.db.begin(async (tx) => {
+    await tx.run`update sessions set proved_at = clock_timestamp() - interval '16 minutes'`
+    await world.parts.changes.invalidate(tx, 'sessions')
+  })
+  for (const act of acts) assert.deepEqual(codeOf(await act()), [403, 'reauthentication_required'])
+  assert.equal((await owner.call('POST', '/console/session/proof', { password: goodPassword })).status, 200)
+  for (const act of acts) assert.ok((await act()).status < 300)
 })
