@@ -8,7 +8,7 @@ import {
   type CredentialKind,
   credentialRefusal,
   type Maker,
-  type WantedCredential,
+  type NewCredential,
 } from '../src/platform/http/credential-strength.ts'
 import { type Contract, contract, isRepeatable, ok, route } from '../src/platform/http/endpoint.ts'
 import { Ok } from '../src/platform/http/schema.ts'
@@ -236,7 +236,7 @@ test('a handler that makes a credential without asking answers 500, and what it 
 
 test('each maker makes only kinds that it may make at all', () => {
   const unlimited = { scopes: null, expires_at: null, allowed_addresses: null }
-  const wanted: readonly WantedCredential[] = [
+  const wanted: readonly NewCredential[] = [
     { kind: 'api-key', limits: unlimited },
     { kind: 'person', role: 'agent', before: null },
     { kind: 'link', role: null },

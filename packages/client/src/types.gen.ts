@@ -234,7 +234,7 @@ export type ApiKey = {
     /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
     allowed_addresses?: readonly (string)[]
     created_at: string
-    /** The member who made the key in the console; absent: a key or an operator made it */
+    /** The member who made the key in the console, or the key that made it; absent: none did */
     created_by?: {
       /** Starts with USR */
       user_uuid: string
@@ -256,7 +256,7 @@ export type OwnApiKey = {
   /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
   allowed_addresses?: readonly (string)[]
   created_at: string
-  /** The member who made the key in the console; absent: a key or an operator made it */
+  /** The member who made the key in the console, or the key that made it; absent: none did */
   created_by?: {
     /** Starts with USR */
     user_uuid: string
@@ -3314,7 +3314,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'conversation_moved' | 'conversations_required' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'conversation_moved' | 'conversations_required' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -4621,7 +4621,7 @@ export type AccountOperations = {
   readonly members: {
     /**
      * Invite a person to the account.
-     * The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners.
+     * The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners. A key with scopes, an end or addresses invites no one.
      */
     create(args: {
       first_name: string
@@ -4637,7 +4637,7 @@ export type AccountOperations = {
     }>
     /**
      * Create a new link for a member: an invitation, or one to set a new password.
-     * Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only.
+     * Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only. A key with scopes, an end or addresses makes no links.
      */
     invite(args: {
       /** Starts with USR */
@@ -4674,7 +4674,7 @@ export type AccountOperations = {
     }, 'members'>
     /**
      * Change a member: role, status, names.
-     * A change of rights takes effect within half a second in every process. An administrator may not change owners.
+     * A change of rights takes effect within half a second in every process. An administrator may not change owners. A key with scopes, an end or addresses raises no role, and restores no suspended member.
      */
     update(args: {
       /** Starts with USR */
@@ -4684,7 +4684,7 @@ export type AccountOperations = {
       status?: 'ACTIVE' | 'SUSPENDED' | 'DELETED' | undefined
       first_name?: string | undefined
       last_name?: string | undefined
-      /** With the status SUSPENDED or DELETED: also revokes the API keys that the member made in the console. Default: false, as programs use them */
+      /** With the status SUSPENDED or DELETED: also revokes the API keys that the member made in the console, and those that these keys made. Default: false, as programs use them */
       revoke_keys?: boolean | undefined
     }, options?: CallOptions): Promise<{
       success: true
@@ -5803,14 +5803,14 @@ export type AccountOperations = {
   readonly voice: {
     /**
      * Mint a short-lived token for the voice client of one user.
-     * Call this from your server and pass the token to the browser. The token expires after ttl seconds.
+     * Call this from your server and pass the token to the browser. The token expires after ttl seconds, and at the latest with the key that mints it. It is not bound to the addresses of the key.
      */
     createToken(args: {
       /** Starts with USR */
       user_uuid: string
       /** Echoed in the response and in the claims */
       label?: string | null | undefined
-      /** Seconds, clamped to 60 … 86400. Default: 3600 */
+      /** Seconds, clamped to 60 … 86400, and to the end of the key. Default: 3600 */
       ttl?: number | undefined
     }, options?: CallOptions): Promise<{
       success: true
@@ -5823,7 +5823,7 @@ export type AccountOperations = {
     }>
     /**
      * Revoke one voice token, or all tokens minted so far for a user, with their SIP credentials.
-     * Give either a token or a user. Revoked tokens and the SIP credentials made from them stop working.
+     * Give either a token or a user. Revoked tokens and the SIP credentials made from them stop working. A member without team_settings revokes only the own tokens.
      */
     revokeTokens(args?: {
       /** The token to revoke. Tokens of the same user that expire in the same second are revoked with it */

@@ -21,14 +21,14 @@ import { maskOfRole, type Role } from './role.ts'
  * - `session`: a session of the person or key that proves itself by this request.
  * - `webhook`: a signing secret, and a receiver of events.
  */
-export type WantedCredential =
+export type NewCredential =
   | { readonly kind: 'api-key'; readonly limits: KeyLimits }
   | { readonly kind: 'person'; readonly role: Role; readonly before: Role | null; readonly isRestored?: boolean }
   | { readonly kind: 'link'; readonly role: Role | null }
   | { readonly kind: 'voice-token' | 'device'; readonly expiresAt: Date }
   | { readonly kind: 'operator' | 'factor' | 'session' | 'webhook' }
 
-export type CredentialKind = WantedCredential['kind']
+export type CredentialKind = NewCredential['kind']
 
 /** The credential of a request, which is asked for another one. A session of a key is that key. */
 export type Maker = {
@@ -104,7 +104,7 @@ const personRefusal = (maker: Maker, role: Role, before: Role | null, isRestored
 }
 
 /** Returns the refusal of a credential that would be stronger than its maker; null if it may be made. */
-export const credentialRefusal = (maker: Maker, wanted: WantedCredential): Problem | null => {
+export const credentialRefusal = (maker: Maker, wanted: NewCredential): Problem | null => {
   if (!creations[maker.kind].includes(wanted.kind)) return refusals.makesNone(wanted.kind)
   switch (wanted.kind) {
     case 'api-key': {
@@ -134,7 +134,7 @@ export const credentialRefusal = (maker: Maker, wanted: WantedCredential): Probl
  * the server refuses to answer for a handler that did not.
  * @throws Problem 403 `key_limited`, `exceeds_own_key`, `role`
  */
-export const assertMayMake = (request: FastifyRequest, wanted: WantedCredential): void => {
+export const assertMayMake = (request: FastifyRequest, wanted: NewCredential): void => {
   const refusal = credentialRefusal(makerOf(request), wanted)
   if (refusal) throw refusal
   request.askedCredential = wanted.kind
