@@ -4,13 +4,8 @@ import { Type } from 'typebox'
 import { contracts } from '../src/contracts.ts'
 import { capabilities } from '../src/platform/http/capability.ts'
 import { confidentialNames } from '../src/platform/http/confidential.ts'
-import {
-  type CredentialKind,
-  credentialRefusal,
-  type Maker,
-  type NewCredential,
-} from '../src/platform/http/credential-strength.ts'
-import { type Contract, contract, isRepeatable, ok, route } from '../src/platform/http/endpoint.ts'
+import { credentialRefusal, type Maker, type NewCredential } from '../src/platform/http/credential-strength.ts'
+import { type Contract, type CredentialKind, contract, isRepeatable, ok, route } from '../src/platform/http/endpoint.ts'
 import { Ok } from '../src/platform/http/schema.ts'
 import { makeServer } from '../src/platform/http/server.ts'
 import { iso } from '../src/platform/lib/clock.ts'
@@ -142,14 +137,16 @@ for (const made of contracts.filter(({ method }) => method !== 'GET'))
     if (made.makes === undefined) assert.deepEqual(fresh, [])
   })
 
-const limits = {
+type Limits = { readonly expires_at?: string; readonly allowed_addresses?: string[]; readonly scopes?: string[] }
+
+const limits: Readonly<Record<string, Limits>> = {
   'an end': { expires_at: iso(Date.now() + 1_800_000) },
   addresses: { allowed_addresses: ['127.0.0.0/8'] },
   scopes: { scopes: [...capabilities] },
 }
 
 /** Checks of what a limited key makes all the same, by the kind; the other kinds are refused. */
-const bounded: { readonly [kind in CredentialKind]?: (reply: Answer['body'], own: { expires_at?: string }) => void } = {
+const bounded: { readonly [kind in CredentialKind]?: (reply: Answer['body'], own: Limits) => void } = {
   'api-key': (reply, own) => assert.partialDeepStrictEqual(reply, own),
   'voice-token': (reply, { expires_at = '9999' }) => assert.ok(reply.expires_at <= expires_at, reply.expires_at),
   webhook: (reply) => assert.equal(reply.success, true),
@@ -225,7 +222,7 @@ test('a handler that makes a credential without asking answers 500, and what it 
     await tx.run`update accounts set name = 'forgotten' where id = ${account.id}`
     return ok({ link: 'https://example.com' })
   })
-  const alias = { install: () => {}, rewriteUrl: undefined }
+  const alias = { install: () => {} }
   const app = makeServer({ ...world.parts, alias, tls: null, trustProxy: false }, [handle])
   const answer = await app.inject({ method: 'POST', url: '/open/forgetful', headers: { 'x-user-api-key': tenant.key } })
   await app.close()

@@ -3,32 +3,22 @@ import { makeAddressList } from '../lib/address-list.ts'
 import { iso } from '../lib/clock.ts'
 import type { KeyLimits } from './auth.ts'
 import { capabilities, maskOf } from './capability.ts'
+import type { CredentialKind } from './endpoint.ts'
 import type { Problem } from './problem.ts'
 import { refusals } from './refusals.ts'
 import { maskOfRole, type Role } from './role.ts'
 
 // Every endpoint that creates a credential asks here first, so that no credential makes a stronger one.
 
-/**
- * A credential that a request would create or strengthen.
- * - `api-key`: a key of an account.
- * - `person`: a user of an account, with a role. `before`: the present role; null for a new user. `isRestored`: the user
- *   was suspended.
- * - `link`: a link that lets its reader act as a person of that role; null for a person of any.
- * - `operator`: a key, link or person with rights in the installation.
- * - `voice-token`: a token of a voice client. `device`: the SIP and TURN credentials made from one.
- * - `factor`: a password, passkey or authenticator app of the person of the session.
- * - `session`: a session of the person or key that proves itself by this request.
- * - `webhook`: a signing secret, and a receiver of events.
- */
+/** A credential that a request would create or strengthen. */
 export type NewCredential =
   | { readonly kind: 'api-key'; readonly limits: KeyLimits }
+  /** `before`: the present role; null for a new user. `isRestored`: the user was suspended. */
   | { readonly kind: 'person'; readonly role: Role; readonly before: Role | null; readonly isRestored?: boolean }
+  /** `role`: of the person; null for a person of any. */
   | { readonly kind: 'link'; readonly role: Role | null }
   | { readonly kind: 'voice-token' | 'device'; readonly expiresAt: Date }
   | { readonly kind: 'operator' | 'factor' | 'session' | 'webhook' }
-
-export type CredentialKind = NewCredential['kind']
 
 /** The credential of a request, which is asked for another one. A session of a key is that key. */
 export type Maker = {

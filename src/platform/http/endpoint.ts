@@ -5,7 +5,6 @@ import type { Tx } from '../db/sql.ts'
 import type { Audit } from './audit-entry.ts'
 import type { Account, AccountKey, VoiceUser } from './auth.ts'
 import type { Capability } from './capability.ts'
-import type { CredentialKind } from './credential-strength.ts'
 import type { ProblemName, Shape } from './problem.ts'
 import type { Session } from './session.ts'
 
@@ -30,6 +29,28 @@ type ContractAuth =
       readonly orNeeds?: never
       readonly client?: never
     }
+
+/**
+ * What an endpoint creates or strengthens, so that its holder may act later.
+ * - `api-key`: a key of an account.
+ * - `person`: a user of an account, with a role.
+ * - `link`: a link that lets its reader act as a person.
+ * - `operator`: a key, link or person with rights in the installation.
+ * - `voice-token`: a token of a voice client. `device`: the SIP and TURN credentials made from one.
+ * - `factor`: a password, passkey or authenticator app of the person of the session.
+ * - `session`: a session of the person or key that proves itself by this request.
+ * - `webhook`: a signing secret, and a receiver of events.
+ */
+export type CredentialKind =
+  | 'api-key'
+  | 'person'
+  | 'link'
+  | 'operator'
+  | 'voice-token'
+  | 'device'
+  | 'factor'
+  | 'session'
+  | 'webhook'
 
 type ContractFields = {
   /** Name of the operation: a verb and a noun. */
