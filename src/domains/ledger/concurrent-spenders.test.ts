@@ -79,7 +79,7 @@ const attempt = async (tx: Tx, one: Model, all: Model[], what: Operation): Promi
     }
   }
   if (what === 'refund') {
-    await refund(tx, one.id, amount, 'sms', { kind: 'sms_refund' })
+    await refund(tx, one.id, amount, 'sms', { kind: 'sms_refund', adjusts: null })
     return () => {
       one.balance += amount
       one.sold -= amount

@@ -79,7 +79,7 @@ export const correctBalance = contract({
   url: '/operator/accounts/:account_uuid/corrections',
   summary: 'Correct the balance of an account, up or down, for example after a wrong charge',
   description:
-    'The transfer appears in the ledger with the reason and the operator key. Repeat safely with an Idempotency-Key.',
+    'The transfer appears in the ledger with the reason and the operator key. With transfer_uuid, the sum of the corrections and refunds of that transfer never exceeds its amount; a correction of a correction counts for the same transfer. Repeat safely with an Idempotency-Key.',
   params,
   body: Type.Object({
     amount: Type.Unsafe<string | number>({
@@ -94,7 +94,12 @@ export const correctBalance = contract({
   }),
   status: 201,
   reply: BalanceChange,
-  errors: { notFound: 'No such account, or it has no such transfer', balance: uncovered },
+  errors: {
+    notFound: 'No such account, or it has no such transfer',
+    balance: uncovered,
+    conflict:
+      'The corrections and refunds of the transfer would exceed it; the message names what is left (correction_exceeds_transfer). Or the transfer moves money into or out of a hold (transfer_not_final)',
+  },
   cli: 'accounts correct',
 })
 

@@ -1,5 +1,6 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { uuid } from '../../platform/lib/id.ts'
+import { refuse } from '../../platform/http/problem.ts'
+import { print, uuid } from '../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
 import { presentLowBalance } from './balance-presenter.ts'
 import { refusals } from './refusals.ts'
@@ -10,12 +11,20 @@ import type { TransferKind } from './transfer-kinds.ts'
 export type Book = 'sms' | 'numbers' | 'calls'
 
 /** Details of a transfer. `by`: id of the requesting key, without prefix; null for the platform itself. */
-type TransferDetails = { kind: TransferKind; reference?: string | null; note?: string | null; by?: string | null }
+type TransferDetails = {
+  kind: TransferKind
+  reference?: string | null
+  note?: string | null
+  by?: string | null
+  /** Id of the transfer that this one corrects or refunds, without prefix. */
+  adjusts?: string | null
+}
 
 const post = async (tx: Tx, account: string, debit: string, credit: string, amount: Micros, what: TransferDetails) => {
   const id = uuid()
-  const { kind, reference = null, note = null, by = null } = what
-  await store.insert(tx, { account, id, debit, credit, amount: decimal(amount), kind, reference, note, made_by: by })
+  const { kind, reference = null, note = null, by = null, adjusts = null } = what
+  const transfer = { account, id, debit, credit, amount: decimal(amount), kind, reference, note, made_by: by, adjusts }
+  await store.insert(tx, transfer)
   return id
 }
 
@@ -28,11 +37,25 @@ const debitBalance = async (tx: Tx, account: string, amount: Micros): Promise<vo
 /** New balance and transfer id of an adjustment. */
 type AdjustResult = { balance: Micros; transfer: string }
 
+/** Counts a correction of a transfer. @returns the transfer that it adjusts
+ *  @throws the 409 Problem if the corrections and refunds of a transfer would exceed it */
+const assertCorrection = async (tx: Tx, account: string, id: string, amount: Micros): Promise<string> => {
+  const adjusted = await store.addCorrection(tx, account, id, decimal(amount))
+  if (adjusted) return adjusted.id
+  const row = (await store.correctable(tx, account, id)) ?? refuse(refusals.unknownTransfer(print('TRF', id)))
+  const [total, before] = [micros(row.amount) ?? 0, micros(row.adjusted) ?? 0]
+  // Below zero for a transfer that an earlier version corrected without a limit.
+  const left = Math.max(0, amount < 0 ? total + before : total - before)
+  throw refusals.correctionTooHigh(print('TRF', id), decimal(total), decimal(left), amount < 0)
+}
+
 /**
  * Credits or debits the balance against another book.
  * @param amount negative to debit; not zero
  * @param floor `above zero`: a debit beyond the balance is refused
+ * @param what `adjusts`: a transfer to correct
  * @returns null if the account does not exist, or the balance would pass the floor or 9,000,000,000
+ * @throws the 409 Problem if the corrections and refunds of a transfer would exceed it
  */
 export const adjust = async (
   tx: Tx,
@@ -45,7 +68,8 @@ export const adjust = async (
   const moved = await store.adjustBalance(tx, account, decimal(amount), amount < 0 ? floor : 'none')
   if (!moved) return null
   const [debit, credit] = amount < 0 ? ['balance', book] : [book, 'balance']
-  const transfer = await post(tx, account, debit, credit, Math.abs(amount), what)
+  const adjusts = what.adjusts ? await assertCorrection(tx, account, what.adjusts, amount) : null
+  const transfer = await post(tx, account, debit, credit, Math.abs(amount), { ...what, adjusts })
   return { balance: micros(moved.balance) ?? 0, transfer }
 }
 
@@ -85,17 +109,26 @@ export const assertBalance = async (db: Sql, account: string, amount: Micros): P
   if ((micros(row?.balance ?? '0') ?? 0) < amount) throw refusals.insufficientBalance(decimal(amount))
 }
 
-/** Refunds an amount. */
+/**
+ * Refunds an amount of a transfer, or what corrections and other refunds left of it.
+ * @param what `adjusts`: the transfer; null for an item of an old version, which did not store it
+ */
 export const refund = async (
   tx: Tx,
   account: string,
   amount: Micros,
   book: Book,
-  what: TransferDetails,
+  what: TransferDetails & { adjusts: string | null },
 ): Promise<void> => {
   if (amount === 0) return
-  await store.restore(tx, account, decimal(amount))
-  await post(tx, account, book, 'balance', amount, what)
+  if (what.adjusts === null) {
+    await store.restore(tx, account, decimal(amount))
+    await post(tx, account, book, 'balance', amount, what)
+    return
+  }
+  await store.lock(tx, account)
+  const refunded = await store.refundTransfer(tx, account, what.adjusts, decimal(amount))
+  if (refunded) await post(tx, account, book, 'balance', micros(refunded.amount) ?? 0, what)
 }
 
 /**

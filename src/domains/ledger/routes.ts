@@ -56,10 +56,12 @@ type Adjustment = {
   readonly amount: Micros
   readonly book: 'cash' | 'corrections'
   readonly kind: 'debit' | 'correction'
-  readonly reference?: string | null
+  /** The transfer to correct: its id without prefix. */
+  readonly adjusts?: string | null
 }
 
-/** Changes a balance and stores the reason. @throws Problem 402 if it would fall below zero without allow_negative */
+/** Changes a balance and stores the reason.
+ *  @throws Problem 402 if it would fall below zero without allow_negative; 409 if it would exceed the corrected transfer */
 const handleAdjustment = async (
   {
     params,
@@ -74,10 +76,11 @@ const handleAdjustment = async (
     tx: Tx
     audit: Audit
   },
-  { amount, book, kind, reference = null }: Adjustment,
+  { amount, book, kind, adjusts = null }: Adjustment,
 ) => {
   const { account } = await accountWithBalance(tx, params.account_uuid)
-  const what = { kind, note: body.reason, reference, by: keyOf(request) }
+  const reference = adjusts && print('TRF', adjusts)
+  const what = { kind, note: body.reason, reference, by: keyOf(request), adjusts }
   const made = await adjust(tx, account, amount, book, what, body.allow_negative ? 'none' : 'above zero')
   if (!made) {
     if (amount > 0) throw refusals.balanceTooHigh()
@@ -90,6 +93,13 @@ const handleAdjustment = async (
     after: { balance, reason: body.reason },
   })
   return ok({ transfer_uuid, balance })
+}
+
+/** Returns the id of a transfer that may be corrected. @throws Problem 404; 409 for a hold or its release */
+const finalTransfer = async (tx: Tx, account: string, printed: string): Promise<string> => {
+  const id = parse('TRF', printed) ?? refuse(refusals.unknownTransfer(printed))
+  const { kind } = (await store.correctable(tx, account, id)) ?? refuse(refusals.unknownTransfer(printed))
+  return kind === 'hold' || kind === 'release' ? refuse(refusals.transferNotFinal(printed)) : id
 }
 
 export const ledgerRoutes = ({ db }: Services) => [
@@ -112,18 +122,10 @@ export const ledgerRoutes = ({ db }: Services) => [
 
   route(c.correctBalance, async (call) => {
     const { account } = await accountWithBalance(call.tx, call.params.account_uuid)
-    const { transfer_uuid: printed, amount } = call.body
-    if (printed !== undefined) {
-      const id = parse('TRF', printed)
-      if (!id || !(await store.hasTransfer(call.tx, account, id))) throw refusals.unknownTransfer(printed)
-    }
-    const reference = printed === undefined ? null : print('TRF', parse('TRF', printed) ?? '')
-    return handleAdjustment(call, {
-      amount: signedAmountOf(amount),
-      book: 'corrections',
-      kind: 'correction',
-      reference,
-    })
+    const { transfer_uuid: printed } = call.body
+    const amount = signedAmountOf(call.body.amount)
+    const adjusts = printed === undefined ? null : await finalTransfer(call.tx, account, printed)
+    return handleAdjustment(call, { amount, book: 'corrections', kind: 'correction', adjusts })
   }),
 
   route(c.getLedger, async ({ params, query }) => {

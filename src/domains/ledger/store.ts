@@ -14,12 +14,15 @@ export type Transfer = {
   note: string | null
   /** Id of the requesting key, without prefix; null for the platform itself. */
   made_by: string | null
+  /** Id of the transfer that this one corrects or refunds, without prefix. */
+  adjusts: string | null
 }
 
 export const insert = (tx: Tx, t: Transfer) => tx.run`
-  insert into transfers (account_id, id, debit, credit, amount, kind, reference, note, made_by)
+  insert into transfers (account_id, id, debit, credit, amount, kind, reference, note, made_by,
+    adjusts)
   values (${t.account}, ${t.id}, ${t.debit}, ${t.credit}, ${t.amount}::numeric, ${t.kind}, ${t.reference}, ${t.note},
-    ${t.made_by})`
+    ${t.made_by}, ${t.adjusts})`
 
 /** Whether a balance may fall below zero. */
 export type Floor = 'above zero' | 'none'
@@ -32,6 +35,33 @@ export const adjustBalance = (tx: Tx, account: string, amount: string, floor: Fl
   update balances set balance = balance + ${amount}::numeric
   where account_id = ${account} and balance + ${amount}::numeric between ${lowest[floor]} and 9000000000
   returning balance`
+
+/**
+ * Adds a correction to what corrections and refunds changed of a transfer. The correction of a correction, or of a
+ * refund, counts for the transfer that this one adjusts.
+ * @returns the adjusted transfer; null if the sum would exceed its amount
+ */
+export const addCorrection = (tx: Tx, account: string, id: string, amount: string) => tx.maybe<{ id: string }>`
+  update transfers set adjusted = coalesce(adjusted, 0) + ${amount}::numeric
+  where account_id = ${account}
+    and id = (select coalesce(adjusts, id) from transfers where account_id = ${account} and id = ${id})
+    and abs(coalesce(adjusted, 0) + ${amount}::numeric) <= amount
+  returning id`
+
+/** Refunds an amount of a transfer, or what corrections and refunds left of it. The balance must be locked.
+ *  @returns the refunded amount; null if nothing is left */
+export const refundTransfer = (tx: Tx, account: string, id: string, amount: string) => tx.maybe<{ amount: string }>`
+  with refund as (
+    select least(${amount}::numeric, amount - coalesce(adjusted, 0)) as amount from transfers
+    where account_id = ${account} and id = ${id}
+  ), adjusted as (
+    update transfers t set adjusted = coalesce(t.adjusted, 0) + r.amount
+    from refund r where t.account_id = ${account} and t.id = ${id} and r.amount > 0
+    returning r.amount
+  )
+  update balances b set balance = b.balance + a.amount
+  from adjusted a where b.account_id = ${account}
+  returning a.amount`
 
 /** Returns money to the balance; never refused, because the account had it before. */
 export const restore = (tx: Tx, account: string, amount: string) => tx.one<{ balance: string }>`
@@ -100,10 +130,14 @@ export const countHolds = async (db: Sql, account: string): Promise<number> =>
 /** Key data shown with a transfer. A deleted key has no label. */
 type Maker = { maker: 'operator' | 'api_key' | null; maker_label: string | null }
 
-export type TransferRow = Omit<Transfer, 'account'> & Maker & { created_at: Date; at: string }
+export type TransferRow = Omit<Transfer, 'account' | 'adjusts'> & Maker & { created_at: Date; at: string }
 
-export const hasTransfer = async (db: Sql, account: string, id: string): Promise<boolean> =>
-  (await db.maybe`select 1 from transfers where account_id = ${account} and id = ${id}`) !== null
+/** Returns the kind of a transfer, and the amount and adjustments of the transfer that its corrections count for. */
+export const correctable = (db: Sql, account: string, id: string) =>
+  db.maybe<{ kind: TransferKind; amount: string; adjusted: string }>`
+  select t.kind, r.amount, coalesce(r.adjusted, 0) as adjusted
+  from transfers t join transfers r on r.account_id = t.account_id and r.id = coalesce(t.adjusts, t.id)
+  where t.account_id = ${account} and t.id = ${id}`
 
 export type Filter = { kind: TransferKind | null; since: Date | null }
 

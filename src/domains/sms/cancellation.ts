@@ -4,13 +4,14 @@ import { micros } from '../../platform/lib/money.ts'
 import { refund } from '../ledger/ops.ts'
 import { publishEvents } from './message-presenter.ts'
 import * as states from './state-transition-store.ts'
-import type { EventRow } from './store.ts'
 
 /** Refunds messages, ordered by account (docs/locks.md). */
-const refundMessages = async (tx: Tx, rows: readonly EventRow[]): Promise<void> => {
-  for (const { account_id, id, price } of [...rows].sort((a, b) => (a.account_id < b.account_id ? -1 : 1))) {
+const refundMessages = async (tx: Tx, rows: readonly states.PaidRow[]): Promise<void> => {
+  for (const { account_id, id, price, transfer_id: adjusts } of [...rows].sort((a, b) =>
+    a.account_id < b.account_id ? -1 : 1,
+  )) {
     const reference = print('SMO', id)
-    await refund(tx, account_id, micros(price) ?? 0, 'sms', { kind: 'sms_refund', reference })
+    await refund(tx, account_id, micros(price) ?? 0, 'sms', { kind: 'sms_refund', reference, adjusts })
   }
 }
 

@@ -50,15 +50,18 @@ export const markSent = async (
     m.sub_status, m.error_code, m.created_at, m.updated_at`
 }
 
+/** A message with the transfer that paid for it; null without a price. */
+export type PaidRow = EventRow & { transfer_id: string | null }
+
 export type EndedMessage = { account: string; id: string; status: 'failed' | 'expired' | 'unknown'; code: string }
 
 /** Ends messages that were not sent. `is_untouched`: no carrier accepted any part. */
 export const markEnded = async (
   tx: Tx,
   messages: readonly EndedMessage[],
-): Promise<(EventRow & { is_untouched: boolean })[]> => {
+): Promise<(PaidRow & { is_untouched: boolean })[]> => {
   await lockMessages(tx, messages)
-  return await tx.many<EventRow & { is_untouched: boolean }>`
+  return await tx.many<PaidRow & { is_untouched: boolean }>`
   update sms_messages m set status = g.status, error_code = g.code, updated_at = (select app_now())
   from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[],
     ${messages.map((m) => m.status)}::text[], ${messages.map((m) => m.code)}::text[]) as g (account_id, id, status, code)
@@ -67,16 +70,16 @@ export const markEnded = async (
     where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) f
   where m.ctid = f.place and m.status in ('queued', 'scheduled', 'sending')
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
-    m.sub_status, m.error_code, m.created_at, m.updated_at,
+    m.sub_status, m.error_code, m.created_at, m.updated_at, m.transfer_id,
     not exists (select from sms_parts p where p.account_id = m.account_id and p.message_id = m.id offset 0) as is_untouched`
 }
 
 /** Cancels a message before its send time. Null if the time has come, even without a worker, or it does not exist. */
-export const markCanceled = (tx: Tx, account: string, id: string) => tx.maybe<EventRow>`
+export const markCanceled = (tx: Tx, account: string, id: string) => tx.maybe<PaidRow>`
   update sms_messages m set status = 'canceled', updated_at = (select app_now())
   where m.account_id = ${account} and m.id = ${id} and m.status = 'scheduled' and m.send_at > (select app_now())
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
-    m.sub_status, m.error_code, m.created_at, m.updated_at`
+    m.sub_status, m.error_code, m.created_at, m.updated_at, m.transfer_id`
 
 /** Locks messages in sorted order, so that receipts for two parts of one message see each other. */
 export const lockMessages = (tx: Tx, messages: readonly { account: string; id: string }[]) => tx.run`
