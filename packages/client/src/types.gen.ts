@@ -3971,7 +3971,7 @@ export type AccountOperations = {
     bulk(args: {
       /** Either these, or query */
       uuids?: readonly (string)[] | undefined
-      /** All that match, as in GET /open/conversations */
+      /** All that match, as in GET /open/conversations. Unknown filters are refused */
       query?: {
         status?: 'open' | 'snoozed' | 'closed'
         /** me, none, USR…, or several separated by commas. A key has no conversations of its own */
@@ -5220,7 +5220,7 @@ export type AccountOperations = {
     }, 'numbers'>
     /**
      * Buy a number: set-up and first month are charged in the same transaction. If its regulator has requirements, the number works fully in state AWAITING_REGISTRATION until the operator approves the documents or the deadline passes.
-     * An Idempotency-Key prevents a second purchase when the request is repeated. The event is number.purchased.
+     * Without group_id and number, all active reservations of the account are bought; unknown fields are then refused, so that a mistyped name buys nothing. An Idempotency-Key prevents a second purchase when the request is repeated. The event is number.purchased.
      */
     purchase(args?: {
       group_id?: string | undefined

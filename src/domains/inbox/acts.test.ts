@@ -289,6 +289,19 @@ test('1,200 conversations are closed by one act in seconds, also across a crash,
   assert.deepEqual([again.status, again.body.error_code], [409, 'not_undoable'])
 })
 
+test('a bulk change with a misspelt filter is refused and changes nothing', async () => {
+  const who = await tenant()
+  await begin(who)
+  for (const query of [{ asignee: 'none' }, { status: 'open', asignee: 'none' }]) {
+    const refused = await call(who, 'POST', '/open/conversations/bulk', { query, change: { status: 'closed' } })
+    assert.deepEqual([refused.status, refused.body.field], [400, '/query/asignee'])
+  }
+  assert.deepEqual(
+    (await inbox.conversations(who)).map(({ status }) => status),
+    ['open'],
+  )
+})
+
 test('a change whose job is given up has failed, and old changes are deleted by the hundred', async () => {
   const who = await tenant()
   const uuids = [await begin(who)]

@@ -305,7 +305,7 @@ export const purchaseNumber = contract({
   summary:
     'Buy a number: set-up and first month are charged in the same transaction. If its regulator has requirements, the number works fully in state AWAITING_REGISTRATION until the operator approves the documents or the deadline passes',
   description:
-    'An Idempotency-Key prevents a second purchase when the request is repeated. The event is number.purchased.',
+    'Without group_id and number, all active reservations of the account are bought; unknown fields are then refused, so that a mistyped name buys nothing. An Idempotency-Key prevents a second purchase when the request is repeated. The event is number.purchased.',
   body: Type.Object(
     {
       group_id: Type.Optional(GroupId),

@@ -5,6 +5,7 @@ import { ok, route, routeHotPath } from '../../platform/http/endpoint.ts'
 import { requestDigest } from '../../platform/http/idempotency.ts'
 import { cutPage, isPaged, pageOf, refuseBeyond, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
+import { checkFields } from '../../platform/http/unknown-fields.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse } from '../../platform/lib/id.ts'
@@ -239,6 +240,8 @@ export const numberRoutes = (parts: Services) => {
     }),
 
     routeHotPath(c.purchaseNumber, async ({ account, key: own, body, request, tx, audit }) => {
+      // Without a selection every reservation is bought: a mistyped selection buys nothing.
+      if (body.group_id === undefined && body.number === undefined) checkFields(c.purchaseNumber.body, body)
       const key = request.headers['idempotency-key']
       const { numbers, failed } = await purchase(tx, account.id, {
         group: body.group_id ?? null,

@@ -207,6 +207,19 @@ test('events of a pause are replayed in order with their ids, and one can be red
   }
 })
 
+test('a replay that misspells its only field is refused and sends nothing', async () => {
+  const ada = await tenant()
+  const { uuid: id } = await subscribe(ada, '/typo')
+  for (const enabled of [false, true]) await call(ada, 'PUT', `/open/webhooks/${id}`, { enabled })
+  const replay = (body: object) => call(ada, 'POST', `/open/webhooks/${id}/replay`, body)
+  const refused = await replay({ dryrun: true })
+  assert.deepEqual([refused.status, refused.body.field], [400, '/dryrun'])
+  const { replays } = await db.one<{ replays: number }>`
+    select count(*)::integer as replays from jobs where account_id = ${ada.id} and kind = 'webhooks.replay'`
+  assert.equal(replays, 0)
+  assert.deepEqual((await replay({ dry_run: true, x: 1 })).body.count, 0)
+})
+
 test('a page of deliveries names a next one only where more follow', async () => {
   const ada = await tenant()
   const { uuid: id } = await subscribe(ada, '/pages')

@@ -26,7 +26,8 @@ const knownFields = (schema: Json, value: Json): Json | null => {
 }
 
 /**
- * Refuses unknown fields at any depth.
+ * Refuses unknown fields at any depth. Bodies of operators are always checked; others where a missing field means
+ * "everything", so that a mistyped name neither buys nor changes more than meant.
  * @param path of the value in the body
  * @throws Problem 400 with the field and the closest known one
  */

@@ -54,7 +54,9 @@ export const changeConversations = contract({
         Type.Array(Id('CNV'), { minItems: 1, maxItems: maxBulkIds, description: 'Either these, or query' }),
       ),
       query: Type.Optional(
-        Type.Object(conversationFilters, { description: 'All that match, as in GET /open/conversations' }),
+        Type.Object(conversationFilters, {
+          description: 'All that match, as in GET /open/conversations. Unknown filters are refused',
+        }),
       ),
       change: Change,
     },

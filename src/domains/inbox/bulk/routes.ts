@@ -1,6 +1,7 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
+import { checkFields } from '../../../platform/http/unknown-fields.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
@@ -72,6 +73,8 @@ export const bulkRoutes = ({ db, clock }: Pick<Services, 'db' | 'clock'>) => {
       const access = await accessOf(tx, call)
       const { account } = access
       const { uuids, query, change } = body
+      // Each filter narrows the change: without a mistyped one it would concern more conversations.
+      checkFields(c.changeConversations.body.properties.query, query, ['query'])
       const filter = query === undefined ? null : stored(await readFilter(tx, access, query))
       const ids = uuids === undefined ? null : await readIds(tx, access, uuids)
       if ((ids === null) === (filter === null)) throw refusals.conversationsRequired()

@@ -196,6 +196,25 @@ test('purchase with neither group nor number buys all reserved numbers that the 
   )
 })
 
+test('a purchase that misspells its selection is refused and buys nothing; one without a body buys every reservation', async () => {
+  const ada = await shop.customer('20')
+  await shop.group('typo', 4)
+  for (let i = 0; i < 2; i++) assert.equal((await reserve(ada, { group_id: 'typo' })).status, 201)
+  for (const body of [{ nubmer: '+447700900001' }, { groupid: 'typo', x: 1 }, { friendly_name: 'Desk', nubmer: '1' }]) {
+    const { status, body: refused } = await buy(ada, body)
+    assert.deepEqual([status, refused.error_code], [400, 'invalid_request'])
+    assert.match(
+      String(refused.error_message),
+      /There is no field (nubmer; did you mean number|groupid; did you mean group_id)/,
+    )
+  }
+  assert.deepEqual([(await listed(ada)).length, (await reserved(ada)).length], [0, 2])
+  const all = await ada.call('POST', '/open/numbers/purchase')
+  assert.deepEqual([all.status, (all.body.purchased as []).length], [201, 2])
+  // Elsewhere unknown fields are ignored.
+  assert.equal((await buy(ada, { group_id: 'typo', x: 1 })).status, 201)
+})
+
 test('a cancelled reservation frees its number at once, once', async () => {
   const ada = await shop.customer()
   await shop.group('back', 1)

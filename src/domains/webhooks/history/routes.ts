@@ -1,6 +1,7 @@
 import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
+import { checkFields } from '../../../platform/http/unknown-fields.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { isCursorTime, readParts, writeParts } from '../../../platform/lib/cursor.ts'
@@ -124,6 +125,9 @@ export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
     }),
 
     route(replayWebhook, async ({ account, params, body, tx }) => {
+      // Without fields all missed events of a pause are sent: a mistyped dry_run or until sends none.
+      const { since: from, until: to, only, dry_run } = body
+      if ([from, to, only, dry_run].every((field) => field === undefined)) checkFields(replayWebhook.body, body)
       const row = await findWebhook(tx, account.id, params.webhook_uuid)
       // Events missed in a pause may be counted before it ends.
       if (!row.enabled && body.dry_run !== true) throw refusals.webhookDisabled(params.webhook_uuid)
