@@ -74,7 +74,7 @@ export const setUpSandboxChat = async (
     const first = await firstAccount(tx)
     if (isNew === 1 && first)
       await makeChannel(tx, changes, first, {
-        isSandbox: true,
+        isSandbox: () => true,
         connection: { id: connection, kind: 'sandbox' },
         number: sandboxChatNumber,
         name: 'Default',

@@ -21,6 +21,9 @@ export const maxPingAgeMs = 10_000
 /** Milliseconds after which a connected channel is steady. */
 export const steadyConnectionMs = 600_000
 
+/** Hours in which the phone of a new channel must be paired: until then nothing proves its number. */
+export const unpairedChannelHours = 24
+
 /** Bytes of a picture. */
 export const maxPictureBytes = 5 * 1024 * 1024
 

@@ -11,7 +11,15 @@ import type { Phase } from './store.ts'
 export type Pairing = Pick<ChatChannelState, 'qr' | 'code' | 'until'>
 
 /** A status transition of a channel. */
-export type Transition = { channel: string; phase: Phase; reason: string; pairing?: Pairing | null; proof?: ChatProof }
+export type Transition = {
+  channel: string
+  phase: Phase
+  reason: string
+  pairing?: Pairing | null
+  proof?: ChatProof
+  /** The channel ends: logged and published even if the phase stays the same. */
+  isEnd?: true
+}
 
 /** Event names by phase (completions.md part 8). */
 const eventNames: { readonly [phase in Phase]: string } = {
@@ -56,13 +64,15 @@ export const transition = async (
       id: uuid(),
       pairing: sealedPairing(seal, one),
       proof: one.proof ?? 'none',
+      isEnd: one.isEnd ?? false,
     })),
   )
+  const ending = new Set(transitions.filter(({ isEnd }) => isEnd).map(({ channel }) => channel))
   await record(
     tx,
     rows
       // A new pairing code is not a new status.
-      .filter(({ before, phase }) => before !== phase)
+      .filter(({ id, before, phase }) => before !== phase || ending.has(id))
       .map((row) => ({
         account: row.account_id,
         name: 'msgapp.number.status',

@@ -100,7 +100,7 @@ export const createChannel = contract({
   reply: Ok({ channel: Channel }),
   errors: {
     forbidden:
-      'The account is blocked; the number is already a channel (phone_number_exists); or possession of the number is not proved (number_unproved): own it, enter a code sent to it, or have the operator’s grant',
+      'The account is blocked; the number is already a channel (phone_number_exists: an unproved one of another account gives way to an account that possesses the number); or possession of the number is not proved (number_unproved): own it, enter a code sent to it, or have the operator’s grant',
     notFound: 'No such connection is shared or assigned to the account',
   },
 })

@@ -9,8 +9,9 @@ import { assertOpen } from '../../accounts/ops.ts'
 import { addChannelCallerId, removeChannelCallerId } from '../../callers/ops.ts'
 import { isOnlyUser } from '../../connections/ops.ts'
 import { endPossession, lockNumber, possesses } from '../../possession/ops.ts'
+import { unpairedChannelHours } from '../limits.ts'
 import { refusals } from '../refusals.ts'
-import { proofOf } from '../runner/drivers.ts'
+import { chatKinds, proofOf } from '../runner/drivers.ts'
 import { deleteCredentials } from '../store.ts'
 import { presentStatus } from './channel-presenter.ts'
 import { transition } from './channel-status.ts'
@@ -130,9 +131,36 @@ export const unprovedChannel = async (
   return (await isProved(tx, account, number, connection, isSandbox)) ? null : found.id
 }
 
+/** Strength of an account's proof of a number. A number sold by the sandbox is real to sandbox accounts only. */
+const proofStrength = async (tx: Tx, account: string, number: string, isSandbox: boolean): Promise<0 | 1 | 2> => {
+  if (await possesses(tx, account, number, false)) return 2
+  return isSandbox && (await possesses(tx, account, number, true)) ? 1 : 0
+}
+
 /**
- * Creates a channel from a number of an account; it connects at once.
- * @param isSandbox whether a number sold by the sandbox counts as proved
+ * Deletes another account's channel of a number that the account possesses and the other one does not. A connection to
+ * the sandbox proves nothing, and gives way even to a number that the sandbox sold.
+ */
+const displaceUnproved = async (
+  tx: Tx,
+  account: string,
+  number: string,
+  isSandbox: (account: string) => boolean,
+): Promise<void> => {
+  const found = await store.ofNumber(tx, number, account, false)
+  if (!found) return
+  // A phone that is being paired is waited for: it proves possession.
+  await store.lockLink(tx, found.account_id, found.id)
+  const own = await proofStrength(tx, account, number, isSandbox(account))
+  const needed = proofOf(found.platform) === 'simulated' ? 1 : 2
+  if (own < needed || own <= (await proofStrength(tx, found.account_id, number, isSandbox(found.account_id)))) return
+  await deleteChannel(tx, found.account_id, found.id, 'another account proved possession of the number')
+}
+
+/**
+ * Creates a channel from a number of an account; it connects at once. A channel that another account made of the number
+ * without possessing it gives way to an account that possesses it.
+ * @param isSandbox whether numbers sold by the sandbox count as proved for an account
  * @returns its id
  * @throws the 403 Problem if the number is a channel already, or its possession is not proved
  */
@@ -145,12 +173,18 @@ export const makeChannel = async (
     number,
     name,
     isSandbox,
-  }: { connection: { id: string; kind: string }; number: string; name: string; isSandbox: boolean },
+  }: {
+    connection: { id: string; kind: string }
+    number: string
+    name: string
+    isSandbox: (account: string) => boolean
+  },
 ): Promise<string> => {
   const id = uuid()
   await assertOpen(tx, account)
   await lockNumber(tx, number)
-  if (!(await isProved(tx, account, number, connection, isSandbox))) throw refusals.numberUnproved(number)
+  if (!(await isProved(tx, account, number, connection, isSandbox(account)))) throw refusals.numberUnproved(number)
+  await displaceUnproved(tx, account, number, isSandbox)
   const country = mainCountryOf(number) ?? ''
   const made = await store.create(tx, {
     account_id: account,
@@ -171,7 +205,7 @@ export const makeChannel = async (
 
 /** Deletes a channel and publishes it. Its messages stay readable. */
 export const deleteChannel = async (tx: Tx, account: string, id: string, reason: string): Promise<void> => {
-  await transition(tx, null, null, [{ channel: id, phase: 'disconnected', reason }])
+  await transition(tx, null, null, [{ channel: id, phase: 'disconnected', reason, isEnd: true }])
   await store.remove(tx, account, id)
   await removeChannelCallerId(tx, account, id)
   await deleteCredentials(tx, id)
@@ -191,6 +225,14 @@ export const endChannel = async (
   const found = await store.ofNumber(tx, number, account, own)
   if (found) await deleteChannel(tx, found.account_id, found.id, reason)
   if (endsProofs) await endPossession(tx, number, own ? null : account)
+}
+
+/** Deletes channels whose phone was not paired in time: nothing proves their number, which others may need. */
+export const expireUnpaired = async (tx: Tx): Promise<void> => {
+  const networks = chatKinds.filter((kind) => proofOf(kind) === 'pairing')
+  const reason = `the number was not paired within ${unpairedChannelHours} hours`
+  for (const { account_id: account, id } of await store.lockUnpaired(tx, networks, unpairedChannelHours, 200))
+    await deleteChannel(tx, account, id, reason)
 }
 
 /** Counts enabled channels by network and status, for metrics. */

@@ -74,7 +74,7 @@ export const channelRoutes = ({ db, seal, changes, quotas, sandboxAccounts }: Ch
       const name = body.friendly_name ?? number
       const id = await makeChannel(tx, changes, account.id, {
         ...{ connection, number, name },
-        isSandbox: sandboxAccounts.has(account.id),
+        isSandbox: sandboxAccounts.has,
       })
       await quotas.check(tx, account, 'channels', () => store.countUsed(tx, account.id))
       await audit(tx, { target: print('WPN', id), after: { phone_number: number, friendly_name: name } })

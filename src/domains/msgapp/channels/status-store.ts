@@ -14,6 +14,8 @@ export type StatusChange = {
   pairing: Buffer | null
   /** Strength of the proof of possession that this connection gives. */
   proof: ChatProof
+  /** The channel ends: logged even if the phase stays the same. */
+  isEnd: boolean
 }
 
 /** The writer: the process that holds the lease, or null for changes that need none. */
@@ -28,8 +30,8 @@ export const applyChanges = (tx: Tx, holder: LeaseHolder, changes: readonly Stat
       ${changes.map(({ channel }) => channel)}::uuid[], ${changes.map(({ phase }) => phase)}::text[],
       ${changes.map(({ reason }) => reason)}::text[], ${changes.map(({ name }) => name)}::text[],
       ${changes.map(({ id }) => id)}::uuid[], ${changes.map(({ pairing }) => pairing)}::bytea[],
-      ${changes.map(({ proof }) => proof)}::text[])
-      g (channel_id, phase, reason, name, id, pairing, proof)
+      ${changes.map(({ proof }) => proof)}::text[], ${changes.map(({ isEnd }) => isEnd)}::boolean[])
+      g (channel_id, phase, reason, name, id, pairing, proof, is_end)
   ), before as (
     select l.account_id, l.channel_id, l.phase, l.sealed_pairing from msgapp_links l
     join given g on g.channel_id = l.channel_id
@@ -37,7 +39,7 @@ export const applyChanges = (tx: Tx, holder: LeaseHolder, changes: readonly Stat
     where c.deleted_at is null and (${holder === null} or (c.enabled and exists (
       select 1 from msgapp_leases where connection_id = ${holder?.connection ?? null}::uuid
         and owner = ${holder?.owner ?? null}::uuid and leased_until > clock_timestamp())))
-      and (l.phase <> g.phase or g.pairing is distinct from l.sealed_pairing)
+      and (l.phase <> g.phase or g.pairing is distinct from l.sealed_pairing or g.is_end)
     order by l.channel_id for update of l
   ), changed as (
     update msgapp_links l set phase = g.phase, reason = g.reason, sealed_pairing = g.pairing,

@@ -136,6 +136,21 @@ export const ofNumber = (tx: Tx, number: string, account: string, own: boolean) 
   where phone_number = ${number} and deleted_at is null and (account_id = ${account}) = ${own}
   for update`
 
+/** Locks the link of a channel. */
+export const lockLink = (tx: Tx, account: string, id: string) => tx.run`
+  select from msgapp_links where account_id = ${account} and channel_id = ${id} for update`
+
+/** Locks the oldest channels of these networks that never connected since they were made this long ago. */
+export const lockUnpaired = (tx: Tx, platforms: readonly string[], hours: number, limit: number) => tx.many<{
+  account_id: string
+  id: string
+}>`
+  select c.account_id, c.id from msgapp_channels c
+  join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.id
+  where c.platform = any (${platforms}::text[]) and c.deleted_at is null
+    and c.created_at <= app_now() - make_interval(hours => ${hours}) and l.proved_at is null and l.possessed_at is null
+  order by c.created_at, c.id limit ${limit} for update skip locked`
+
 /** The account that has this number on the messaging app. */
 export const ownersOf = (sql: Sql, numbers: readonly string[]) => sql.many<{ number: string; account_id: string }>`
   select phone_number as number, account_id from msgapp_channels
