@@ -25,6 +25,7 @@ import { makeAuthThrottle } from './platform/http/auth-throttle.ts'
 import { makeMetrics } from './platform/http/metrics.ts'
 import { makeQuotas } from './platform/http/quotas.ts'
 import { makeRateLimiter } from './platform/http/rate-limiter.ts'
+import { makeRefusedAccess } from './platform/http/refused-access.ts'
 import { makeRequestLimiters } from './platform/http/request-limiters.ts'
 import { makeSessions } from './platform/http/session-store.ts'
 import { notify } from './platform/jobs/queue.ts'
@@ -89,6 +90,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     sandboxAccounts,
     metrics,
     requestLog: makeRequestRecorder({ db, metrics }),
+    refusedAccess: makeRefusedAccess({ db, log, sessions, authThrottle }),
     countPush: makePushCounter(metrics),
     quotas,
     tokens: makeTokens(db, seal, changes),

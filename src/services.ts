@@ -23,6 +23,7 @@ import type { AuthThrottle } from './platform/http/auth-throttle.ts'
 import type { Metrics } from './platform/http/metrics.ts'
 import type { Quotas } from './platform/http/quotas.ts'
 import type { RateLimiter } from './platform/http/rate-limiter.ts'
+import type { RefusedAccess } from './platform/http/refused-access.ts'
 import type { RequestLimiters, UploadRate } from './platform/http/request-limiters.ts'
 import type { RequestLog } from './platform/http/request-log.ts'
 import type { Sessions } from './platform/http/session.ts'
@@ -60,6 +61,8 @@ export type Services = StartOptions & {
   readonly countPush: ReturnType<Metrics['counter']>
   /** Log of API requests for `GET /open/requests`. */
   readonly requestLog: RequestLog
+  /** Records refusals for lack of rights in the audit trail. */
+  readonly refusedAccess: RefusedAccess
   /** Limits on what accounts may create and store. */
   readonly quotas: Quotas
   readonly prices: Prices

@@ -184,6 +184,7 @@ export const startRoles = async (
     lifecycle,
     remoteConnections,
     requestLog,
+    refusedAccess,
   } = services
   const onError = (error: unknown) => log.error({ err: error }, 'process: periodic task failed')
   const timers = [
@@ -191,6 +192,7 @@ export const startRoles = async (
     tick(5_000, sessions.flush, onError),
     tick(2_000, rateLimiter.flush, onError),
     tick(1_000, requestLog.flush, onError),
+    tick(5_000, () => refusedAccess.flush(), onError),
   ]
   const { app, tunnel } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
@@ -267,6 +269,7 @@ export const startRoles = async (
       await networks.close()
       outbound.close()
       for (const one of timers) await one.end()
+      await refusedAccess.flush(true).catch(onError)
       changes.stop()
     },
   }

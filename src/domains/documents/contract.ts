@@ -97,6 +97,7 @@ export const getDocument = contract({
 export const getDocumentContent = contract({
   ...open,
   id: 'getDocumentContent',
+  audited: true,
   client: 'documents.content',
   needs: 'numbers',
   method: 'GET',

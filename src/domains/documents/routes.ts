@@ -68,9 +68,10 @@ export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
       ok({ document: presentDocument(await documentOf(account.id, params.document_uuid)) }),
     ),
 
-    routeWithoutTransaction(c.getDocumentContent, async ({ account, params, reply }) => {
+    routeWithoutTransaction(c.getDocumentContent, async ({ account, params, reply, audit }) => {
       const found = await documentOf(account.id, params.document_uuid)
       countDownload(limiters, account.id, reply)
+      await audit(null, { after: { name: found.name, kind: found.kind } })
       reply.headers(fileHeaders(found))
       return readFile(db, seal, found)
     }),

@@ -64,7 +64,7 @@ export type Tunnel = {
 
 /** @param addressOf the client address of a request, from trusted proxies as the settings say */
 export const makeTunnel = (
-  { db, auth, rateLimiter, authThrottle, changes, log, config }: Services,
+  { db, auth, rateLimiter, authThrottle, refusedAccess, changes, log, config }: Services,
   naming: Alias,
   addressOf: (request: IncomingMessage) => string,
 ): Tunnel => {
@@ -113,7 +113,10 @@ export const makeTunnel = (
 
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const address = addressOf(request)
-    const key = await authenticateUpgrade({ auth, rateLimiter, authThrottle }, request, address, requiredScope)
+    const key = await authenticateUpgrade({ auth, rateLimiter, authThrottle, refusedAccess }, request, address, {
+      needs: requiredScope,
+      operation: 'listen',
+    })
     const account = key.account.id
     const { names, after } = readQuery(request.url ?? '', naming, config.msgappName)
     acquireListener(account)

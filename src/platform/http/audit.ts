@@ -114,11 +114,11 @@ const idsIn = (params: Record<string, string>): string[] => {
   return ids.length > 0 ? ids : account === undefined ? [] : [account]
 }
 
-const userAgentOf = ({ headers }: Pick<FastifyRequest, 'headers'>): string | null =>
+export const userAgentOf = ({ headers }: Pick<FastifyRequest, 'headers'>): string | null =>
   headers['user-agent'] ? storable(headers['user-agent'], maxAuditTextLength) : null
 
 /** Returns the actor of a session; null for one of an API key. @param actsAsOperator by rights in the installation */
-const actorOfSession = ({ kind, person, operator }: Session, actsAsOperator: boolean): AuditActor | null => {
+export const actorOfSession = ({ kind, person, operator }: Session, actsAsOperator: boolean): AuditActor | null => {
   if (kind === 'operator-key' && operator) return { kind: 'operator', ...operator }
   if (!person) return null
   return { kind: actsAsOperator ? 'operator_person' : 'person', id: person.id, label: person.name, lastFour: null }
@@ -159,6 +159,38 @@ export const auditVisit = async (
 
 /** Ids of the audited operations. */
 const actions = new Set<string>()
+
+/** The caller of refused requests. `account` is null for the installation; `key`: id of an API key, if it has no actor. */
+export type RefusedCaller = {
+  readonly account: string | null
+  readonly actor: AuditActor | null
+  readonly key: string | null
+  readonly session: string | null
+}
+
+/** Action of the rows of refused requests. */
+const refusedAction = 'accessRefused'
+actions.add(refusedAction)
+
+/** Returns the ids in the path of a request, as an audit row has them. */
+export const targetsOfPath = ({ params }: Pick<FastifyRequest, 'params'>): string[] =>
+  idsIn(Object.fromEntries(Object.entries(Object(params)).map(([name, value]) => [name, String(value)])))
+    .slice(0, maxAuditTargets)
+    .map(canonicalTarget)
+
+/** Records requests that were refused for lack of rights. */
+export const auditRefusedAccess = async (
+  tx: Tx,
+  { account, actor, key, session }: RefusedCaller,
+  origin: Pick<AuditRow, 'address' | 'userAgent' | 'requestId' | 'targets'>,
+  after: Fields,
+): Promise<void> => {
+  const { address, userAgent, requestId, targets } = origin
+  const changes = differences({ after }, new Map())
+  const row: AuditRow = { account, address, userAgent, requestId, action: refusedAction, targets, changes, session }
+  if (actor) await insert(tx, actor, row)
+  else await insertOfKey(tx, { hash: null, id: key }, row)
+}
 
 /** Returns the ids of the audited operations, sorted. */
 export const auditedActions = (): string[] => [...actions].sort()
@@ -224,6 +256,13 @@ const countsIn = (payload: unknown): Record<string, number> =>
   Object.fromEntries(
     Object.entries(Object(payload)).filter((entry): entry is [string, number] => typeof entry[1] === 'number'),
   )
+
+/** Returns the function that records that a list was taken as a file. */
+export const makeExportAuditor = (contract: Contract) => {
+  const write = makeWriter(contract)
+  return (db: Db, request: FastifyRequest): Promise<void> =>
+    db.begin((tx) => write(tx, request, { after: { format: 'csv' } }))
+}
 
 /** Returns the function that runs an operation of a session which is not audited for keys, and writes its row. */
 export const makeSessionAuditor = (contract: Contract) => {

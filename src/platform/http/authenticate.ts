@@ -201,9 +201,9 @@ const requireOperatorKey = (parts: AuthDeps, contract: Contract): AuthHook => {
     const key = request.headers['x-operator-key']
     if (typeof key !== 'string' || key === '') return done(refusals.wrongOperatorKey())
     const known = (operator: OperatorKey) => {
-      if (isRestricted && operator.role !== 'operator') return done(refusals.wrongRole())
+      // Known to the audit trail, also if it is refused.
       request.operator = operator
-      done()
+      done(isRestricted && operator.role !== 'operator' ? refusals.wrongRole() : undefined)
     }
     resolveKey(parts, request, key, parts.auth.operators, refusals.wrongOperatorKey, known, done)
   }

@@ -113,6 +113,7 @@ export const wantsCsv = ({ csv }: Contract, { query }: Pick<FastifyRequest, 'que
  * Answers with all rows of a list. The first page is read before the answer begins, so that a refusal has its status. A
  * fault after it ends the connection: the client sees an incomplete body.
  * @param readPage runs the handler of the list with another query
+ * @param onBegin records the export, once its first page was read
  * @throws the 503 Problem if the account has an export under way
  */
 export const sendCsv = async (
@@ -121,6 +122,7 @@ export const sendCsv = async (
   request: FastifyRequest,
   reply: FastifyReply,
   readPage: (query: Json) => Promise<Json>,
+  onBegin: () => Promise<void>,
 ): Promise<FastifyReply> => {
   const key = limiterKeyOf(request)
   if (!exports.tryAcquire(key)) throw refusals.tooManyExports()
@@ -129,6 +131,7 @@ export const sendCsv = async (
   const table = tableOf(contract.reply, path)
   const query: Json = { ...Object(request.query) }
   const first = await readPage(pageQuery(contract, query, query.cursor))
+  await onBegin()
   const lines = async function* () {
     yield csvExportLineOf(table.columns)
     let page = first

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
-import { makeAuditor, makeSessionAuditor } from './audit.ts'
+import { makeAuditor, makeExportAuditor, makeSessionAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
 import { sendCsv, wantsCsv } from './csv-export.ts'
@@ -84,15 +84,19 @@ export const handler = (
   // The types of a handler are checked where it is bound to its contract (endpoint.ts); here all endpoints are alike.
   const own = wrapped(db, contract, handle as HandlerFunction)
   const run = contract.makes ? asking(contract, own) : own
+  const recordExport = contract.csv === undefined ? null : makeExportAuditor(contract)
   const shape: { [key: string]: unknown } = { ...contract.reply }
   const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
   const fulfil = (call: HandlerCall): unknown => {
     const { account, body, request, reply } = call
-    if (wantsCsv(contract, request))
-      return sendCsv(contract, limiters, request, reply, (query) => {
-        const page = () => run({ ...call, query })
+    if (recordExport && wantsCsv(contract, request)) {
+      // One row records the export: its pages are no reads of their own.
+      const readPage = (query: unknown) => {
+        const page = () => (handle as HandlerFunction)({ ...call, query })
         return limiter ? runInTurn(limiter, limiterKeyOf(request), reply, page) : page()
-      })
+      }
+      return sendCsv(contract, limiters, request, reply, readPage, () => recordExport(db, request))
+    }
     // Compiled at the first response, as in compileLazily.
     reply.code(contract.status).type(jsonType).serializer(reply.compileSerializationSchema(shape))
     // A socket with an extended timeout takes no further request.

@@ -33,6 +33,19 @@ export const maxAuditTargets = 100
 /** Changed fields of an audit row. */
 export const maxAuditChanges = 200
 
+/** Milliseconds in which further refusals of a caller share one audit row. */
+export const refusedWindowMs = 60_000
+
+/** Callers whose refusals are recorded by themselves within such a time: in all, and of one account. Bounds memory. */
+export const maxRefusedCallers = 10_000
+export const maxRefusedCallersOfAccount = 20
+
+/** Operations that an audit row of several refusals names. */
+export const maxRefusedOperations = 20
+
+/** Audit rows of refusals in one transaction. */
+export const refusedFlushSize = 200
+
 /** Characters of each text in an audit row. */
 export const maxAuditTextLength = 500
 

@@ -27,6 +27,7 @@ import { errorBody, Problem, type Shape } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
 import { querySchemaOf } from './query-schema.ts'
 import { refusals } from './refusals.ts'
+import type { RefusedAccess } from './refused-access.ts'
 import type { RequestLimiters } from './request-limiters.ts'
 import { makeRequestLogger, type RequestLog } from './request-log.ts'
 import type { Session, SessionAccount } from './session.ts'
@@ -69,6 +70,7 @@ export type ServerDeps = AuthDeps & {
   seal: Seal
   limiters: RequestLimiters
   requestLog: RequestLog
+  refusedAccess: RefusedAccess
   log: Logger
   version: string
   tls: { cert: Buffer; key: Buffer } | null
@@ -223,7 +225,11 @@ export const makeServer = (
   const fail = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const shape = request.routeOptions.config.contract?.shape ?? 'full'
     const problem = asProblem(error, request)
-    if (problem) return sendProblem(reply, shape, problem)
+    if (problem) {
+      const { contract } = request.routeOptions.config
+      const recorded = contract ? parts.refusedAccess.note(request, contract, problem) : null
+      return recorded ? recorded.then(() => sendProblem(reply, shape, problem)) : sendProblem(reply, shape, problem)
+    }
     log.error({ err: error, request_id: request.id, route: request.routeOptions.url }, 'http: request failed')
     const { id } = request
     return sendProblem(reply, shape, refusals.internalError(id))

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { isUnavailable } from '../db/sql.ts'
 import type { Alias } from './alias.ts'
+import { userAgentOf } from './audit.ts'
 import { type AccountKey, type Auth, blockedRefusal, keyRefusal, scopeRefusal } from './auth.ts'
 import { type AuthThrottle, lookUp } from './auth-throttle.ts'
 import type { Capability } from './capability.ts'
@@ -11,6 +12,7 @@ import { Problem } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import { refusals } from './refusals.ts'
+import type { RefusedAccess } from './refused-access.ts'
 import { isOwnOrigin } from './session-cookie.ts'
 import { endWithProblem } from './socket.ts'
 
@@ -35,26 +37,36 @@ const checkOrigin = ({ headers: { origin, host } }: IncomingMessage, cors: Cors,
   throw refusals.originNotAllowed(origin)
 }
 
-type KeyDeps = { readonly auth: Auth; readonly rateLimiter: RateLimiter; readonly authThrottle: AuthThrottle }
+type KeyDeps = {
+  readonly auth: Auth
+  readonly rateLimiter: RateLimiter
+  readonly authThrottle: AuthThrottle
+  readonly refusedAccess: RefusedAccess
+}
 
 /** Returns the refusal of a key for an upgrade or an open connection; null if it may be used.
  *  @param address of the client */
 export const upgradeRefusal = (key: AccountKey, address: string, needs: Capability): Problem | null =>
   keyRefusal(key, { ip: address }) ?? (key.account.blocked ? blockedRefusal(key.account) : scopeRefusal(key, needs))
 
-/** Authenticates an upgrade request; it counts for the rate limit of the account. @throws Problem */
+/** Authenticates an upgrade request; it counts for the rate limit of the account.
+ *  @param operation its name in the audit trail, if the key lacks the right @throws Problem */
 export const authenticateUpgrade = async (
-  { auth, rateLimiter, authThrottle }: KeyDeps,
+  { auth, rateLimiter, authThrottle, refusedAccess }: KeyDeps,
   { headers }: IncomingMessage,
   address: string,
-  needs: Capability,
+  { needs, operation }: { needs: Capability; operation: string },
 ): Promise<AccountKey> => {
   const text = headers['x-user-api-key']
   if (typeof text !== 'string' || text === '') throw refusals.missingKey()
   const { accounts } = auth
   const key = accounts.cached(text) ?? (await lookUp(authThrottle, address, text, accounts, refusals.wrongKey))
   const refusal = upgradeRefusal(key, address, needs)
-  if (refusal) throw refusal
+  if (refusal) {
+    const origin = { address, userAgent: userAgentOf({ headers }), requestId: null }
+    await refusedAccess.noteKey(key, operation, refusal, origin)
+    throw refusal
+  }
   await rateLimiter.take(key.account)
   return key
 }

@@ -75,6 +75,7 @@ export const importContacts = contract({
 export const exportContacts = contract({
   ...open,
   id: 'exportContacts',
+  audited: true,
   proof: true,
   client: 'contacts.export',
   needs: 'inbox',

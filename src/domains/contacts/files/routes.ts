@@ -4,6 +4,7 @@ import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { type Problem, refuse } from '../../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { countDownload } from '../../../platform/http/request-limiters.ts'
+import { print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { exportChunkSize, maxNamedFaults } from '../limits.ts'
 import { load } from '../ops.ts'
@@ -56,9 +57,10 @@ export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {
       return ok({ read, created, merged, skipped, bad_lines: faults.count, lines: [...faults.listed] })
     }),
 
-    routeWithoutTransaction(c.exportContacts, async ({ account, query, reply }) => {
+    routeWithoutTransaction(c.exportContacts, async ({ account, query, reply, audit }) => {
       const { format = 'csv' } = query
       countDownload(limiters, account.id, reply)
+      await audit(null, { target: print('ACC', account.id), after: { format } })
       reply.headers({
         'content-type': format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'text/vcard; charset=utf-8',
         'content-disposition': `attachment; filename="contacts.${format}"`,

@@ -172,6 +172,7 @@ export const showRegistration = contract({
 export const readRegistrationDocument = contract({
   ...operator,
   id: 'readRegistrationDocument',
+  audited: true,
   client: 'registrations.document',
   role: 'operator',
   method: 'GET',

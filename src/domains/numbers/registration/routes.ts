@@ -118,13 +118,14 @@ export const registrationRoutes = (parts: Services) => {
       return ok({ registration: { ...presentRegistration(seal, found), account_uuid: print('ACC', account) } })
     }),
 
-    routeWithoutTransaction(c.readRegistrationDocument, async ({ params, request, reply }) => {
+    routeWithoutTransaction(c.readRegistrationDocument, async ({ params, request, reply, audit }) => {
       const { account, id } = await findNamed(db, params.virtual_number_uuid)
       const printed = params.document_uuid
       const document = parse('DOC', printed) ?? refuse(refusals.documentNotOfNumber(printed))
       if (!(await hasDocument(db, account, id, document))) throw refusals.documentNotOfNumber(printed)
       const found = (await findDocument(db, account, document)) ?? refuse(refusals.documentNotOfNumber(printed))
       countDownload(parts.limiters, limiterKeyOf(request), reply)
+      await audit(null, { account, after: { name: found.name, kind: found.kind } })
       reply.headers(fileHeaders(found))
       return readFile(db, seal, found)
     }),
