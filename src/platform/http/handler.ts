@@ -3,6 +3,7 @@ import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
 import { makeAuditor, makeExportAuditor, makeSessionAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
+import { bitOf } from './capability.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
 import { sendCsv, wantsCsv } from './csv-export.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
@@ -29,6 +30,9 @@ const audited = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunct
   return (call) => auditor(db, call, (audit) => run(Object.assign({ audit }, call)))
 }
 
+/** True if the response may have contents of messages. */
+const showsTexts = ({ needs, showsTexts: shows }: Contract): boolean => needs === 'inbox' || shows === true
+
 /**
  * Wraps the handler of an account's operation that is not audited: acts by sessions are recorded all the same, with the
  * fields of the request as the state after it, except those that the contract leaves out. What an operator reads of texts
@@ -37,10 +41,9 @@ const audited = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunct
 const auditedForSessions = (db: Db, contract: Contract, run: HandlerFunction): HandlerFunction => {
   const auditor = makeSessionAuditor(contract)
   const isRead = contract.method === 'GET'
-  const showsTexts = contract.needs === 'inbox' || contract.showsTexts === true
   return (call) => {
     const { session, sessionAccount } = call.request
-    if (!session || (isRead && !(sessionAccount?.isOperator && showsTexts))) return run(call)
+    if (!session || (isRead && !(sessionAccount?.isOperator && showsTexts(contract)))) return run(call)
     const user = sessionAccount?.userId
     if (typeof contract.unrecorded === 'function' && user && contract.unrecorded(Object(call.body), user))
       return run(call)
@@ -70,6 +73,19 @@ const asking = ({ id, makes }: Contract, run: HandlerFunction): HandlerFunction 
     if (call.request.askedCredential === makes) return payload
     throw new Error(`${id} made a credential of the kind ${makes} without asking`)
   }
+}
+
+/**
+ * Returns whose the stored response of a request is: of its caller alone if the contract says so, or if the response may
+ * show contents of conversations to a caller who may not see all; undefined for every caller of the account.
+ */
+const answerOwner = (contract: Contract, { key, request }: HandlerCall): string | undefined => {
+  const { sessionAccount, operator } = request
+  const by = sessionAccount?.userId ?? key?.id ?? operator?.id
+  if (contract.ownAnswer) return key?.id ?? operator?.id
+  if (!showsTexts(contract) || !key) return undefined
+  const seesAll = ['inbox', 'inbox.all'].every((one) => (key.scopes & bitOf(one)) !== 0)
+  return seesAll && sessionAccount?.role !== 'agent' ? undefined : by
 }
 
 /** Returns the Fastify handler of an endpoint, which manages the transaction and the Idempotency-Key. */
@@ -113,8 +129,10 @@ export const handler = (
       const payload = await run({ ...call, tx })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
     }
-    const said = contract.ownAnswer ? { body, by: call.key?.id ?? request.operator?.id } : body
-    const asked = { account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body: said }
+    const asked = {
+      ...{ account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body },
+      by: answerOwner(contract, call),
+    }
     const kept = runInTurn(contract.waits ? externalKeyed : database, limiterKeyOf(request), reply, () =>
       runIdempotently(db, seal, asked, answer),
     )

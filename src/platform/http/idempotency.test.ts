@@ -117,3 +117,27 @@ test('a request under the alias of the messaging app repeats the one under its o
     assert.deepEqual([again.statusCode, again.headers['idempotent-replayed']], [202, 'true'], spelling)
   }
 })
+
+test('a stored response with contents is repeated to no caller who may see less', async () => {
+  const account = await tenant()
+  const keyOf = async (scopes: readonly string[] | null) => {
+    const body = { label: 'reader', ...(scopes ? { scopes } : {}) }
+    const made = { method: 'POST', url: `/operator/accounts/${account.uuid}/keys`, payload: body } as const
+    return (await app.inject({ ...made, headers: { 'x-operator-key': operatorKey } })).json().key
+  }
+  const contactBody = { first_name: 'Ada', contact_details: [{ type: 'E', value: 'ada@example.com' }] }
+  const contact = async (key: string) => {
+    const headers = { 'x-user-api-key': key, 'idempotency-key': 'contents' }
+    const answer = await app.inject({ method: 'POST', url: '/open/contacts', headers, payload: contactBody })
+    return [answer.statusCode, answer.headers['idempotent-replayed'] ?? answer.json().error_code]
+  }
+  const [part, otherPart] = [await keyOf(['inbox']), await keyOf(['inbox'])]
+  assert.deepEqual(await contact(account.key), [201, undefined])
+  assert.deepEqual(await contact(await keyOf(null)), [201, 'true'], 'both may see all')
+  assert.deepEqual(await contact(await keyOf(['inbox', 'inbox.all'])), [201, 'true'])
+  assert.deepEqual(await contact(part), [409, 'idempotency_key_reused'])
+  await db.run`delete from idempotency where account_id = ${account.id}`
+  assert.deepEqual(await contact(part), [201, undefined])
+  assert.deepEqual(await contact(part), [201, 'true'])
+  assert.deepEqual(await contact(otherPart), [409, 'idempotency_key_reused'])
+})

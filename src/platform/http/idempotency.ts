@@ -12,6 +12,8 @@ export type RequestKey = {
   path: string
   query: unknown
   body: unknown
+  /** The only caller who gets the stored response; absent: every caller of the account. */
+  by?: string | undefined
 }
 
 type StoredResponse = { request_hash: Buffer; status: number; sealed_body: Buffer }
@@ -28,9 +30,10 @@ const canonicalQuery = (query: unknown): string => {
   return entries.length === 0 ? '' : JSON.stringify(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Returns the digest of a request's body (raw bytes or parsed value) and query. */
-export const requestDigest = (body: unknown, query?: unknown): Buffer => {
-  const digest = hash('sha256', Buffer.isBuffer(body) ? body : JSON.stringify(body ?? null), 'buffer')
+/** Returns the digest of a request's body (raw bytes or parsed value), its query, and the owner of its response. */
+export const requestDigest = (body: unknown, query?: unknown, by?: string): Buffer => {
+  const owned = by === undefined ? (body ?? null) : { body, by }
+  const digest = hash('sha256', Buffer.isBuffer(body) ? body : JSON.stringify(owned), 'buffer')
   const asked = canonicalQuery(query)
   return asked === '' ? digest : hash('sha256', Buffer.concat([digest, Buffer.from(asked)]), 'buffer')
 }
@@ -48,7 +51,7 @@ export const runIdempotently = async (
 ): Promise<{ status: number; body: string; replayed: boolean }> => {
   const { account, key, method, path } = request
   if (key.length > 255) throw refusals.idempotencyKeyTooLong()
-  const digest = requestDigest(request.body, request.query)
+  const digest = requestDigest(request.body, request.query, request.by)
   return await db.begin(async (tx) => {
     const fresh = await tx.run`
       insert into idempotency (account_id, key, method, path, request_hash)
