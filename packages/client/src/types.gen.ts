@@ -3554,7 +3554,7 @@ export type AccountOperations = {
       min_duration?: number | undefined
       /** true: calls with a recording */
       recorded?: 'true' | 'false' | undefined
-      /** Name of a contact, or digits of a number of either side */
+      /** Name of a contact, with the scope inbox, or digits of a number of either side */
       q?: string | undefined
       since?: string | undefined
       until?: string | undefined

@@ -13,10 +13,16 @@ type Query = Static<typeof getCallHistory.query>
 
 const numberOf = (value: string | undefined) => (value === undefined ? null : phoneNumber(value))
 
-/** Reads a search: digits of a number, or the numbers of contacts with a name. */
-const searchOf = async (db: Db, account: string, q: string): Promise<Pick<CallFilter, 'digits' | 'others'>> => {
+/** Reads a search: digits of a number, or the numbers of contacts with a name, for readers who may see contacts. */
+const searchOf = async (
+  db: Db,
+  account: string,
+  q: string,
+  seesContacts: boolean,
+): Promise<Pick<CallFilter, 'digits' | 'others'>> => {
   const digits = q.replace(/\D/g, '').replace(/^0+(?=[1-9])/, '')
   if (digits !== '' && /^[\d\s().+-]+$/.test(q)) return { digits, others: null }
+  if (!seesContacts) return { digits: null, others: [] }
   const found = await findContacts(db, account, q, { offset: 0, limit: maxSearchedContacts })
   return { digits: null, others: found.map(({ detail }) => detail) }
 }
@@ -26,6 +32,7 @@ export const readFilter = async (
   db: Db,
   account: string,
   query: Query,
+  key: Parameters<typeof hasOneOf>[0],
   narrowing: CallFilter['narrowing'],
 ): Promise<CallFilter> => {
   const { direction } = query
@@ -41,7 +48,9 @@ export const readFilter = async (
     recorded: query.recorded === undefined ? null : query.recorded === 'true',
     minDuration: query.min_duration ?? null,
     narrowing,
-    ...(query.q === undefined ? { digits: null, others: null } : await searchOf(db, account, query.q)),
+    ...(query.q === undefined
+      ? { digits: null, others: null }
+      : await searchOf(db, account, query.q, hasOneOf(key, 'inbox'))),
   }
 }
 

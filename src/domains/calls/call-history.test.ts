@@ -122,6 +122,10 @@ test('calls are found by user, number of either side, recording, duration, digit
   assert.deepEqual(await found('q=900123'), [third, first], 'the end of a number')
   assert.deepEqual(await found('q=grace'), [third, first])
   assert.deepEqual(await found('q=unknown'), [])
+  const reader = { label: 'reader', scopes: ['read_only'] }
+  const { key } = (await call('operator', 'POST', `/operator/accounts/${who.uuid}/keys`, reader)).body
+  assert.equal((await history({ ...who, key }, 'q=900123')).total, 2)
+  assert.equal((await history({ ...who, key }, 'q=grace')).total, 0, 'a key without inbox probes no names of contacts')
   assert.deepEqual(await found('q=-'), [], 'a search without digits is no number')
   assert.deepEqual(await found('q=00000'), [], 'zeros are looked for like other digits')
   const { cdr } = (await call(who, 'GET', `/open/voip/call/${first}`)).body

@@ -137,7 +137,7 @@ export const getCallHistory = contract({
       Type.String({
         minLength: 1,
         maxLength: 200,
-        description: 'Name of a contact, or digits of a number of either side',
+        description: 'Name of a contact, with the scope inbox, or digits of a number of either side',
         examples: ['900123'],
       }),
     ),

@@ -65,7 +65,7 @@ export const callRoutes = (parts: Services) => {
 
     route(c.getCallHistory, async ({ query, ...call }) => {
       const { account, key } = call
-      const filter = await readFilter(db, account.id, query, await narrowingOf(db, call, 'read_only'))
+      const filter = await readFilter(db, account.id, query, key, await narrowingOf(db, call, 'read_only'))
       const until = boundOf(query.until)
       const asked = requestedPage(query, cursors.key(query.cursor), until)
       const { rows: found, examined } = await store.page(db, account.id, filter, asked.read)
