@@ -10,6 +10,7 @@ import { assemble } from '../src/assemble.ts'
 import { readConfig } from '../src/config.ts'
 import { openAccount } from '../src/domains/accounts/ops.ts'
 import { record } from '../src/domains/events/ops.ts'
+import { allContents } from '../src/domains/inbox/narrowing/ops.ts'
 import { makeSimulatorClient } from '../src/domains/sandbox/simulator-client.ts'
 import { startDeliveryEngine } from '../src/domains/webhooks/delivery/delivery-engine.ts'
 import { subscribe } from '../src/domains/webhooks/subscriptions/subscribe.ts'
@@ -73,7 +74,7 @@ const subscriber = (host: string) =>
   db.begin(async (tx) => {
     const account = await openAccount(tx, { name: host, sandbox: true })
     const wish = { hook_url: `http://${host}.localhost:${port}/hook` }
-    await subscribe(tx, parts.seal, account, { spelt: 'contact.created', msgappName: null }, wish, null)
+    await subscribe(tx, parts.seal, account, { spelt: 'contact.created', msgappName: null }, wish, null, allContents)
     return account
   })
 

@@ -62,6 +62,17 @@ test('an observer sees the route of a message without its text, and an operator 
   assert.match((await readAs(world.operatorKey, url)).body.message.text, /ZQXROLEZQX/)
 })
 
+test('an observer reads acts on contacts without their names, and an operator with them', async () => {
+  const [kept, gone] = [await scene.contact(), await scene.contact()]
+  const merged = await world.call(scene.tenant, 'POST', `/open/contacts/${kept}/merge`, { from: [gone] })
+  assert.equal(merged.status, 200, JSON.stringify(merged.body))
+  const url = '/operator/audit?action=mergeContacts'
+  const seen = await readAs(observer.key, url)
+  assert.equal(seen.body.count, 1)
+  assert.ok(!seen.text.includes('ZQXROLEZQX'), seen.text)
+  assert.match((await readAs(world.operatorKey, url)).text, /ZQXROLEZQX/)
+})
+
 test('an observer sees a registration without its submitted values, and no document', async () => {
   const { number, document } = await scene.registration()
   const url = `/operator/registrations/${number}`

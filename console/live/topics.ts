@@ -27,7 +27,6 @@ export const followTopic = (topic: LiveTopic): (() => void) => {
 const topicsByName: readonly (readonly [string, readonly LiveTopic[]])[] = [
   ['msgapp.call', ['calls', 'inbox']],
   ['msgapp.number', ['numbers']],
-  ['msgapp.check', ['numbers']],
   ['msgapp', ['inbox', 'numbers']],
   ['sms', ['inbox']],
   ['conversation', ['inbox']],

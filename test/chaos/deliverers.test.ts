@@ -9,6 +9,7 @@ import { type ReceivedCall, Receiver } from '../../simulator/receivers/receiver.
 import { openAccount } from '../../src/domains/accounts/ops.ts'
 import type { EventName } from '../../src/domains/events/event-names.ts'
 import { record } from '../../src/domains/events/ops.ts'
+import { allContents } from '../../src/domains/inbox/narrowing/ops.ts'
 import { subscribe } from '../../src/domains/webhooks/subscriptions/subscribe.ts'
 import { makeSeal } from '../../src/platform/lib/secret.ts'
 import { preloadFlag } from '../child.ts'
@@ -47,7 +48,7 @@ const account = await db.begin((tx) => openAccount(tx, { name: 'one', sandbox: t
 const hook = (path: string, event = 'contact.created') =>
   db.begin((tx) => {
     const names = { spelt: event, msgappName: null }
-    return subscribe(tx, makeSeal(key), account, names, { hook_url: receiver.url(path) }, null)
+    return subscribe(tx, makeSeal(key), account, names, { hook_url: receiver.url(path) }, null, allContents)
   })
 
 let n = 0

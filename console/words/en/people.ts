@@ -22,7 +22,7 @@ export const words = section('people', {
     owner: 'Everything, also the name and policies of the account.',
     admin: 'Everything except the account itself and its owners.',
     agent: 'Reads and answers conversations. Sees no money and no keys.',
-    developer: 'Keys, webhooks, events and logs. Reads numbers and usage.',
+    developer: 'Keys, webhooks, events and logs, without what people wrote. Reads numbers and usage.',
     billing: 'Balance, ledger and usage. Changes nothing else.',
   },
   roleBeyond: 'It has rights that you do not have. Ask an owner.',

@@ -318,7 +318,7 @@ export type AuditEntry = {
   action: string
   /** Ids of the targets of the act */
   targets: readonly (string)[]
-  /** Fields that differ; secrets read •••. Nothing before: created. Nothing after: deleted */
+  /** Fields that differ; secrets read •••, and so do contents for readers who may not see all conversations. Nothing before: created. Nothing after: deleted */
   changes: readonly (AuditChange)[]
   /** Source address of the request */
   address?: string
@@ -340,7 +340,7 @@ export type OwnAuditEntry = {
   action: string
   /** Ids of the targets of the act */
   targets: readonly (string)[]
-  /** Fields that differ; secrets read •••. Nothing before: created. Nothing after: deleted */
+  /** Fields that differ; secrets read •••, and so do contents for readers who may not see all conversations. Nothing before: created. Nothing after: deleted */
   changes: readonly (AuditChange)[]
   /** Source address of the request */
   address?: string
@@ -1676,7 +1676,7 @@ export type WebhookDelivery = {
   created_at: string
   state: 'pending' | 'delivered' | 'failed'
   next_attempt_at?: string
-  /** Body of the request */
+  /** Body of the request. Contents are masked (•••), with redacted: true, for readers who may not see them: inbox and inbox.all show them */
   payload: Record<string, unknown>
   /** The last 20, oldest first */
   attempts: readonly (DeliveryAttempt)[]
@@ -1786,7 +1786,7 @@ export type LoggedEvent = {
   channel_uuid?: string
   /** Made to test one webhook */
   test?: true
-  /** As webhooks receive it. Contents of messages are masked (•••) without the scope inbox or develop */
+  /** As webhooks receive it. Contents of messages, and personal data, are masked (•••) for readers who may not see all conversations: they need inbox and inbox.all. Masked payloads have redacted: true */
   payload: Record<string, unknown>
 }
 
@@ -3314,7 +3314,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -5450,7 +5450,7 @@ export type AccountOperations = {
   readonly search: {
     /**
      * Find conversations, messages, notes, contacts, numbers, calls and events by words, name, number or id.
-     * A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. Conversations, words of texts, notes and contacts need the scope inbox; the other kinds read_only. Contents of messages are returned with inbox or develop. The last word may be the beginning of one.
+     * A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. Conversations, words of texts, notes and contacts need the scope inbox; the other kinds read_only. Contents of messages need inbox, and inbox.all where all messages are searched. The last word may be the beginning of one.
      */
     find(args: {
       /** Words, a name, a telephone number or its beginning, or an id such as CNV…, SMO…, DID…, CDR… or EVT… */
@@ -6042,7 +6042,7 @@ export type AccountOperations = {
     }>
     /**
      * Subscribe to an event on a channel.
-     * Only this response shows the signing secret. A repeated subscription of the same address enables the webhook again.
+     * Only this response shows the signing secret. A repeated subscription of the same address enables the webhook again. Events with contents need the right to see all conversations.
      */
     subscribe(args: {
       event_name: string
@@ -6077,7 +6077,7 @@ export type AccountOperations = {
     }>
     /**
      * Change the address of a webhook, pause it, or enable it again.
-     * Absent fields stay unchanged. A webhook that failed for five days or answered 410 is enabled again by enabled: true.
+     * Absent fields stay unchanged. Another address, and enabling, need the right to see what the event has. A webhook that failed for five days or answered 410 is enabled again by enabled: true.
      */
     update(args: {
       /** Starts with WHK */
@@ -6211,7 +6211,7 @@ export type SandboxOperations = {
     }, options?: CallOptions): Promise<Success>
     /**
      * Messages and calls between a sandbox handset and this account, oldest first.
-     * Use it in tests to see what a person would have received. Only sandbox accounts can use it.
+     * Use it in tests to see what a person would have received. Only sandbox accounts can use it. Texts are masked (•••) for readers who may not see all conversations: they need inbox and inbox.all.
      */
     get(args: {
       /** A handset: any number that is not on the platform */

@@ -48,7 +48,10 @@ const act = {
         after: Type.Optional(Type.Unknown()),
       }),
     ),
-    { description: 'Fields that differ; secrets read •••. Nothing before: created. Nothing after: deleted' },
+    {
+      description:
+        'Fields that differ; secrets read •••, and so do contents for readers who may not see all conversations. Nothing before: created. Nothing after: deleted',
+    },
   ),
   address: Type.Optional(Type.String({ description: 'Source address of the request' })),
   user_agent: Type.Optional(Type.String()),

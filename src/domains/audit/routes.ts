@@ -1,4 +1,4 @@
-import { auditedActions, canonicalTarget } from '../../platform/http/audit.ts'
+import { auditedActions, canonicalTarget, isOfInbox } from '../../platform/http/audit.ts'
 import { type Cursors, cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { boundOf, cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
@@ -8,6 +8,8 @@ import { parse, print } from '../../platform/lib/id.ts'
 import { closestWord } from '../../platform/lib/levenshtein.ts'
 import type { Services } from '../../services.ts'
 import { refusals as accountRefusals } from '../accounts/refusals.ts'
+import { redactChange } from '../events/contents/ops.ts'
+import { contentsOf } from '../inbox/narrowing/ops.ts'
 import * as c from './contract.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
@@ -55,6 +57,19 @@ const presentAct = (row: store.AuditRow) => ({
   ...(row.session_id ? { session_uuid: print('SES', row.session_id) } : {}),
 })
 
+/** Returns a row without what people wrote, and without data of contacts. */
+const redacted = (row: store.AuditRow): store.AuditRow =>
+  isOfInbox(row.action)
+    ? {
+        ...row,
+        changes: row.changes.map(({ field, before, after }) => ({
+          field,
+          ...(before === undefined ? {} : { before: redactChange(field, before) }),
+          ...(after === undefined ? {} : { after: redactChange(field, after) }),
+        })),
+      }
+    : row
+
 /** Actors of an account: its keys and members, and refused sign-ins of these. */
 const ownKinds = ['api_key', 'person', 'visitor'] as const
 
@@ -92,7 +107,7 @@ export const auditRoutes = ({ db }: Services) => {
   }
 
   return [
-    route(c.listAudit, async ({ query }) => {
+    route(c.listAudit, async ({ query, request }) => {
       const account =
         query.account_uuid === undefined
           ? null
@@ -104,14 +119,16 @@ export const auditRoutes = ({ db }: Services) => {
         kinds: null,
         ...actorOf(query.actor ?? ''),
       })
+      const isObserver = request.operator?.role === 'observer'
       const acts = rows.map((row) => ({
-        ...presentAct(row),
+        ...presentAct(isObserver ? redacted(row) : row),
         ...(row.account_id ? { account_uuid: print('ACC', row.account_id) } : {}),
       }))
       return ok({ count: acts.length, acts, ...next })
     }),
 
-    route(c.listOwnAudit, async ({ account, query }) => {
+    route(c.listOwnAudit, async ({ query, ...call }) => {
+      const { account } = call
       const { actor = '' } = query
       // Filters by label and id match only keys and members of the account, so that operators cannot be found by theirs.
       const by =
@@ -119,7 +136,8 @@ export const auditRoutes = ({ db }: Services) => {
           ? { kinds: operatorKinds, actorId: null, actorLabel: null }
           : { kinds: actor === '' ? null : ownKinds, ...actorOf(actor) }
       const { rows, next } = await pageBy(ownCursors, query, { account: account.id, ...by })
-      return ok({ count: rows.length, acts: rows.map(presentToAccount), ...next })
+      const shown = (await contentsOf(db, call)).messages ? rows : rows.map(redacted)
+      return ok({ count: rows.length, acts: shown.map(presentToAccount), ...next })
     }),
   ]
 }

@@ -59,12 +59,15 @@ const Call = Named(
 export const getHandset = contract({
   ...sandbox,
   id: 'getHandset',
+  showsTexts: true,
   client: 'handsets.get',
   needs: 'develop',
   method: 'GET',
   url: '/sandbox/handsets/:number',
   summary: 'Messages and calls between a sandbox handset and this account, oldest first',
-  description: 'Use it in tests to see what a person would have received. Only sandbox accounts can use it.',
+  description:
+    'Use it in tests to see what a person would have received. Only sandbox accounts can use it. ' +
+    'Texts are masked (•••) for readers who may not see all conversations: they need inbox and inbox.all.',
   params,
   status: 200,
   reply: Type.Object({

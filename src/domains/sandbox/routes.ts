@@ -1,3 +1,4 @@
+import { mask } from '../../platform/http/confidential.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
@@ -5,6 +6,7 @@ import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
 import { hasRealAccounts } from '../accounts/ops.ts'
+import { contentsOf } from '../inbox/narrowing/ops.ts'
 import { ownerOf } from '../msgapp/channels/ops.ts'
 import * as c from './contract.ts'
 import { presentCalls } from './handsets/call-presenter.ts'
@@ -42,14 +44,25 @@ export const sandboxRoutes = ({ db, changes, simulator }: Services) => {
     })
   }
 
+  /** Masks what was written, for a reader who may not see it on the platform either. */
+  const masked = <Item extends { text: string; media?: string; digest?: string; pin?: object }>({
+    media: _media,
+    digest: _digest,
+    pin: _pin,
+    ...item
+  }: Item) => ({ ...item, text: mask })
+
   return [
-    route(c.getHandset, async ({ account, params }) => {
+    route(c.getHandset, async ({ params, ...call }) => {
+      const { account } = call
       const handset = phoneNumber(params.number)
       const { sms, msgapp, calls } = await simulator.handset(handset)
+      const [texts, chats] = [await presentSms(account.id, sms), await presentChats(account.id, msgapp)]
+      const showsTexts = (await contentsOf(db, call)).messages
       return {
         number: handset,
-        sms: await presentSms(account.id, sms),
-        msgapp: await presentChats(account.id, msgapp),
+        sms: showsTexts ? texts : texts.map(masked),
+        msgapp: showsTexts ? chats : chats.map(masked),
         calls: await presentCalls(db, account.id, calls),
       }
     }),

@@ -18,7 +18,7 @@ export const search = contract({
   description:
     'A number may be written with +, with 00, or as dialled within the countries of the account’s numbers. ' +
     'Conversations, words of texts, notes and contacts need the scope inbox; the other kinds read_only. ' +
-    'Contents of messages are returned with inbox or develop. The last word may be the beginning of one.',
+    'Contents of messages need inbox, and inbox.all where all messages are searched. The last word may be the beginning of one.',
   query: Type.Object({
     q: Type.String({
       minLength: 2,

@@ -1,6 +1,6 @@
 import { ok, route } from '../../platform/http/endpoint.ts'
 import type { Services } from '../../services.ts'
-import { narrowingOf } from '../inbox/narrowing/ops.ts'
+import { contentsOf, narrowingOf } from '../inbox/narrowing/ops.ts'
 import { inboxSearch } from '../inbox/search/ops.ts'
 import { hasOneOf } from '../timelines/ops.ts'
 import * as c from './contract.ts'
@@ -11,7 +11,8 @@ import { searchAll } from './search.ts'
 
 /** Routes of the search. */
 export const searchRoutes = ({ db }: Services) => [
-  route(c.search, async ({ account, key, query, request }) => {
+  route(c.search, async ({ query, ...call }) => {
+    const { account, key } = call
     const wanted = query.in?.split(',')
     const { groups, next } = await searchAll(db, {
       account: account.id,
@@ -20,8 +21,9 @@ export const searchRoutes = ({ db }: Services) => [
       after: query.cursor === undefined ? null : readCursor(query.cursor),
       limit: query.results_per_page ?? defaultResults,
       may: (...capabilities) => hasOneOf(key, ...capabilities),
-      narrowing: await narrowingOf(db, { account, key, request }, 'read_only'),
-      inbox: hasOneOf(key, 'inbox') ? await inboxSearch(db, { account, key, request }) : null,
+      narrowing: await narrowingOf(db, call, 'read_only'),
+      contents: await contentsOf(db, call),
+      inbox: hasOneOf(key, 'inbox') ? await inboxSearch(db, call) : null,
     })
     const cursor = writeCursor(next)
     return ok({ groups, ...(cursor === undefined ? {} : { next_cursor: cursor }) })

@@ -4,7 +4,7 @@ import { iso } from '../../platform/lib/clock.ts'
 import { type Prefix, parse, print } from '../../platform/lib/id.ts'
 import { visibleCalls } from '../calls/ops.ts'
 import { findContactById, findContacts } from '../contacts/search/ops.ts'
-import type { Narrowing } from '../inbox/narrowing/ops.ts'
+import type { Contents, Narrowing } from '../inbox/narrowing/ops.ts'
 import type { InboxSearch } from '../inbox/search/ops.ts'
 import { asId, asKey, asRank, type Position, type Positions } from './cursor.ts'
 import type { SearchKind } from './kinds.ts'
@@ -35,6 +35,8 @@ export type SearchRequest = {
   readonly may: (...capabilities: readonly Capability[]) => boolean
   /** Conversations that the reader sees of the log of messages and calls; null: all. */
   readonly narrowing: Narrowing | null
+  /** Contents that the reader sees of the log. */
+  readonly contents: Contents
   /** Search of the reader in conversations; null for a reader without the right. */
   readonly inbox: InboxSearch | null
 }
@@ -128,7 +130,7 @@ const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, page: Pag
     const { shown, next } = cutByKey(rows, limit)
     return { hits: shown.map(numberResult), next }
   },
-  texts: async (db, { account, text, meant, may, inbox, narrowing }, { after, limit }) => {
+  texts: async (db, { account, text, meant, inbox, narrowing, contents }, { after, limit }) => {
     const byWords = async () => (await inbox?.texts(text, { after: asId(after), limit })) ?? nothing
     // The log has messages of all conversations: a reader who may see some of them alone searches these.
     if (narrowing !== null || typeof after === 'string') return byWords()
@@ -145,11 +147,10 @@ const finders: { readonly [kind in SearchKind]: (db: Db, query: Query, page: Pag
               ...(await store.messagesWith(db, account, meant, page)),
             ]
     if (rows.length === 0 && after === null) return byWords()
-    const showsText = may('develop') || (may('inbox') && !inbox?.isNarrowed)
     const newestFirst = rows.toSorted((one, other) => (one.exact + one.id < other.exact + other.id ? 1 : -1))
     const { shown, next } = cutByKey(newestFirst, limit)
     const hits = shown
-      .map((row) => textResult(row, showsText))
+      .map((row) => textResult(row, contents.messages))
       .filter(({ uuid }) => sms === null || uuid.slice(0, 3) === text.slice(0, 3).toUpperCase())
     return { hits, next }
   },

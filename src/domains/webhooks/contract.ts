@@ -32,7 +32,8 @@ export const subscribeWebhook = contract({
   summary: 'Subscribe to an event on a channel',
   description:
     'Only this response shows the signing secret. ' +
-    'A repeated subscription of the same address enables the webhook again.',
+    'A repeated subscription of the same address enables the webhook again. ' +
+    'Events with contents need the right to see all conversations.',
   params: Type.Object({
     event_name: Type.String({ maxLength: 100, examples: ['sms.message.received', 'number.purchased'] }),
   }),
@@ -71,6 +72,7 @@ export const subscribeWebhook = contract({
   errors: {
     invalid:
       'Unknown event, missing channel, channel without such events (event_not_of_channel), or refused address (hook_url_refused)',
+    forbidden: 'The event has contents that the caller may not see (contents_not_visible)',
     notFound: 'The channel does not exist or is not the account’s',
     unprocessable: 'on_number is not E.164',
   },
@@ -140,6 +142,7 @@ export const changeWebhook = contract({
   summary: 'Change the address of a webhook, pause it, or enable it again',
   description:
     'Absent fields stay unchanged. ' +
+    'Another address, and enabling, need the right to see what the event has. ' +
     'A webhook that failed for five days or answered 410 is enabled again by enabled: true.',
   params,
   body: Type.Object(
@@ -161,6 +164,7 @@ export const changeWebhook = contract({
   codes: { conflict: ['webhook_exists'], invalid: ['hook_url_refused'] },
   errors: {
     invalid: 'The address is refused (hook_url_refused)',
+    forbidden: 'The event has contents that the caller may not see (contents_not_visible)',
     notFound: unknown,
     conflict: 'Another webhook has the same subscription and address',
   },
@@ -208,6 +212,7 @@ export const rotateWebhookSecret = contract({
 export const listDeliveries = contract({
   ...webhooks,
   id: 'listDeliveries',
+  showsTexts: true,
   csv: 'deliveries',
   client: 'webhooks.deliveries',
   method: 'GET',
@@ -280,6 +285,7 @@ export const testWebhook = contract({
 export const redeliver = contract({
   ...webhooks,
   id: 'redeliver',
+  showsTexts: true,
   client: 'webhooks.redeliver',
   method: 'POST',
   url: '/open/webhooks/deliveries/:delivery_id/redeliver',

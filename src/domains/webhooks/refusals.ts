@@ -1,6 +1,11 @@
-import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { conflict, forbidden, invalid, notFound } from '../../platform/http/problem.ts'
 
 export const refusals = {
+  contentsNotVisible: (event: string, rights: string) =>
+    forbidden(
+      `${event} has contents that you may not see: its webhook needs the rights ${rights}. Ask an owner of the account to subscribe the address`,
+      'contents_not_visible',
+    ).at('event_names', 'event_name', 'hook_url', 'enabled'),
   unknownWebhook: (webhook: string) => notFound(`Webhook ${webhook} does not exist`).at('webhook_uuid'),
   webhookDisabled: (webhook: string) => conflict(`Webhook ${webhook} is disabled: enable it first`, 'webhook_disabled'),
   webhookExists: () =>

@@ -7,12 +7,14 @@ import { print } from '../../platform/lib/id.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../services.ts'
 import { recordFor } from '../events/ops.ts'
+import { contentsOf } from '../inbox/narrowing/ops.ts'
 import * as c from './contract.ts'
 import { printDelivery } from './delivery/delivery-id.ts'
 import { maxTestPayloadBytes } from './limits.ts'
 import { exampleFor } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
+import { checkContents } from './subscriptions/check-contents.ts'
 import { findEnabledWebhook, findWebhook } from './subscriptions/find-webhook.ts'
 import { channelBy, checkAddress, subscribe } from './subscriptions/subscribe.ts'
 import { presentListed, presentWebhook } from './subscriptions/webhook-presenter.ts'
@@ -54,7 +56,8 @@ export const webhookRoutes = (parts: Services) => {
     routeWithPreparation(
       c.subscribeWebhook,
       judgeAddress,
-      async ({ account, params, body, request, reply, tx, prepared, audit }) => {
+      async ({ params, body, reply, tx, prepared, audit, ...call }) => {
+        const { account, request } = call
         assertMayMake(request, { kind: 'webhook' })
         // Aliases in the path were translated at the edge; payloads use the spelling of the subscription.
         const asked = decodeURIComponent(
@@ -62,7 +65,8 @@ export const webhookRoutes = (parts: Services) => {
         )
         const msgappName = asked === params.event_name ? null : config.msgappName
         const names = { spelt: params.event_name, msgappName }
-        const { row, isNew, wasEnabled } = await subscribe(tx, seal, account.id, names, body, prepared)
+        const contents = await contentsOf(tx, call)
+        const { row, isNew, wasEnabled } = await subscribe(tx, seal, account.id, names, body, prepared, contents)
         if (!wasEnabled) await checkQuota(tx, account)
         const { uuid: target, ...after } = presentWebhook(row)
         await audit(tx, { target, after: isNew ? after : { enabled: true } })
@@ -97,11 +101,16 @@ export const webhookRoutes = (parts: Services) => {
       })
     }),
 
-    routeWithPreparation(c.changeWebhook, judgeAddress, async ({ account, params, body, tx, prepared, audit }) => {
+    routeWithPreparation(c.changeWebhook, judgeAddress, async ({ params, body, tx, prepared, audit, ...call }) => {
+      const { account } = call
       const { hook_url: url = null, enabled: isEnabled = null } = body
       checkAddress(prepared)
       const before = await findWebhook(tx, account.id, params.webhook_uuid)
       const targets = await targetsOf(tx, before, body.endpoint === true)
+      const contents = await contentsOf(tx, call)
+      for (const one of targets)
+        if ((url !== null && url !== one.hook_url) || (isEnabled === true && !one.enabled))
+          checkContents(one.event, contents)
       let row: store.WebhookRow | null = null
       for (const { id } of targets) {
         const changed = await store.change(tx, account.id, id, { url, enabled: isEnabled }).catch((error: unknown) => {

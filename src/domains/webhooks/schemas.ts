@@ -104,7 +104,14 @@ export const Delivery = Named(
     created_at: Time,
     state: Enum(['pending', 'delivered', 'failed']),
     next_attempt_at: Type.Optional(Time),
-    payload: Type.Object({}, { additionalProperties: true, description: 'Body of the request' }),
+    payload: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description:
+          'Body of the request. Contents are masked (•••), with redacted: true, for readers who may not see them: inbox and inbox.all show them',
+      },
+    ),
     attempts: Type.Array(Attempt, { description: 'The last 20, oldest first' }),
   }),
 )

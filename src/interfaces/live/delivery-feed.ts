@@ -1,3 +1,5 @@
+import { redactAttempt } from '../../domains/events/contents/ops.ts'
+import type { Contents } from '../../domains/inbox/narrowing/ops.ts'
 import type { Sql } from '../../platform/db/sql.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
@@ -6,13 +8,13 @@ import { comparedDeliveries, maxFollowedWebhooks, maxReadWebhooks } from './limi
 import type { LiveSession } from './live-session.ts'
 import * as store from './store.ts'
 
-const present = (row: store.DeliveryRow) => ({
+const present = (row: store.DeliveryRow, contents: Contents) => ({
   webhook_uuid: print('WHK', row.webhook_id),
   event_uuid: print('EVT', row.event_id),
   event_name: row.event_name,
   state: row.state,
   ...(row.next_at ? { next_attempt_at: iso(row.next_at) } : {}),
-  ...(row.attempt ? { attempt: row.attempt } : {}),
+  ...(row.attempt ? { attempt: redactAttempt(row.event_name, row.attempt, contents) } : {}),
 })
 
 type WebhookTarget = { readonly account: string; readonly webhook: string; readonly isNamed: boolean }
@@ -56,7 +58,10 @@ export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[
 
   const notify = (watching: readonly LiveSession[], row: store.DeliveryRow) => {
     const topics: LiveTopic[] = ['webhooks', `webhook:WHK${row.webhook_id}`]
-    for (const session of watching) session.notify('webhook.delivery', topics, print('EVT', row.event_id), present(row))
+    for (const session of watching) {
+      const contents = session.subscription()?.contents
+      if (contents) session.notify('webhook.delivery', topics, print('EVT', row.event_id), present(row, contents))
+    }
   }
 
   /** Reads the deliveries of changed webhooks. A page of many webhooks needs the newest of each alone. */

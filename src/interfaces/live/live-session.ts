@@ -1,4 +1,5 @@
 import type { WebSocket } from 'ws'
+import type { Contents } from '../../domains/inbox/narrowing/ops.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { type LiveServerFrame, type LiveTopic, maxUnansweredEvents } from './contract.ts'
 import { eventFrame, frameText, parsePageFrame } from './frames.ts'
@@ -24,6 +25,8 @@ export type Subscription = {
   readonly member: LiveMember | null
   /** True if the page may see only conversations of its member, and those without an assignee. */
   readonly isNarrowed: boolean
+  /** Contents that the page may see of deliveries, which are of all conversations. */
+  readonly contents: Contents
 }
 
 /** Reads events in order, each once. */

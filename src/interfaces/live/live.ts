@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { WebSocketServer } from 'ws'
 import { onRecorded } from '../../domains/events/ops.ts'
+import { contentsOf, narrowingOf } from '../../domains/inbox/narrowing/ops.ts'
 import { refusals as webhookRefusals } from '../../domains/webhooks/refusals.ts'
 import { type AuditActor, auditVisit } from '../../platform/http/audit.ts'
 import { blockedRefusal, keyRefusal } from '../../platform/http/auth.ts'
@@ -104,13 +105,19 @@ export const makeLive = (
     return topic
   }
 
+  /** A page as a request, whose rights the functions of domains decide. */
+  const callOf = (entered: SessionAccount) => ({
+    account: entered.account,
+    key: entered.key,
+    request: { sessionAccount: entered },
+  })
+
   /** Whether a page may see only conversations of its user, and those without an assignee. */
-  const isNarrowed = async ({ account, key, role }: SessionAccount): Promise<boolean> => {
+  const isNarrowed = async (entered: SessionAccount): Promise<boolean> => {
+    const { account, key, role } = entered
     if ((key.scopes & bitOf('inbox')) === 0) return false
-    if ((key.scopes & bitOf('inbox.all')) === 0) return true
-    if (role !== 'agent') return false
-    const isOn = (await store.narrowedAccounts(db, [account.id])).length > 0
-    narrowed.set(account.id, isOn)
+    const isOn = (await narrowingOf(db, callOf(entered))) !== null
+    if (role === 'agent') narrowed.set(account.id, isOn)
     return isOn
   }
 
@@ -185,7 +192,13 @@ export const makeLive = (
         }
       if (entered.isOperator && [...topics.keys()].some(showsTexts)) await recordReading(session, entered, visitor)
       const member = entered.userId && session.person ? { user: entered.userId, person: session.person.id } : null
-      const next = { account: entered.account.id, topics: new Set(topics.keys()), member, isNarrowed: isPartial }
+      const next = {
+        account: entered.account.id,
+        topics: new Set(topics.keys()),
+        member,
+        isNarrowed: isPartial,
+        contents: await contentsOf(db, callOf(entered)),
+      }
       board.change(page, next)
       return next
     } catch (error) {

@@ -91,6 +91,8 @@ export type DeliveryRow = {
     readonly at: string
     readonly response_status?: number
     readonly latency_ms: number
+    readonly response_excerpt?: string
+    readonly response_headers?: Record<string, string>
     readonly error?: string
   } | null
   /** Grows with each attempt. */

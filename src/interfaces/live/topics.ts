@@ -47,7 +47,6 @@ export type FeedEvent = { readonly id: string; readonly name: string; readonly p
 const topicsByName: readonly (readonly [string, readonly LiveTopic[]])[] = [
   ['msgapp.call.', ['calls', 'inbox']],
   ['msgapp.number.', ['numbers']],
-  ['msgapp.check.', ['numbers']],
   ['msgapp.', ['inbox']],
   ['sms.', ['inbox']],
   ['contact.', ['inbox']],

@@ -1,5 +1,7 @@
 import type { WebSocket } from 'ws'
+import { redactPayload } from '../../domains/events/contents/ops.ts'
 import { type EventSpelling, eventBody } from '../../domains/events/ops.ts'
+import type { Contents } from '../../domains/inbox/narrowing/ops.ts'
 import { print } from '../../platform/lib/id.ts'
 import { signatureHeaders } from '../../platform/lib/webhook-signature.ts'
 import { maxUnanswered, type ServerFrame } from './contract.ts'
@@ -24,6 +26,8 @@ export type ListenSessionDeps = {
   readonly after: string
   /** The requested spelling of each event, by its own name; null: all events by their own names. */
   readonly spellings: ReadonlyMap<string, EventSpelling> | null
+  /** Contents that the laptop's key may see. Others are masked within the events. */
+  readonly contents: Contents
   readonly onError: (error: unknown) => void
 }
 
@@ -39,7 +43,7 @@ const answeredId = (text: string): string | null => {
 }
 
 export const startListenSession = (deps: ListenSessionDeps): ListenSession => {
-  const { socket, reader, key, secret, after, spellings, onError } = deps
+  const { socket, reader, key, secret, after, spellings, contents, onError } = deps
   const unanswered = new Set<string>()
   let isDelivering = false
   let deliverAgain = false
@@ -54,7 +58,7 @@ export const startListenSession = (deps: ListenSessionDeps): ListenSession => {
       const events = await reader.next(room)
       for (const { id: bare, name: own, payload } of events) {
         const spelling = spellings?.get(own) ?? { eventName: own, msgappName: null }
-        const body = eventBody(payload, spelling)
+        const body = eventBody(redactPayload(own, payload, contents), spelling)
         const name = spelling.msgappName ? own.replace(/^msgapp\b/, spelling.msgappName) : spelling.eventName
         const id = print('EVT', bare)
         unanswered.add(id)

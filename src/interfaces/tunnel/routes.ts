@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { type EventSpelling, onRecorded, requireEventName } from '../../domains/events/ops.ts'
+import { contentsOf } from '../../domains/inbox/narrowing/ops.ts'
 import type { Alias } from '../../platform/http/alias.ts'
 import type { AccountKey } from '../../platform/http/auth.ts'
 import { refuse } from '../../platform/http/problem.ts'
@@ -119,6 +120,7 @@ export const makeTunnel = (
     })
     const account = key.account.id
     const { names, after } = readQuery(request.url ?? '', naming, config.msgappName)
+    const contents = await contentsOf(db, { account: key.account, key, request: { sessionAccount: null } })
     acquireListener(account)
     socket.once('close', () => listeners.release(account))
     const text = String(request.headers['x-user-api-key'])
@@ -132,6 +134,7 @@ export const makeTunnel = (
         secret: formatSigningSecret(signing),
         after: after ?? start,
         spellings: names,
+        contents,
         onError,
       })
       const listener: Listener = { account, keyText: text, address, key }

@@ -157,8 +157,8 @@ export const auditVisit = async (
   await insert(tx, actor, row, accounts.length > 0 ? accounts : [null])
 }
 
-/** Ids of the audited operations. */
-const actions = new Set<string>()
+/** Ids of the audited operations, and whether they need the inbox. */
+const actions = new Map<string, boolean>()
 
 /** The caller of refused requests. `account` is null for the installation; `key`: id of an API key, if it has no actor. */
 export type RefusedCaller = {
@@ -170,7 +170,7 @@ export type RefusedCaller = {
 
 /** Action of the rows of refused requests. */
 const refusedAction = 'accessRefused'
-actions.add(refusedAction)
+actions.set(refusedAction, false)
 
 /** Returns the ids in the path of a request, as an audit row has them. */
 export const targetsOfPath = ({ params }: Pick<FastifyRequest, 'params'>): string[] =>
@@ -193,11 +193,14 @@ export const auditRefusedAccess = async (
 }
 
 /** Returns the ids of the audited operations, sorted. */
-export const auditedActions = (): string[] => [...actions].sort()
+export const auditedActions = (): string[] => [...actions.keys()].sort()
+
+/** True for acts on conversations and contacts: their changes may have contents. */
+export const isOfInbox = (action: string): boolean => actions.get(action) ?? false
 
 /** Returns the function that writes the rows of one contract. @param contents fields to mask besides the marked ones */
 const makeWriter = (contract: Contract, contents: readonly string[] = []) => {
-  actions.add(contract.id)
+  actions.set(contract.id, contract.needs === 'inbox')
   // Searched for at the first row: for all contracts that takes a tenth of the time to build the server.
   const findNames = (): ReadonlyMap<string, Masking> =>
     new Map([

@@ -3,7 +3,8 @@ import type { TSchema } from 'typebox'
 /** `whole`: masked entirely. `path`: only the origin of a URL is shown. */
 export type Masking = 'whole' | 'path'
 
-const mask = '•••'
+/** Stands for a value that the reader may not see. */
+export const mask = '•••'
 
 /** Marks a field that is masked for observers and in the audit trail: a secret, a message text, personal data. */
 export const Confidential = <T extends TSchema>(schema: T, how: Masking = 'whole'): T => ({

@@ -22,7 +22,8 @@ const LoggedEvent = Named(
       {},
       {
         additionalProperties: true,
-        description: 'As webhooks receive it. Contents of messages are masked (•••) without the scope inbox or develop',
+        description:
+          'As webhooks receive it. Contents of messages, and personal data, are masked (•••) for readers who may not see all conversations: they need inbox and inbox.all. Masked payloads have redacted: true',
       },
     ),
   }),

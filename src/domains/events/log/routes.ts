@@ -1,4 +1,3 @@
-import type { AccountKey } from '../../../platform/http/auth.ts'
 import { cursorsOf } from '../../../platform/http/cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
@@ -6,9 +5,9 @@ import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print, timeOf } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { conversationEvents } from '../../inbox/messages/ops.ts'
-import { type NarrowingCall, narrowingOf } from '../../inbox/narrowing/ops.ts'
+import { contentsOf } from '../../inbox/narrowing/ops.ts'
 import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
-import { attemptFacts, hasOneOf, nothingToDo, presentTimeline, type Verdict, webhookStep } from '../../timelines/ops.ts'
+import { attemptFacts, nothingToDo, presentTimeline, type Verdict, webhookStep } from '../../timelines/ops.ts'
 import { deliveriesOf, type EventDelivery } from '../../webhooks/event-deliveries/ops.ts'
 import { requireEventName } from '../ops.ts'
 import { refusals } from '../refusals.ts'
@@ -66,10 +65,6 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
     return (id && (await store.find(db, account, id))) || refuse(refusals.eventNotFound(printed))
   }
 
-  /** The log has the events of all conversations: a reader of some of them sees no contents. */
-  const maySeeContents = async (call: NarrowingCall & { readonly key: AccountKey }): Promise<boolean> =>
-    hasOneOf(call.key, 'develop') || (hasOneOf(call.key, 'inbox') && (await narrowingOf(db, call)) === null)
-
   const channelsOf = async (account: string, printed: string): Promise<string[]> => {
     for (const kind of ['SMS', 'DID', 'WPN'] as const) {
       const id = parse(kind, printed)
@@ -104,10 +99,10 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
       const found = await store.page(db, account.id, filter, limit + 1)
       const rows = found.slice(0, limit)
       const last = found.length > limit ? (rows.at(-1)?.id ?? null) : await store.lastExamined(db, account.id, filter)
-      const showsContents = await maySeeContents(call)
+      const contents = await contentsOf(db, call)
       return ok({
         count: rows.length,
-        events: rows.map((row) => presentEvent(row, showsContents)),
+        events: rows.map((row) => presentEvent(row, contents)),
         ...(last === null
           ? {}
           : { next_cursor: cursors.write({ time: new Date(timeOf(last)).toISOString(), id: last }) }),
@@ -119,7 +114,7 @@ export const eventLogRoutes = ({ db, clock }: Services) => {
       const row = await idOf(account.id, params.event_uuid)
       const deliveries = await deliveriesOf(db, account.id, [row])
       return ok({
-        event: presentEvent(row, await maySeeContents(call)),
+        event: presentEvent(row, await contentsOf(db, call)),
         deliveries: deliveries.map(presentDelivery),
         ...presentTimeline(
           [{ at: row.created_at, what: 'recorded', text: `${row.name} occurred` }, ...attemptFacts(deliveries)],

@@ -35,6 +35,28 @@ export const narrowingOf = async (
   return all ? null : { account, user }
 }
 
+/** Contents of all conversations together that a request may see, as the event log, webhooks and handsets show them. */
+export type Contents = {
+  /** What people wrote or sent, and names and details of contacts. */
+  readonly messages: boolean
+  /** Links to recordings of calls. */
+  readonly recordings: boolean
+}
+
+export const allContents: Contents = { messages: true, recordings: true }
+
+/**
+ * Returns which contents a request may see in places that have those of all conversations. Messages need the right to
+ * read every conversation. Calls with their recordings belong to the log, too: `read_only`.
+ */
+export const contentsOf = async (sql: Sql, call: NarrowingCall): Promise<Contents> => {
+  const has = (capability: Capability) => (call.key.scopes & bitOf(capability)) !== 0
+  const seesAll = (await narrowingOf(sql, call)) === null
+  const messages = has('inbox') && seesAll
+  const isAgent = call.request.sessionAccount?.role === 'agent'
+  return { messages, recordings: messages || (has('read_only') && (seesAll || !isAgent)) }
+}
+
 /**
  * Returns the SQL condition that no conversation with the counterparts belongs to another user. A scalar subquery: the
  * planner probes the index for each row that a page reads, and never joins all conversations of the account.

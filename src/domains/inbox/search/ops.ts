@@ -31,8 +31,6 @@ type FoundPage<After> = { readonly hits: readonly InboxHit[]; readonly next: Aft
 
 /** Finders of one reader. Each returns the newest results first. */
 export type InboxSearch = {
-  /** The reader sees only own conversations, and those without assignee. */
-  readonly isNarrowed: boolean
   conversations(text: string, page: SearchPage<number>): Promise<FoundPage<number>>
   texts(text: string, page: SearchPage<string>): Promise<FoundPage<string>>
   notes(text: string, page: SearchPage<string>): Promise<FoundPage<string>>
@@ -115,7 +113,6 @@ const makeFinders = (sql: Sql, access: Access): InboxSearch => {
   }
 
   return {
-    isNarrowed: access.isNarrowed,
     conversations: async (text, { after, limit }) => {
       const id = parse('CNV', text.slice(0, 3).toUpperCase() + text.slice(3))
       const query = parseWords(account, text)

@@ -54,6 +54,7 @@ export const createEndpoint = contract({
   errors: {
     invalid:
       'Unknown event, missing channel, channel without such events (event_not_of_channel), or refused address (hook_url_refused)',
+    forbidden: 'An event has contents that the caller may not see (contents_not_visible)',
     notFound: 'The channel does not exist or is not the account’s',
   },
 })

@@ -4,6 +4,7 @@ import { ok, route, routeWithPreparation } from '../../../platform/http/endpoint
 import { print } from '../../../platform/lib/id.ts'
 import { makeSigningSecret } from '../../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../../services.ts'
+import { contentsOf } from '../../inbox/narrowing/ops.ts'
 import * as store from '../store.ts'
 import { subscribe } from '../subscriptions/subscribe.ts'
 import { presentListed, presentWebhook, type WebhookState } from '../subscriptions/webhook-presenter.ts'
@@ -29,15 +30,18 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
     routeWithPreparation(
       c.createEndpoint,
       ({ body, request }) => outbound.of(request.isSandbox).check(body.hook_url),
-      async ({ account, body, request, reply, tx, prepared, audit }) => {
+      async ({ body, reply, tx, prepared, audit, ...call }) => {
+        const { account, request } = call
         assertMayMake(request, { kind: 'webhook' })
         const { hook_url: url, channel_uuid: channel, replace = false } = body
+        const contents = await contentsOf(tx, call)
         const secret = await secretOf(tx, account.id, url)
         const subscription = { hook_url: url, ...(channel === undefined ? {} : { channel_uuid: channel }) }
         const made: Awaited<ReturnType<typeof subscribe>>[] = []
         for (const spelt of new Set(body.event_names)) {
           const msgappName = request.spelling === 'alias' && spelt.startsWith('msgapp.') ? config.msgappName : null
-          made.push(await subscribe(tx, seal, account.id, { spelt, msgappName }, subscription, prepared, secret))
+          const names = { spelt, msgappName }
+          made.push(await subscribe(tx, seal, account.id, names, subscription, prepared, contents, secret))
         }
         const rows = made.map(({ row }) => row)
         const removed = replace ? await store.removeOthers(tx, account.id, rows) : []

@@ -7,7 +7,9 @@ import { iso } from '../../../platform/lib/clock.ts'
 import { isCursorTime, readParts, writeParts } from '../../../platform/lib/cursor.ts'
 import { greatestId, idAt, parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
-import { eventBody, requireSubscribable } from '../../events/ops.ts'
+import { showsWhole } from '../../events/contents/ops.ts'
+import { requireSubscribable } from '../../events/ops.ts'
+import { contentsOf } from '../../inbox/narrowing/ops.ts'
 import { getReplay, listDeliveries, redeliver, replayWebhook } from '../contract.ts'
 import { parseDelivery } from '../delivery/delivery-id.ts'
 import * as log from '../delivery/delivery-log-store.ts'
@@ -16,7 +18,7 @@ import { eventIdSlackMs, maxMergedWebhooks, maxReplayCount, maxStatsDays } from 
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { findWebhook } from '../subscriptions/find-webhook.ts'
-import { presentDelivery } from '../subscriptions/webhook-presenter.ts'
+import { presentBody, presentDelivery } from '../subscriptions/webhook-presenter.ts'
 import * as c from './contract.ts'
 import { type DeliveryPosition, findDelivery, search } from './delivery-search-store.ts'
 import * as replays from './replay-store.ts'
@@ -68,7 +70,8 @@ export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
   }
 
   return [
-    route(listDeliveries, async ({ account, params, query }) => {
+    route(listDeliveries, async ({ params, query, ...call }) => {
+      const { account } = call
       const limit = query.results_per_page ?? query.per_page ?? 50
       const before = readCursor(query.cursor)
       const event = query.event_name === undefined ? null : requireSubscribable(query.event_name).name
@@ -88,25 +91,29 @@ export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
         rows.length === 0
           ? { rows: [], next: null }
           : await search(db, account.id, [...webhooks.keys()], filter, { before, limit })
+      const contents = await contentsOf(db, call)
       return ok({
         count: page.rows.length,
         deliveries: page.rows.flatMap((one) => {
           const row = webhooks.get(one.webhook_id)
-          return row ? [presentDelivery(row, one)] : []
+          return row ? [presentDelivery(row, one, contents)] : []
         }),
         ...(page.next ? { next_cursor: writeCursor(page.next, iso(clock.now())) } : {}),
       })
     }),
 
-    route(c.getDelivery, async ({ account, params }) => {
+    route(c.getDelivery, async ({ params, ...call }) => {
+      const { account } = call
       const unknown = () => refuse(refusals.unknownDelivery(params.delivery_id))
       const { webhook, event } = parseDelivery(params.delivery_id) ?? unknown()
       const row = (await store.find(db, account.id, webhook)) ?? unknown()
       const delivery = (await findDelivery(db, account.id, webhook, event)) ?? unknown()
-      const body = eventBody(delivery.body, { eventName: row.event_name, msgappName: row.msgapp_name })
-      const sent = { event, body, open: seal.open }
+      const contents = await contentsOf(db, call)
+      const body = presentBody(row, delivery, contents)
+      // A signature would let a reader with the secret confirm a guess of the masked text.
+      const sent = { event, body: showsWhole(row.event, contents) ? body : null, open: seal.open }
       return ok({
-        delivery: presentDelivery(row, delivery),
+        delivery: presentDelivery(row, delivery, contents),
         request: {
           method: 'POST' as const,
           body,
@@ -115,13 +122,14 @@ export const webhookHistoryRoutes = ({ db, seal, clock }: Services) => {
       })
     }),
 
-    route(redeliver, async ({ account, params, tx }) => {
+    route(redeliver, async ({ params, tx, ...call }) => {
+      const { account } = call
       const unknown = () => refuse(refusals.unknownDelivery(params.delivery_id))
       const { webhook, event } = parseDelivery(params.delivery_id) ?? unknown()
       const row = (await store.find(tx, account.id, webhook)) ?? unknown()
       const delivery = (await log.redeliver(tx, account.id, webhook, event)) ?? unknown()
       if (!row.enabled) throw refusals.webhookDisabled(print('WHK', webhook))
-      return ok({ delivery: presentDelivery(row, delivery) })
+      return ok({ delivery: presentDelivery(row, delivery, await contentsOf(tx, call)) })
     }),
 
     route(replayWebhook, async ({ account, params, body, tx }) => {

@@ -15,18 +15,20 @@ const secretsAt = (row: WebhookRow, at: number): readonly Buffer[] | null => {
 /**
  * Returns the headers that an attempt sent. The signature is not stored: it follows from the body, the time and the
  * secret.
+ * @param sent `body` is null for a reader who may not see it: the signature is left out
  * @returns no header if nothing was sent, or for an attempt of an earlier version
  */
 export const sentHeaders = (
   row: WebhookRow,
-  { event, body, open }: { event: string; body: string; open: (sealed: Buffer) => string },
+  sent: { event: string; body: string | null; open: (sealed: Buffer) => string },
   { at, timestamp }: Attempt,
 ): Record<string, string> => {
   if (timestamp === undefined) return {}
+  const { event, body, open } = sent
   const id = print('EVT', event)
   const sealed = secretsAt(row, Date.parse(at))
   const common = { 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': String(timestamp) }
-  if (sealed === null) return common
+  if (sealed === null || body === null) return common
   const keys = sealed.map((one) => signingKeyOf(open(one)))
   return { ...common, ...signatureHeaders(keys, id, body, timestamp * 1000) }
 }

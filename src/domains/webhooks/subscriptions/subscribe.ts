@@ -6,11 +6,13 @@ import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSigningSecret } from '../../../platform/lib/webhook-signature.ts'
 import { assertOpen } from '../../accounts/ops.ts'
 import { requireSubscribable } from '../../events/ops.ts'
+import type { Contents } from '../../inbox/narrowing/ops.ts'
 import { channelOf, channelOfNumber } from '../../msgapp/channels/ops.ts'
 import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
 import { numberWithChannel } from '../../numbers/ops.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
+import { checkContents } from './check-contents.ts'
 
 const day = 86_400
 /** Seconds of each `time_period`; null: no limit. */
@@ -125,8 +127,9 @@ export const checkAddress = (fault: string | null): void => {
  * @param spelt the event's name as the request spells it
  * @param msgappName the configured alias of msgapp, if the request used it
  * @param fault why the address must not be called, checked before the transaction
+ * @param contents that the caller may see
  * @param secret of the new webhook; null: a secret of its own
- * @throws the 400, 404 or 422 Problem
+ * @throws the 400, 403, 404 or 422 Problem
  */
 export const subscribe = async (
   tx: Tx,
@@ -135,10 +138,12 @@ export const subscribe = async (
   { spelt, msgappName }: { spelt: string; msgappName: string | null },
   request: SubscriptionRequest,
   fault: string | null,
+  contents: Contents,
   secret: store.SealedSecret | null = null,
 ): Promise<{ row: store.WebhookRow; isNew: boolean; wasEnabled: boolean }> => {
   await assertOpen(tx, account)
   const { name, kind } = requireSubscribable(spelt)
+  checkContents(name, contents)
   const chosen = await resolveChannel(tx, account, name, kind, request)
   if (request.to_group_uuid !== undefined && !hasGroups(name)) throw refusals.groupNotOfEvent(name)
   checkAddress(fault)
@@ -162,7 +167,7 @@ export const subscribe = async (
   const row = await store.add(tx, made)
   if (row) return { row, isNew: true, wasEnabled: false }
   const existing = await store.findSame(tx, made)
-  if (!existing) return subscribe(tx, seal, account, { spelt, msgappName }, request, fault, secret)
+  if (!existing) return subscribe(tx, seal, account, { spelt, msgappName }, request, fault, contents, secret)
   const enabled = existing.enabled
     ? existing
     : await store.change(tx, account, existing.id, { url: null, enabled: true })

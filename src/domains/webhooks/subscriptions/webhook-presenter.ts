@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
+import { redactAttempt, redactPayload } from '../../events/contents/ops.ts'
 import { eventBody } from '../../events/ops.ts'
+import type { Contents } from '../../inbox/narrowing/ops.ts'
 import { printDelivery } from '../delivery/delivery-id.ts'
 import type { DeliveryLogRow } from '../delivery/delivery-log-store.ts'
 import { disableAfterSeconds } from '../delivery/retry-schedule.ts'
@@ -59,18 +61,25 @@ export const presentHealth = (row: WebhookRow & HealthRow) => {
 /** Maps a webhook and the health of its receiver to their API form. */
 export const presentListed = (row: WebhookRow & HealthRow) => ({ ...presentWebhook(row), ...presentHealth(row) })
 
-/** Maps a delivery and its attempts to their API form. */
-export const presentDelivery = (
-  { event_name: eventName, msgapp_name: msgappName }: WebhookRow,
-  row: DeliveryLogRow,
-) => ({
+/** Returns the body that the calls of a delivery send, without the contents that the reader may not see. */
+export const presentBody = (
+  { event, event_name: eventName, msgapp_name: msgappName }: WebhookRow,
+  { body }: Pick<DeliveryLogRow, 'body'>,
+  contents: Contents,
+): string => eventBody(redactPayload(event, body, contents), { eventName, msgappName })
+
+/** Maps a delivery and its attempts to their API form. @param contents that the reader may see */
+export const presentDelivery = (webhook: WebhookRow, row: DeliveryLogRow, contents: Contents) => ({
   id: printDelivery({ webhook: row.webhook_id, event: row.event_id }),
   webhook_uuid: print('WHK', row.webhook_id),
   event_uuid: print('EVT', row.event_id),
-  event_name: eventName,
+  event_name: webhook.event_name,
   created_at: iso(row.created_at),
   state: row.state,
   ...(row.next_at === null ? {} : { next_attempt_at: iso(row.next_at) }),
-  payload: JSON.parse(eventBody(row.body, { eventName, msgappName })),
-  attempts: row.attempts.map(({ timestamp: _, ...attempt }) => ({ ...attempt, at: iso(Date.parse(attempt.at)) })),
+  payload: JSON.parse(presentBody(webhook, row, contents)),
+  attempts: row.attempts.map(({ timestamp: _, ...attempt }) => ({
+    ...redactAttempt(webhook.event, attempt, contents),
+    at: iso(Date.parse(attempt.at)),
+  })),
 })
