@@ -23,6 +23,7 @@ import { startInvalidationBus } from './platform/db/invalidation-bus.ts'
 import { makeAuth } from './platform/http/auth.ts'
 import { makeAuthThrottle } from './platform/http/auth-throttle.ts'
 import { makeMetrics } from './platform/http/metrics.ts'
+import { makeProxyTrust } from './platform/http/proxy-trust.ts'
 import { makeQuotas } from './platform/http/quotas.ts'
 import { makeRateLimiter } from './platform/http/rate-limiter.ts'
 import { makeRefusedAccess } from './platform/http/refused-access.ts'
@@ -66,7 +67,8 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     sandboxAccounts,
     home: resolve(config.home),
   })
-  const voice = makeVoiceService({ ...options, sandboxAccounts, changes, prices, clock, quotas })
+  const proxies = makeProxyTrust(config.trustProxy)
+  const voice = makeVoiceService({ ...options, proxies, sandboxAccounts, changes, prices, clock, quotas })
   const local = makeLocalConnections({ carriers, suppliers, networks, voice })
   const authThrottle = makeAuthThrottle(config.wrongKeysPerMinute)
   const sessions = makeSessions({
@@ -74,11 +76,13 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     changes,
     authThrottle,
     publicUrl: options.publicUrl,
+    proxies,
     idleSeconds: config.sessionIdleHours * 3_600,
     onError,
   })
   return {
     ...options,
+    proxies,
     clock,
     changes,
     prices,

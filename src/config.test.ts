@@ -34,7 +34,7 @@ test('the sandbox is on by default only on loopback with the embedded database a
     assert.equal(readConfig({ TRUNKLINE_HOST: host }).sandbox, false, host)
   for (const behindProxy of [
     { TRUNKLINE_TRUST_PROXY: '127.0.0.1' },
-    { TRUNKLINE_TRUST_PROXY: 'true' },
+    { TRUNKLINE_TRUST_PROXY: '1' },
     { TRUNKLINE_PUBLIC_URL: 'https://voice.example.com' },
     { TRUNKLINE_PUBLIC_URL: 'http://127.0.0.1:8080' },
   ]) {
@@ -71,6 +71,36 @@ test('an invalid value is refused with the setting and the expected form', () =>
   assert.throws(() => readConfig({ TRUNKLINE_API_KEY: 'short' }), /TRUNKLINE_API_KEY wants at least 20 characters/)
   assert.throws(() => readConfig({ TRUNKLINE_ROLES: 'api,cook' }), /TRUNKLINE_ROLES wants one of/)
   assert.throws(() => readConfig({ TRUNKLINE_TLS_CERT: 'a.pem' }), /TRUNKLINE_TLS_CERT and TRUNKLINE_TLS_KEY/)
+})
+
+test('a setting that would mean something weaker than it says is refused', () => {
+  for (const [name, values] of Object.entries({
+    TRUNKLINE_TRUST_PROXY: [
+      ...['true', 'TRUE', 'false', 'all', '*', '0', '11', '-1', '1.5', '10.0.0', 'proxy.example.com', ','],
+      ...['0.0.0.0/0', '::/0', '::ffff:0:0/96', '10.0.0.0/33', '10.0.0.1,true', '10.0.0.1 10.0.0.2', '1,10.0.0.1'],
+    ],
+    TRUNKLINE_CORS_ORIGINS: [
+      ...['https://a.example/app', 'https://a.example@b.example', 'https://*.example.com', 'https://a.example?x'],
+      ...['null', 'a.example', 'ftp://a.example', 'https://', 'https:// a.example'],
+    ],
+    TRUNKLINE_PUBLIC_URL: ['https://a:b@c.example', 'https://a.example@c.example', 'https://a.example/?x', 'a.example'],
+    TRUNKLINE_ROLES: [',', ' , '],
+  }))
+    for (const value of values)
+      assert.throws(() => readConfig({ [name]: value }), new RegExp(`^Error: ${name} (?:wants|takes)`), value)
+})
+
+test('trusted proxies are addresses, networks, names of networks, or a number of hops', () => {
+  for (const [value, proxies] of [
+    ['10.0.0.5, 10.1.0.0/16,loopback', ['10.0.0.5', '10.1.0.0/16', 'loopback']],
+    ['fd12::/48,::1,::ffff:10.0.0.1', ['fd12::/48', '::1', '::ffff:10.0.0.1']],
+    ['1', 1],
+    ['10', 10],
+    ['', null],
+  ] as const)
+    assert.deepEqual(readConfig({ TRUNKLINE_TRUST_PROXY: value }).trustProxy, proxies)
+  const origins = { TRUNKLINE_CORS_ORIGINS: 'https://App.example.com/, http://localhost:80' }
+  assert.deepEqual(readConfig(origins).corsOrigins, ['https://app.example.com', 'http://localhost'])
 })
 
 test('the error for an invalid value does not repeat a possible secret', () => {

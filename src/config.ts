@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { voiceSettings } from './config-voice.ts'
+import { isLoopbackHost } from './platform/lib/address-list.ts'
 import { closestWord } from './platform/lib/levenshtein.ts'
 import {
   address,
@@ -13,6 +14,7 @@ import {
   oneOf,
   optional,
   origin,
+  proxies,
   quotaDefaults,
   readOne,
   reject,
@@ -52,8 +54,8 @@ export const settings = {
   trustProxy: setting(
     'TRUNKLINE_TRUST_PROXY',
     '',
-    'Proxies whose forwarded headers are trusted: true, or addresses and networks separated by commas.',
-    optional(text),
+    'Proxies whose forwarded headers are trusted: addresses, networks, and the names loopback, linklocal and uniquelocal, separated by commas; or how many proxies pass a request on.',
+    optional(proxies),
   ),
   apiKey: setting(
     'TRUNKLINE_API_KEY',
@@ -243,8 +245,6 @@ export type Config = Omit<Values, 'sandbox'> & { sandbox: boolean; isSandboxExpl
 /** Variables of our other programs: the server ignores them. */
 const foreignVariables = ['TRUNKLINE_URL', 'TRUNKLINE_BACKUP_PASSPHRASE']
 
-const isLoopback = (host: string) => /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
-
 /** Deprecated names of settings, with the present ones. */
 const formerSettings: ReadonlyMap<string, string> = new Map([
   ['TRUNKLINE_CALLS_AT_A_TIME', 'TRUNKLINE_MAX_CONCURRENT_CALLS'],
@@ -289,7 +289,7 @@ export const readConfig = (given: NodeJS.ProcessEnv): Config => {
     reject('TRUNKLINE_SIP_TLS_PORT', 'wants the certificate of TRUNKLINE_TLS_CERT')
   if (values.turnSecret === null && values.turnUrls.some((url) => url.startsWith('turn')))
     reject('TRUNKLINE_TURN_SECRET', 'is wanted by the TURN servers of TRUNKLINE_TURN_URLS')
-  const isPrivate = isLoopback(values.host) && values.publicUrl === null && values.trustProxy === null
+  const isPrivate = isLoopbackHost(values.host) && values.publicUrl === null && values.trustProxy === null
   return {
     ...values,
     sandbox: values.sandbox ?? (values.databaseUrl === null && isPrivate),
@@ -300,8 +300,8 @@ export const readConfig = (given: NodeJS.ProcessEnv): Config => {
 /** Returns the reason why other machines can reach the sandbox, for a warning; null when they cannot or it is off. */
 export const sandboxExposure = ({ sandbox, host, publicUrl, trustProxy }: Config): string | null => {
   if (!sandbox) return null
-  if (!isLoopback(host)) return `TRUNKLINE_HOST is ${host}`
-  if (publicUrl !== null && !isLoopback(new URL(publicUrl).hostname)) return `TRUNKLINE_PUBLIC_URL is ${publicUrl}`
+  if (!isLoopbackHost(host)) return `TRUNKLINE_HOST is ${host}`
+  if (publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname)) return `TRUNKLINE_PUBLIC_URL is ${publicUrl}`
   return trustProxy === null ? null : 'TRUNKLINE_TRUST_PROXY is set'
 }
 

@@ -21,6 +21,7 @@ import type { Db } from './platform/db/sql.ts'
 import type { Auth } from './platform/http/auth.ts'
 import type { AuthThrottle } from './platform/http/auth-throttle.ts'
 import type { Metrics } from './platform/http/metrics.ts'
+import type { ProxyTrust } from './platform/http/proxy-trust.ts'
 import type { Quotas } from './platform/http/quotas.ts'
 import type { RateLimiter } from './platform/http/rate-limiter.ts'
 import type { RefusedAccess } from './platform/http/refused-access.ts'
@@ -50,6 +51,8 @@ export type Services = StartOptions & {
   readonly clock: Clock
   readonly changes: InvalidationBus
   readonly auth: Auth
+  /** Addresses, protocols and origins of requests, from trusted proxies as the settings say. */
+  readonly proxies: ProxyTrust
   readonly rateLimiter: RateLimiter
   readonly authThrottle: AuthThrottle
   /** Sessions of browsers. */

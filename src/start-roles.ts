@@ -44,7 +44,6 @@ import { makeLive } from './interfaces/live/live.ts'
 import { installSite } from './interfaces/site/routes.ts'
 import { makeTunnel } from './interfaces/tunnel/routes.ts'
 import { makeAlias } from './platform/http/alias.ts'
-import { makeClientAddress } from './platform/http/client-address.ts'
 import { deleteExpiredKeys } from './platform/http/idempotency.ts'
 import { makeServer } from './platform/http/server.ts'
 import { startWorker, type Worker } from './platform/jobs/consume/worker.ts'
@@ -120,13 +119,10 @@ const installMetrics = (services: Services) => {
 
 /** Builds the HTTP server, which does not listen yet, and the tunnel that forwards events to `trunkline listen`. */
 const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer } | null) => {
-  const { config } = services
-  const trustProxy = config.trustProxy === 'true' ? true : (config.trustProxy ?? false)
-  const alias = makeAlias(config.msgappName)
-  const addressOf = makeClientAddress(trustProxy)
-  const tunnel = makeTunnel(services, alias, addressOf)
-  const live = makeLive(services, addressOf)
-  const app = makeServer({ ...services, tls, trustProxy, alias }, makeEndpoints(services), [
+  const alias = makeAlias(services.config.msgappName)
+  const tunnel = makeTunnel(services, alias)
+  const live = makeLive(services)
+  const app = makeServer({ ...services, tls, alias }, makeEndpoints(services), [
     tunnel.upgrade,
     live.upgrade,
     services.voice.upgrade,

@@ -223,7 +223,7 @@ test('a handler that makes a credential without asking answers 500, and what it 
     return ok({ link: 'https://example.com' })
   })
   const alias = { install: () => {} }
-  const app = makeServer({ ...world.parts, alias, tls: null, trustProxy: false }, [handle])
+  const app = makeServer({ ...world.parts, alias, tls: null }, [handle])
   const answer = await app.inject({ method: 'POST', url: '/open/forgetful', headers: { 'x-user-api-key': tenant.key } })
   await app.close()
   assert.deepEqual([answer.statusCode, answer.json().error_code], [500, 'internal_error'])

@@ -201,8 +201,8 @@ export type VoiceFinding = {
 }
 
 export type VoiceGateway = {
-  /** Accepts a connection that upgrades to SIP over WebSocket (RFC 7118). */
-  acceptWebSocket(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+  /** Accepts a connection that upgrades to SIP over WebSocket (RFC 7118). @param address of the client */
+  acceptWebSocket(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void>
   /** Reconciles the running trunks with this list. Unchanged trunks keep running. */
   apply(trunks: readonly VoiceTrunk[]): Promise<void>
   trunk(id: string): VoiceTrunkState | null

@@ -77,7 +77,7 @@ const perform = async (course: Course): Promise<{ status: number; count: number 
     simulator: makeSimulatorClient(() => null),
     publicUrl: () => 'http://127.0.0.1',
   })
-  const app = makeServer({ ...parts, tls: null, trustProxy: false, alias: makeAlias(null) }, numberRoutes(parts))
+  const app = makeServer({ ...parts, tls: null, alias: makeAlias(null) }, numberRoutes(parts))
   await app.ready()
   course.count = 0
   let status = 0

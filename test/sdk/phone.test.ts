@@ -57,7 +57,7 @@ const gateway = await startGateway({
   fault: (error) => console.error(error),
 })
 const server = createServer((request, response) => world.app.routing(request, response))
-server.on('upgrade', (request, socket, head) => void gateway.acceptWebSocket(request, socket, head))
+server.on('upgrade', (request, socket, head) => void gateway.acceptWebSocket(request, socket, head, '127.0.0.1'))
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 const address = server.address()

@@ -87,7 +87,7 @@ export const openSdkFixture = async (
   let open: typeof gateway | null = gateway
   http.on('upgrade', (request, socket, head) => {
     sockets.add(socket)
-    if (open) void open.acceptWebSocket(request, socket, head)
+    if (open) void open.acceptWebSocket(request, socket, head, '127.0.0.1')
     else socket.destroy()
   })
   http.listen(0, '127.0.0.1')

@@ -135,8 +135,12 @@ export const openGateway = async (
     fault: (error) => assert.fail(error instanceof Error ? error : String(error)),
     ...settings,
   })
+  // A browser of a test says with X-Client from which address it comes.
   const http = createServer()
-  http.on('upgrade', (request, socket, head) => void gateway.acceptWebSocket(request, socket, head))
+  http.on('upgrade', (request, socket, head) => {
+    const { 'x-client': client = request.socket.remoteAddress } = request.headers
+    void gateway.acceptWebSocket(request, socket, head, String(client))
+  })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   t.after(async () => {

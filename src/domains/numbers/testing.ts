@@ -38,7 +38,7 @@ export const openShop = async (seal = makeSeal(randomBytes(32))) => {
     simulator: makeSimulatorClient(() => null),
     publicUrl: () => 'http://127.0.0.1',
   })
-  const server = { ...parts, tls: null, trustProxy: false, alias: makeAlias(null) }
+  const server = { ...parts, tls: null, alias: makeAlias(null) }
   const app = makeServer(server, [...numberRoutes(parts), ...smsRoutes(parts)])
   let worker: Worker | undefined
 

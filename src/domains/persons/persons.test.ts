@@ -33,7 +33,11 @@ test('the cookie of a session is HttpOnly and SameSite=Strict, and over HTTPS Se
     String(opened.headers['set-cookie']),
     /^trunkline=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; Max-Age=1209600$/,
   )
-  const behindProxy = await makeWorld({ TRUNKLINE_TRUST_PROXY: 'true' }, {}, { publicUrl: () => 'https://t.example' })
+  const behindProxy = await makeWorld(
+    { TRUNKLINE_TRUST_PROXY: 'loopback' },
+    {},
+    { publicUrl: () => 'https://t.example' },
+  )
   const owner = await behindProxy.tenant()
   const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '192.0.2.9', origin: 'https://t.example' }
   const secure = await callAs(behindProxy, null, 'POST', '/console/session', { key: owner.key }, headers)

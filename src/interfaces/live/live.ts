@@ -58,11 +58,7 @@ type Page = { readonly connectedAt: number; readonly session: Session; readonly 
 /** The request of a page. `recorded`: accounts whose texts the page of an operator follows, as the audit trail has it. */
 type Visitor = Pick<FastifyRequest, 'ip' | 'id' | 'headers'> & { readonly recorded: Set<string> }
 
-/** @param addressOf the client address of a request, from trusted proxies as the settings say */
-export const makeLive = (
-  { db, sessions, changes, log, config, clock, version }: Services,
-  addressOf: (request: IncomingMessage) => string,
-): Live => {
+export const makeLive = ({ db, sessions, changes, log, config, clock, version, proxies }: Services): Live => {
   const server = new WebSocketServer({
     noServer: true,
     maxPayload: maxFrameBytes,
@@ -240,7 +236,7 @@ export const makeLive = (
       .some((name) => name.trim() === liveProtocol)
 
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const address = addressOf(request)
+    const address = proxies.address(request)
     const session = await sessions.ofUpgrade(request, address)
     const refusal = sessionKeyRefusal(session, { ip: address })
     if (refusal) throw refusal

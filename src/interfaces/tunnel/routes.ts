@@ -63,11 +63,9 @@ export type Tunnel = {
   close(): void
 }
 
-/** @param addressOf the client address of a request, from trusted proxies as the settings say */
 export const makeTunnel = (
-  { db, auth, rateLimiter, authThrottle, refusedAccess, changes, log, config }: Services,
+  { db, auth, rateLimiter, authThrottle, refusedAccess, changes, log, config, proxies }: Services,
   naming: Alias,
-  addressOf: (request: IncomingMessage) => string,
 ): Tunnel => {
   const server = new WebSocketServer({ noServer: true, maxPayload: maxFrameBytes, perMessageDeflate: false })
   const sessions = new Map<ListenSession, Listener>()
@@ -113,7 +111,7 @@ export const makeTunnel = (
   }
 
   const open = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const address = addressOf(request)
+    const address = proxies.address(request)
     const key = await authenticateUpgrade({ auth, rateLimiter, authThrottle, refusedAccess }, request, address, {
       needs: requiredScope,
       operation: 'listen',

@@ -6,12 +6,17 @@ import { proofMs } from './limits.ts'
 import type { Problem } from './problem.ts'
 import { refusals } from './refusals.ts'
 import type { Session, SessionAccount, Sessions } from './session.ts'
-import { crossSiteRefusal, sessionTokenOf, signInRefusal, transportRefusal } from './session-cookie.ts'
+import {
+  crossSiteRefusal,
+  type OwnOriginDeps,
+  sessionTokenOf,
+  signInRefusal,
+  transportRefusal,
+} from './session-cookie.ts'
 
-export type SessionAuthDeps = {
+export type SessionAuthDeps = OwnOriginDeps & {
   readonly sessions: Sessions
   readonly authThrottle: AuthThrottle
-  publicUrl(): string
 }
 
 /**
@@ -26,13 +31,10 @@ export const sessionTokenUnlessKey = (request: FastifyRequest, header: string): 
 }
 
 /** Returns the session of a request. @throws Problem 401, 403, 429 */
-export const findSession = async (
-  { sessions, authThrottle, publicUrl }: SessionAuthDeps,
-  request: FastifyRequest,
-  token: string,
-): Promise<Session> => {
-  const refusal = transportRefusal(request) ?? crossSiteRefusal(request, publicUrl())
+export const findSession = async (parts: SessionAuthDeps, request: FastifyRequest, token: string): Promise<Session> => {
+  const refusal = transportRefusal(parts, request.raw) ?? crossSiteRefusal(parts, request.raw)
   if (refusal) throw refusal
+  const { sessions, authThrottle } = parts
   const { tokens } = sessions
   const session =
     tokens.cached(token) ?? (await lookUp(authThrottle, request.ip, token, tokens, refusals.sessionExpired))
@@ -102,5 +104,5 @@ export const requireSession = async (
 }
 
 /** Returns the refusal of a request that would open a session; null for one that may. */
-export const openingRefusal = (request: FastifyRequest, publicUrl: string): Problem | null =>
-  transportRefusal(request) ?? signInRefusal(request, publicUrl)
+export const openingRefusal = (parts: OwnOriginDeps, request: FastifyRequest): Problem | null =>
+  transportRefusal(parts, request.raw) ?? signInRefusal(parts, request.raw)

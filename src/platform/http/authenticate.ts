@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import {
@@ -24,9 +23,9 @@ import {
 import type { Capability } from './capability.ts'
 import { type Contract, isMetered, needsOperator } from './endpoint.ts'
 import type { Problem } from './problem.ts'
+import { isForwarded, isFromThisMachine } from './proxy-trust.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import { refusals } from './refusals.ts'
-import { isFromThisMachine } from './session-cookie.ts'
 
 export type AuthDeps = SessionAuthDeps & {
   auth: Auth
@@ -43,13 +42,6 @@ export type AuthDeps = SessionAuthDeps & {
 }
 
 export type AuthHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
-
-/** Headers that proxies add (RFC 7239, RFC 9110 7.6.3, and those in use before). */
-const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
-
-/** True if the request came through a proxy. */
-export const isForwarded = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
-  forwardingHeaders.some((name) => headers[name] !== undefined)
 
 /** Decides whether a request has sandbox effects. A sandbox that is on by default ignores requests through a proxy. */
 const makeSandboxRule = ({ config, sandboxAccounts, log }: AuthDeps) => {
@@ -223,7 +215,7 @@ export const authHooks = (parts: AuthDeps, contract: Contract): AuthHook[] => {
         return (request, _reply, done) => void requireSession(parts, contract, request).then(() => done(), done)
       case 'none':
         return contract.opensSession
-          ? (request, _reply, done) => done(openingRefusal(request, parts.publicUrl()) ?? undefined)
+          ? (request, _reply, done) => done(openingRefusal(parts, request) ?? undefined)
           : null
     }
   }

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import { extendTimeout } from './socket.ts'
 import { fileTypes, mediaTypeOf, parseFile, unsupportedMediaType } from './upload.ts'
 import { bodyProblem } from './validation.ts'
 
@@ -16,14 +15,12 @@ export const installBodyParsers = (app: FastifyInstance): void => {
   app.addContentTypeParser(fileTypes, { parseAs: 'buffer' }, parseFile)
 }
 
-/** Installs parsers that pass bodies of any type on as streams, without the request timeout, if the endpoint accepts
- *  the type. The key was checked before. */
+/** Installs parsers that pass bodies of any type on as streams, if the endpoint accepts the type. */
 export const installStreamParsers = (scope: FastifyInstance): void => {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', (request, payload, done) => {
     const taken = request.routeOptions.config.contract?.media ?? ['text/csv']
     if (!taken.includes(mediaTypeOf(request))) return done(unsupportedMediaType(request))
-    extendTimeout(request.raw.socket)
     done(null, payload)
   })
 }

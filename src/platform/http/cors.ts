@@ -1,4 +1,6 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { isLoopbackHost } from '../lib/address-list.ts'
+import { parseOrigin } from './origin.ts'
 
 /** Cross-origin access to endpoints for browsers (Fetch, 3.2). They take a token in a header, never a cookie, so
  *  credentials are not allowed. */
@@ -13,16 +15,18 @@ export type Cors = {
 const hour = 3600
 const readable = 'retry-after, x-request-id, trunkline-version, ratelimit, ratelimit-policy'
 
-/** Origins of this machine, with any port. */
-const loopbackOrigin = /^https?:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/
+const isOfThisMachine = (origin: string): boolean => {
+  const url = parseOrigin(origin)
+  return url !== null && /^https?:$/.test(url.protocol) && isLoopbackHost(url.hostname)
+}
 
 /**
  * @param origins such as `https://app.example.com`; `*` for all
- * @param isSandbox true to also admit pages of this machine, for development
+ * @param isSandbox true to also admit pages of this machine, from any port, for development
  */
 export const makeCors = (origins: readonly string[], isSandbox: boolean): Cors => {
   const admits = (origin: string): boolean =>
-    origins.includes(origin) || origins.includes('*') || (isSandbox && loopbackOrigin.test(origin))
+    origins.includes(origin) || origins.includes('*') || (isSandbox && isOfThisMachine(origin))
   const admit = ({ headers: { origin } }: FastifyRequest, reply: FastifyReply): boolean => {
     reply.header('vary', 'origin')
     const isKnown = origin !== undefined && admits(origin)

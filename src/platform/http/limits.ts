@@ -55,6 +55,16 @@ export const maxConnections = 10_000
 /** Characters of a field name: the time to find the closest name grows with the length. */
 export const maxFieldNameLength = 60
 
+/** Milliseconds for the handshake of TLS, and for the headers of a request. */
+export const handshakeTimeoutMs = 10_000
+export const headersTimeoutMs = 10_000
+
+/** Milliseconds for a whole request; uploads have a minimum rate instead. */
+export const requestTimeoutMs = 15_000
+
+/** Milliseconds between checks of the two: at Node's default of 30 s, 10 s became up to 40 s. */
+export const timeoutCheckMs = 1_000
+
 /** Idle timeout in milliseconds: long imports are silent while they are processed. */
 export const idleTimeoutMs = 3_600_000
 

@@ -180,7 +180,7 @@ test('wrong keys of one address do not delay the first request with a valid key 
 
 test('connections beyond the share of an address are closed, and those of another address stay', async (t) => {
   const server = createServer((socket) => void socket.on('error', () => {}).resume())
-  limitConnections(server, 3)
+  limitConnections(server, 3, (address) => address === '127.0.0.3')
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const there = server.address() as AddressInfo // it listens on TCP

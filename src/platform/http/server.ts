@@ -21,7 +21,14 @@ import type { Contract, CredentialKind, Endpoint } from './endpoint.ts'
 import { fieldOf } from './error-field.ts'
 import { handler } from './handler.ts'
 import { type HotRoutes, makeHotRoutes } from './hot-routes.ts'
-import { maxConnections, maxParamLength } from './limits.ts'
+import {
+  handshakeTimeoutMs,
+  headersTimeoutMs,
+  maxConnections,
+  maxParamLength,
+  requestTimeoutMs,
+  timeoutCheckMs,
+} from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { errorBody, Problem, type Shape } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
@@ -74,7 +81,6 @@ export type ServerDeps = AuthDeps & {
   log: Logger
   version: string
   tls: { cert: Buffer; key: Buffer } | null
-  trustProxy: boolean | string
   alias: Alias
   config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean; readonly isSandboxExplicit: boolean }
   lifecycle: { readonly stopping: boolean }
@@ -215,7 +221,7 @@ export const makeServer = (
   endpoints: readonly Endpoint[],
   upgrades: readonly Upgrade[] = [],
 ): FastifyInstance => {
-  const { log, version, tls } = parts
+  const { log, version, tls, proxies } = parts
   const cors = makeCors(parts.config.corsOrigins, parts.config.sandbox)
   const { isUpgrade, open } = makeUpgrades(upgrades, cors, parts)
   const run = randomBytes(6).toString('base64url')
@@ -235,20 +241,26 @@ export const makeServer = (
     return sendProblem(reply, shape, refusals.internalError(id))
   }
 
+  // Fastify passes these on to a server of HTTP only, and with TLS none of them without the second place.
+  const node = {
+    headersTimeout: headersTimeoutMs,
+    connectionsCheckingInterval: timeoutCheckMs,
+    maxHeaderSize: 16_384,
+    requireHostHeader: false,
+    shouldUpgradeCallback: isUpgrade,
+  }
   const app: FastifyInstance = Fastify({
-    ...(tls ? { https: tls } : {}),
-    trustProxy: parts.trustProxy,
+    ...(tls ? { https: { ...tls, ...node, handshakeTimeout: handshakeTimeoutMs } } : { http: node }),
     ...(parts.alias.rewriteUrl ? { rewriteUrl: parts.alias.rewriteUrl } : {}),
     logger: false,
     genReqId: nextId,
     bodyLimit: 256 * 1024,
     connectionTimeout: 90_000,
-    requestTimeout: 15_000,
+    requestTimeout: requestTimeoutMs,
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength, ignoreTrailingSlash: true },
-    http: { headersTimeout: 10_000, maxHeaderSize: 16_384, requireHostHeader: false, shouldUpgradeCallback: isUpgrade },
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: true, strict: false, formats },
       onCreate: compileLazily,
@@ -261,10 +273,25 @@ export const makeServer = (
   app.server.on('checkExpectation', refuseExpectation)
   app.server.on('upgrade', open)
   app.server.maxConnections = maxConnections
-  // Behind a proxy all connections come from the proxy, which has its own limits.
-  if (parts.trustProxy === false) limitConnections(app.server, maxConnections / 2)
+  limitConnections(app.server, maxConnections / 2, proxies.trusts)
   app.server.maxHeadersCount = 100
 
+  // In place of Fastify's own, which believe other values of the headers.
+  app.decorateRequest('ip', {
+    getter() {
+      return proxies.address(this.raw)
+    },
+  })
+  app.decorateRequest('protocol', {
+    getter() {
+      return proxies.protocol(this.raw)
+    },
+  })
+  app.decorateRequest('host', {
+    getter() {
+      return proxies.host(this.raw)
+    },
+  })
   app.decorateRequest('account', null)
   app.decorateRequest('operator', null)
   app.decorateRequest('accountKey', null)

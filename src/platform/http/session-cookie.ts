@@ -1,27 +1,26 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from './problem.ts'
+import { isFromThisMachine, type ProxyTrust } from './proxy-trust.ts'
 import { refusals } from './refusals.ts'
 
 // The cookie of a session. Over HTTPS it has the prefix __Host-, which binds it to the host and to HTTPS (RFC 6265bis,
 // 4.1.3.2). Plain HTTP is admitted on this machine only, where that prefix is not possible.
 
+export type OwnOriginDeps = {
+  readonly proxies: ProxyTrust
+  publicUrl(): string
+}
+
 const secureName = '__Host-trunkline'
 const localName = 'trunkline'
 
-const loopback = /^(?:127\.|::1$|::ffff:127\.)/
-
-/** True if the connection comes from this machine, and through no proxy. */
-export const isFromThisMachine = ({ headers, socket }: IncomingMessage): boolean =>
-  headers['x-forwarded-for'] === undefined && loopback.test(socket.remoteAddress ?? '')
-
-/** True if a session may travel over the connection of the request. */
-const isSafeForSessions = (request: FastifyRequest): boolean =>
-  request.protocol === 'https' || isFromThisMachine(request.raw)
-
-/** Returns the refusal of plain HTTP from another machine; null if the connection is safe. */
-export const transportRefusal = (request: FastifyRequest): Problem | null =>
-  isSafeForSessions(request) ? null : refusals.signInNeedsHttps()
+/** Returns the refusal of plain HTTP from another machine; null if a session may travel over the connection. */
+export const transportRefusal = (
+  { proxies }: Pick<OwnOriginDeps, 'proxies'>,
+  request: IncomingMessage,
+): Problem | null =>
+  proxies.protocol(request) === 'https' || isFromThisMachine(request) ? null : refusals.signInNeedsHttps()
 
 /** Returns the token of the session cookie; null without one. The name without __Host- counts from this machine only, as
  *  other hosts of a domain can set it. */
@@ -56,17 +55,14 @@ export const clearSessionCookie = (request: FastifyRequest, reply: FastifyReply)
   reply.header('set-cookie', cookieOf(request, '', '; Max-Age=0'))
 }
 
-const isHostOf = (origin: string, host: string | undefined): boolean =>
-  host !== undefined && URL.canParse(origin) && new URL(origin).host === host.toLowerCase()
-
-/** True if the Origin of a browser is that of this server. */
-export const isOwnOrigin = (origin: string, host: string | undefined, publicUrl: string): boolean =>
-  isHostOf(origin, host) || isHostOf(origin, new URL(publicUrl).host)
+/** True if an Origin is that of our pages: of the host that the client uses, or of the public URL. */
+export const isOwnOrigin = ({ proxies, publicUrl }: OwnOriginDeps, origin: string, request: IncomingMessage): boolean =>
+  origin === proxies.origin(request) || origin === new URL(publicUrl()).origin
 
 /** Returns the refusal of a request that a page of another origin sent; null for others. */
-const foreignPageRefusal = ({ headers }: Pick<IncomingMessage, 'headers'>, publicUrl: string): Problem | null => {
-  const { origin, host } = headers
-  if (origin !== undefined && !isOwnOrigin(origin, host, publicUrl))
+const foreignPageRefusal = (parts: OwnOriginDeps, request: IncomingMessage): Problem | null => {
+  const { origin } = request.headers
+  if (origin !== undefined && !isOwnOrigin(parts, origin, request))
     return refusals.foreignRequest('its Origin is not that of this server')
   return null
 }
@@ -75,12 +71,10 @@ const foreignPageRefusal = ({ headers }: Pick<IncomingMessage, 'headers'>, publi
  * Returns the refusal of a cross-site request; null for others. Next to the cookie's SameSite=Strict, the request must
  * come from a page of this origin, and a change needs a header that other origins can only send after a preflight.
  */
-export const crossSiteRefusal = (
-  { method, headers }: Pick<IncomingMessage, 'headers'> & { readonly method: string },
-  publicUrl: string,
-): Problem | null => {
-  const foreign = foreignPageRefusal({ headers }, publicUrl)
+export const crossSiteRefusal = (parts: OwnOriginDeps, request: IncomingMessage): Problem | null => {
+  const foreign = foreignPageRefusal(parts, request)
   if (foreign) return foreign
+  const { method, headers } = request
   const site = headers['sec-fetch-site']
   const isRead = method === 'GET' || method === 'HEAD'
   // A browser says `none` for an address that a person typed.
@@ -92,8 +86,8 @@ export const crossSiteRefusal = (
 }
 
 /** Returns the refusal of a sign-in that a page of another origin sent; null for others. */
-export const signInRefusal = (request: FastifyRequest, publicUrl: string): Problem | null => {
-  const foreign = foreignPageRefusal(request.raw, publicUrl)
+export const signInRefusal = (parts: OwnOriginDeps, request: IncomingMessage): Problem | null => {
+  const foreign = foreignPageRefusal(parts, request)
   if (foreign) return foreign
   const site = request.headers['sec-fetch-site']
   return site === undefined || site === 'same-origin' || site === 'none'
@@ -102,7 +96,9 @@ export const signInRefusal = (request: FastifyRequest, publicUrl: string): Probl
 }
 
 /** Returns the refusal of an upgrade that a page of another origin sent; null for our own. Browsers always send Origin. */
-export const upgradeOriginRefusal = ({ headers }: IncomingMessage, publicUrl: string): Problem | null =>
-  headers.origin !== undefined && isOwnOrigin(headers.origin, headers.host, publicUrl)
+export const upgradeOriginRefusal = (parts: OwnOriginDeps, request: IncomingMessage): Problem | null => {
+  const { origin } = request.headers
+  return origin !== undefined && isOwnOrigin(parts, origin, request)
     ? null
     : refusals.foreignRequest('its Origin is not that of this server')
+}

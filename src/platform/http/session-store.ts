@@ -7,10 +7,11 @@ import { type Account, type AccountKey, type AuthRow, accountKeyOfRow, accountOf
 import { type AuthThrottle, lookUp } from './auth-throttle.ts'
 import { type Capability, maskOf } from './capability.ts'
 import { maxCachedKeys, maxCachedSessions, maxSessionAccounts } from './limits.ts'
+import type { ProxyTrust } from './proxy-trust.ts'
 import { refusals } from './refusals.ts'
 import { type Role, roleCapabilities } from './role.ts'
 import type { Session, SessionAccount, SessionKind, Sessions, SessionWatcher } from './session.ts'
-import { sessionTokenOf, upgradeOriginRefusal } from './session-cookie.ts'
+import { sessionTokenOf, transportRefusal, upgradeOriginRefusal } from './session-cookie.ts'
 
 type SessionRow = {
   id: string
@@ -85,6 +86,7 @@ type SessionDeps = {
   readonly changes: InvalidationBus
   readonly authThrottle: AuthThrottle
   readonly publicUrl: () => string
+  readonly proxies: ProxyTrust
   /** Seconds without a request after which a session ends. */
   readonly idleSeconds: number
   readonly onError: (error: unknown) => void
@@ -95,7 +97,7 @@ type SessionDeps = {
  * every process refuses a revoked session within half a second.
  */
 export const makeSessions = (deps: SessionDeps): Sessions => {
-  const { db, changes, authThrottle, publicUrl, idleSeconds, onError } = deps
+  const { db, changes, authThrottle, idleSeconds, onError } = deps
   const entries = makeGenerationCache<Entry>(maxCachedSessions)
   const accounts = makeGenerationCache<Account>(maxCachedKeys)
   const used = new Set<string>()
@@ -240,7 +242,7 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
   return {
     tokens,
     ofUpgrade: async (request, address) => {
-      const refusal = upgradeOriginRefusal(request, publicUrl())
+      const refusal = transportRefusal(deps, request) ?? upgradeOriginRefusal(deps, request)
       if (refusal) throw refusal
       const token = sessionTokenOf(request)
       if (token === null) throw refusals.missingSession()

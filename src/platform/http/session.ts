@@ -50,7 +50,7 @@ export type Sessions = {
   /**
    * Returns the session of an upgrade request: its cookie, and an Origin that is our own.
    * @param address of the client
-   * @throws Problem 401 without a valid session, 403 `csrf` for another Origin
+   * @throws Problem 401 without a valid session, 403 `csrf` for another Origin, 403 `https_required` over plain HTTP
    */
   ofUpgrade(request: IncomingMessage, address: string): Promise<Session>
   /**

@@ -17,11 +17,16 @@ export const jsonType = 'application/json; charset=utf-8'
 /** Headers of all responses: not cached, type not guessed. */
 export const noStoreHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
-/** Closes connections beyond the limit of an address. @param most connections per address */
-export const limitConnections = (server: Server, most: number): void => {
+/**
+ * Closes connections beyond the limit of an address.
+ * @param most connections per address
+ * @param isExempt true for a peer without a limit: the connections of all clients come from their proxy
+ */
+export const limitConnections = (server: Server, most: number, isExempt: (address: string) => boolean): void => {
   const connections = makeFairLimiter({ perKey: most, total: Number.POSITIVE_INFINITY })
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? ''
+    if (isExempt(address)) return
     if (!connections.tryAcquire(address)) return socket.destroy()
     socket.once('close', () => connections.release(address))
   })
@@ -55,10 +60,12 @@ export const endWithProblem = (problem: Problem, socket: Duplex): void => {
 
 const extended = new WeakSet<Duplex>()
 
-/** Replaces the request timeout of a socket by an idle timeout of one hour. */
-export const extendTimeout = (socket: Duplex): void => {
+/** Replaces the request timeout of a socket by an idle timeout of one hour. @returns the function that ends that */
+export const extendTimeout = (socket: Duplex): (() => void) => {
   extended.add(socket)
   if (socket instanceof Socket) socket.setTimeout(idleTimeoutMs)
+  // Node itself sets the idle timeout for the next request.
+  return () => void extended.delete(socket)
 }
 
 /** Answers malformed HTTP on a socket. */

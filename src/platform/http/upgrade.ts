@@ -13,7 +13,7 @@ import { protocolViolation } from './protocol-violation.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import { refusals } from './refusals.ts'
 import type { RefusedAccess } from './refused-access.ts'
-import { isOwnOrigin } from './session-cookie.ts'
+import { isOwnOrigin, type OwnOriginDeps } from './session-cookie.ts'
 import { endWithProblem } from './socket.ts'
 
 /** A path that upgrades to WebSocket. */
@@ -23,17 +23,17 @@ export type Upgrade = {
   open(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
-type UpgradeDeps = {
+type UpgradeDeps = OwnOriginDeps & {
   readonly alias: Alias
   readonly log: Logger
   readonly lifecycle: { readonly stopping: boolean }
-  publicUrl(): string
 }
 
 /** Checks the Origin that browsers send (RFC 6455, 10.2), as no same-origin policy applies. Other clients send none.
  *  @throws Problem for an origin that is neither ours nor configured */
-const checkOrigin = ({ headers: { origin, host } }: IncomingMessage, cors: Cors, publicUrl: string): void => {
-  if (origin === undefined || cors.admits(origin) || isOwnOrigin(origin, host, publicUrl)) return
+const checkOrigin = (parts: OwnOriginDeps, request: IncomingMessage, cors: Cors): void => {
+  const { origin } = request.headers
+  if (origin === undefined || cors.admits(origin) || isOwnOrigin(parts, origin, request)) return
   throw refusals.originNotAllowed(origin)
 }
 
@@ -78,11 +78,8 @@ const asProblem = (error: unknown): Problem | null => {
 
 /** Returns the upgrade handlers of Node's server. An unknown upgrade is answered as a plain request: some clients offer
  *  h2c with every request. */
-export const makeUpgrades = (
-  upgrades: readonly Upgrade[],
-  cors: Cors,
-  { alias, log, lifecycle, publicUrl }: UpgradeDeps,
-) => {
+export const makeUpgrades = (upgrades: readonly Upgrade[], cors: Cors, parts: UpgradeDeps) => {
+  const { alias, log, lifecycle } = parts
   const found = (request: IncomingMessage): Upgrade | undefined => {
     const url = alias.rewriteUrl?.(request) ?? request.url ?? ''
     const path = url.split('?', 1)[0]
@@ -96,7 +93,7 @@ export const makeUpgrades = (
       if (lifecycle.stopping) throw refusals.serverStopping()
       const fault = protocolViolation(request)
       if (fault) throw fault
-      checkOrigin(request, cors, publicUrl())
+      checkOrigin(parts, request, cors)
       await found(request)?.open(request, socket, head)
     } catch (error) {
       const problem = asProblem(error)

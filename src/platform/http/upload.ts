@@ -72,7 +72,7 @@ const acquireUntilReply = (
 export const limitUpload =
   ({ uploads, uploadRate }: RequestLimiters): preParsingHookHandler =>
   (request, reply, payload, done) => {
-    extendTimeout(request.raw.socket)
+    onReplyEnd(reply, extendTimeout(request.raw.socket))
     acquireUntilReply(uploads, sizeOf(request), request, reply, (error) => {
       if (error) return done(error)
       enforceUploadRate(request, reply, uploadRate)
@@ -82,7 +82,7 @@ export const limitUpload =
     })
   }
 
-/** Reserves memory for a large body other than a file. Node itself ends bodies that take more than 15 s. */
+/** Reserves memory for a large body other than a file. Node itself ends bodies that take longer than the request timeout. */
 export const limitBody =
   ({ bodies }: RequestLimiters): preParsingHookHandler =>
   (request, reply, payload, done) => {
@@ -94,13 +94,14 @@ export const limitBody =
     )
   }
 
-/** Counts a streamed body until the response is sent. */
+/** Counts a streamed body until the response is sent, without the request timeout. */
 export const limitStream =
   ({ streams, uploadRate }: RequestLimiters): preParsingHookHandler =>
   (request, reply, payload, done) => {
     const key = limiterKeyOf(request)
     if (!streams.tryAcquire(key)) return done(refusals.tooManyImports())
     onReplyEnd(reply, () => streams.release(key))
+    onReplyEnd(reply, extendTimeout(request.raw.socket))
     enforceUploadRate(request, reply, uploadRate)
     done(null, payload)
   }

@@ -18,7 +18,7 @@ const mappedIpv4 = (groups: readonly number[]): string | null => {
   return isMapped ? [a >> 8, a & 255, b >> 8, b & 255].join('.') : null
 }
 
-/** Returns an address without its zone, as IPv4 if it is IPv4-mapped; null for an invalid address. */
+/** Returns a canonical address with its groups; null for an invalid address. */
 const normalised = (address: string): { address: string; groups: readonly number[] | null } | null => {
   const bare = address.split('%', 1)[0] ?? ''
   const version = isIP(bare)
@@ -27,6 +27,12 @@ const normalised = (address: string): { address: string; groups: readonly number
   const inner = mappedIpv4(groups)
   return inner === null ? { address: bare, groups } : { address: inner, groups: null }
 }
+
+/** Returns an address without its zone, as IPv4 if it is IPv4-mapped; null for an invalid address. */
+export const canonicalAddress = (address: string): string | null => normalised(address)?.address ?? null
+
+/** True for a name or address of this machine, as URLs have it. */
+export const isLoopbackHost = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
 
 /** Returns the part of an address that identifies a peer: all of IPv4, the first 64 bits of IPv6 (RFC 4291, 2.5.4). */
 export const peerKeyOf = (address: string): string => {
@@ -37,7 +43,7 @@ export const peerKeyOf = (address: string): string => {
 type Network = { readonly base: string; readonly bits: number; readonly family: 'ipv4' | 'ipv6' }
 
 /** Parses a network, an IPv4-mapped one as its IPv4 network. */
-const networkOf = (text: string): Network | null => {
+export const networkOf = (text: string): Network | null => {
   const network = readNetwork(text)
   if (network?.family !== 'ipv6' || network.bits < 96) return network
   const inner = mappedIpv4(groupsOf(network.base))

@@ -1,9 +1,9 @@
+import { isLoopbackHost } from './address-list.ts'
+
 const firstMs = 1_000
 
 /** First wait on loopback, short so that a restarted carrier is reconnected at once. */
 const firstLoopbackMs = 200
-
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')
 
 /** Adds ±20 % jitter, so that connections lost together do not reconnect together. */
 export const jitter = (ms: number): number => ms * (0.8 + Math.random() * 0.4)
@@ -15,7 +15,7 @@ export class BackOff {
   private failures = 0
 
   constructor(host: string, mostSeconds: number | undefined) {
-    this.isLoopback = isLoopback(host)
+    this.isLoopback = isLoopbackHost(host)
     this.maxMs = (mostSeconds ?? (this.isLoopback ? 2 : 60)) * 1_000
   }
 

@@ -1,6 +1,7 @@
 // Parsers of settings. Each returns the value of a text, or throws with the expected form.
 
 import { isIP } from 'node:net'
+import { networkOf } from './address-list.ts'
 import { readNetwork } from './outbound-address.ts'
 import { type QuotaDefaults, readQuotas } from './quota-definitions.ts'
 
@@ -34,12 +35,14 @@ export const oneOf =
 
 export const list =
   <T>(item: (value: string) => T) =>
-  (value: string): T[] =>
-    value
+  (value: string): T[] => {
+    const parts = value
       .split(',')
       .map((part) => part.trim())
       .filter(Boolean)
-      .map(item)
+    if (value !== '' && parts.length === 0) throw new SettingError('wants one value or several, separated by commas')
+    return parts.map(item)
+  }
 
 export const matching = (form: RegExp, wants: string) => (value: string) => {
   if (!form.test(value)) throw new SettingError(wants)
@@ -49,10 +52,15 @@ export const matching = (form: RegExp, wants: string) => (value: string) => {
 export const secret = matching(/^.{20,}$/s, 'wants at least 20 characters')
 export const word = matching(/^[a-z][a-z0-9]{1,30}$/, 'wants a lower-case word of letters and digits')
 
+/** Returns a URL of HTTP without userinfo, query and fragment; null for any other text. */
+const readUrl = (value: string): URL | null => {
+  const url = /[?#\s]/.test(value) ? null : URL.parse(value)
+  return url && /^https?:$/.test(url.protocol) && url.username + url.password === '' ? url : null
+}
+
 export const address = (value: string): string => {
-  const url = URL.canParse(value) ? new URL(value) : null
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new SettingError('wants an address such as https://sms.example.com')
+  const url = readUrl(value)
+  if (!url) throw new SettingError('wants an address such as https://sms.example.com')
   return url.href.replace(/\/$/, '')
 }
 
@@ -64,10 +72,12 @@ export const contact = (value: string): string => {
 }
 
 export const origin = (value: string): string => {
-  const found = URL.canParse(value) ? new URL(value).origin : value
-  if (found !== '*' && !/^https?:/.test(found))
-    throw new SettingError('wants origins such as https://app.example.com, or *')
-  return found
+  if (value === '*') return value
+  const url = readUrl(value)
+  // A path or a pattern of hosts would mean more, or less, than it says.
+  if (url?.pathname !== '/' || url.hostname.includes('*'))
+    throw new SettingError('wants origins such as https://app.example.com, without a path, or * for all')
+  return url.origin
 }
 
 /** STUN and TURN URIs (RFC 7064, 7065) in the form that browsers accept. */
@@ -79,6 +89,30 @@ export const iceServer = matching(
 export const network = (value: string): string => {
   if (!readNetwork(value)) throw new SettingError('wants networks such as 10.1.0.0/16 or fd12::/48')
   return value
+}
+
+/** Trusted proxies: how many pass a request on, or their addresses, networks and names of networks. */
+export type TrustedProxies = number | readonly string[]
+
+const maxProxies = 10
+const namedNetworks = ['loopback', 'linklocal', 'uniquelocal']
+const proxyForms = `wants the addresses, networks or names of networks (${namedNetworks.join(', ')}) of the proxies, such as 10.0.0.5,10.1.0.0/16, or the number of proxies from 1 to ${maxProxies}`
+
+export const proxies = (value: string): TrustedProxies => {
+  if (/^true$/i.test(value))
+    throw new SettingError(`takes true no longer, because clients could write any address: it ${proxyForms}`)
+  if (/^\d+$/.test(value)) {
+    const count = Number(value)
+    if (count < 1 || count > maxProxies) throw new SettingError(proxyForms)
+    return count
+  }
+  const parts = list((part) => {
+    // A network of all addresses would believe every client.
+    if (!namedNetworks.includes(part) && !networkOf(part)?.bits) throw new SettingError(proxyForms)
+    return part
+  })(value)
+  if (parts.length === 0) throw new SettingError(proxyForms)
+  return parts
 }
 
 /** A range of UDP ports; [0, 0] for any free one. */

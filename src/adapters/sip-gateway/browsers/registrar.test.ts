@@ -141,7 +141,8 @@ test('unregistered connections of one address are limited, and other addresses c
   const first = await Promise.all(Array.from({ length: 200 }, () => dial()))
   assert.ok(first.every((answer) => answer === 'open'))
   assert.equal(await dial(), 'refused')
-  assert.equal(await dial({ 'x-forwarded-for': '127.0.0.1, 198.51.100.7' }), 'open')
+  assert.equal(await dial({ 'x-forwarded-for': '127.0.0.1, 198.51.100.7' }), 'refused')
+  assert.equal(await dial({ 'x-client': '198.51.100.7' }), 'open')
 })
 
 test('an unknown peer gets no response to any message', async (t) => {

@@ -28,15 +28,6 @@ type Connection = {
   closeReason: keyof typeof closeCodes | null
 }
 
-const ownNetwork = /^(::ffff:)?(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)|^(::1$|f[cd])/i
-
-/** The client's address. Behind a proxy in our own network: the last entry of X-Forwarded-For. */
-const clientAddressOf = ({ socket, headers }: IncomingMessage): string => {
-  const address = socket.remoteAddress ?? ''
-  const forwarded = [headers['x-forwarded-for'] ?? ''].flat().join(',').split(',').at(-1)?.trim()
-  return forwarded && ownNetwork.test(address) ? forwarded : address
-}
-
 const refuse = (socket: Duplex, status: string): void => {
   socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
@@ -60,12 +51,13 @@ export class WebSocketAcceptor {
     this.checkAll()
   }
 
-  async accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  /** @param address of the client, which may be behind a proxy */
+  async accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void> {
     const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim())
     if (!offered.includes('sip')) refuse(socket, '400 Bad Request')
     else if (this.connections.size >= this.settings.maxBrowsers) refuse(socket, '503 Service Unavailable')
-    else if (this.unregisteredFrom(clientAddressOf(request)) >= maxUnregistered) refuse(socket, '429 Too Many Requests')
-    else this.server.handleUpgrade(request, socket, head, (opened) => this.addConnection(opened, request))
+    else if (this.unregisteredFrom(address) >= maxUnregistered) refuse(socket, '429 Too Many Requests')
+    else this.server.handleUpgrade(request, socket, head, (opened) => this.addConnection(opened, request, address))
   }
 
   /** Closes the connection once its calls have ended. */
@@ -98,7 +90,7 @@ export class WebSocketAcceptor {
     return found.size
   }
 
-  private addConnection(socket: WebSocket, request: IncomingMessage): void {
+  private addConnection(socket: WebSocket, request: IncomingMessage, asker: string): void {
     const { socket: under } = request
     const flow = this.settings.transport.attach(socket, under.remoteAddress ?? '', under.remotePort ?? 0)
     const guest: Connection = {
@@ -109,7 +101,6 @@ export class WebSocketAcceptor {
     socket.on('pong', () => {
       guest.isAlive = true
     })
-    const asker = clientAddressOf(request)
     const newcomers = this.unregistered.get(asker) ?? new Set()
     this.unregistered.set(asker, newcomers.add(guest))
     socket.on('close', () => {

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../../config.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
+import type { ProxyTrust } from '../../../platform/http/proxy-trust.ts'
 import type { Quotas } from '../../../platform/http/quotas.ts'
 import type { Upgrade } from '../../../platform/http/upgrade.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
@@ -84,6 +85,7 @@ type VoiceDeps = {
   publicUrl: () => string
   clock: Clock
   quotas: Quotas
+  proxies: ProxyTrust
 }
 
 const portTaken =
@@ -111,6 +113,7 @@ export const makeVoiceService = ({
   clock,
   quotas,
   sandboxAccounts,
+  proxies,
 }: VoiceDeps): VoiceService => {
   // The lease has a connection of its own, so that waiting requests cannot delay its heartbeat.
   const leaseDb = db.dedicated(leaseTimeoutMs)
@@ -244,13 +247,13 @@ export const makeVoiceService = ({
   return {
     upgrade: {
       path: '/voice',
-      open: async (...asked) => {
+      open: async (request, socket, head) => {
         const { reason } = standing()
         if (!node || reason !== null) {
           const why = ticks.length > 0 ? reason : 'it does not have the role voice'
           throw refusals.notTakingCalls(why)
         }
-        await node.gateway.acceptWebSocket(...asked)
+        await node.gateway.acceptWebSocket(request, socket, head, proxies.address(request))
       },
     },
     states: () =>
