@@ -250,7 +250,7 @@ export const makeServer = (
     shouldUpgradeCallback: isUpgrade,
   }
   const app: FastifyInstance = Fastify({
-    ...(tls ? { https: { ...tls, ...node, handshakeTimeout: handshakeTimeoutMs } } : { http: node }),
+    ...(tls ? { https: { handshakeTimeout: handshakeTimeoutMs, ...tls, ...node } } : { http: node }),
     ...(parts.alias.rewriteUrl ? { rewriteUrl: parts.alias.rewriteUrl } : {}),
     logger: false,
     genReqId: nextId,

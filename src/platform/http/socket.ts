@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Server, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { endSocket } from '../lib/end-socket.ts'
 import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { idleTimeoutMs } from './limits.ts'
 import { errorBody, type Problem } from './problem.ts'
@@ -55,7 +56,7 @@ export const endWithProblem = (problem: Problem, socket: Duplex): void => {
     connection: 'close',
   }
   const head = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`)
+  endSocket(socket, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}\r\n${body}`)
 }
 
 const extended = new WeakSet<Duplex>()
@@ -70,10 +71,13 @@ export const extendTimeout = (socket: Duplex): (() => void) => {
 
 /** Answers malformed HTTP on a socket. */
 export const refuseMalformed = (error: Error & { code?: string }, socket: Duplex): void => {
-  if (error.code === 'ECONNRESET' || socket.destroyed) return
+  const code = error.code ?? ''
+  // A connection that broke, or whose TLS handshake failed, takes no response.
+  if (!/^(?:HPE|ERR_HTTP)_/.test(code)) return void socket.destroy()
+  if (socket.destroyed) return
   // Node reports a timeout once per request, and leaves the socket to us.
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && extended.has(socket)) return
-  const known = incompleteRequests.get(error.code ?? '')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && extended.has(socket)) return
+  const known = incompleteRequests.get(code)
   endWithProblem(known ? known() : refusals.malformedHttp(), socket)
 }
 

@@ -5,6 +5,7 @@ import type { Timers } from '@trunkline/sip/timers.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import type { WebSocketTransport } from '@trunkline/sip/transport/websocket-transport.ts'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { endSocket } from '../../../platform/lib/end-socket.ts'
 import { browserPingMs, maxUnregistered, reconnectMs } from '../limits.ts'
 
 /** Close codes that browsers receive. */
@@ -29,7 +30,7 @@ type Connection = {
 }
 
 const refuse = (socket: Duplex, status: string): void => {
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  endSocket(socket, `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
 
 /** Accepts the WebSocket connections of browsers (RFC 7118), checks that they are alive, and closes unused ones. */
