@@ -30,6 +30,15 @@ export const maxHandshakeBytes = 32_768
 /** DTLS messages held before the missing one arrives: a flight has fewer. */
 export const maxMessagesAhead = 8
 
+/** DTLS messages of one type that are processed in a handshake. Some cost a signature; browsers repeat theirs less often. */
+export const maxMessagesOfType = 16
+
+/** Bytes of a DTLS datagram. Browsers send at most 1,500. */
+export const maxDtlsDatagramBytes = 8_192
+
+/** Fragments of messages that are taken from a DTLS server in a handshake. Bounds memory. */
+export const maxServerFragments = 256
+
 /** Milliseconds between two starts of the same worker. The first restart is immediate. */
 export const workerRestartMs = 1_000
 

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Security } from '@trunkline/rtp/sdp.ts'
 import { SrtpDecryptor, SrtpEncryptor } from '@trunkline/rtp/srtp.ts'
 import { DtlsClient, DtlsServer, RTCDtlsTransport, type Transport } from 'werift'
-import { handshakeTimeoutMs } from '../limits.ts'
+import { handshakeTimeoutMs, maxDtlsDatagramBytes, maxMessagesOfType, maxServerFragments } from '../limits.ts'
 import { Flights, holdsKey } from './flights.ts'
 
 /** AES-128 in counter mode with HMAC-SHA1 (RFC 5764, 4.1.2), which every browser supports. GCM would need a Node object
@@ -29,6 +29,28 @@ const reorderFlights = (dtls: DtlsServer): void => {
     return []
   }
 }
+
+/** Bounds the work and the memory that a peer causes: werift processes every repetition, and keeps every fragment. */
+const limitMessages = (dtls: DtlsServer | DtlsClient): void => {
+  const counts = new Map<number, number>()
+  const process = dtls.onHandleHandshakes
+  dtls.onHandleHandshakes = (messages) =>
+    process(
+      messages.filter(({ msg_type: type }) => {
+        const count = (counts.get(type) ?? 0) + 1
+        counts.set(type, count)
+        return count <= maxMessagesOfType
+      }),
+    )
+  if (dtls instanceof DtlsServer) return
+  const assemble = dtls.handleFragmentHandshake.bind(dtls)
+  let fragments = 0
+  dtls.handleFragmentHandshake = (messages) =>
+    assemble(messages.filter((one) => one.fragment_length === one.length || ++fragments <= maxServerFragments))
+}
+
+/** A flight that no handshake has: werift stops its retransmissions once the peer has reached their successor. */
+const lastFlight = 99
 
 type HandshakeEvents = {
   send(packet: Buffer): void
@@ -86,7 +108,7 @@ export class DtlsHandshake {
 
   /** Processes a DTLS record. A ClientHello before the browser's answer is ignored; the browser repeats it. */
   receive(packet: Buffer): void {
-    if (this.isClosed || this.expected.length === 0) return
+    if (this.isClosed || this.expected.length === 0 || packet.length > maxDtlsDatagramBytes) return
     this.begin()
     try {
       this.transport.onData(packet, ['', 0])
@@ -119,6 +141,7 @@ export class DtlsHandshake {
     this.transport.onData = () => undefined
     this.encryptor = null
     this.decryptor = null
+    if (this.dtls) this.dtls.dtls.flight = lastFlight
   }
 
   private make(): DtlsServer | DtlsClient {
@@ -132,6 +155,7 @@ export class DtlsHandshake {
       certificateRequest: true,
     }
     const dtls = this.role === 'server' ? new DtlsServer(options) : new DtlsClient(options)
+    limitMessages(dtls)
     if (dtls instanceof DtlsServer) reorderFlights(dtls)
     dtls.onConnect.once(() => this.agree(dtls))
     // A lost or broken datagram is not fatal: the browser retransmits.
