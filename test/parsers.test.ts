@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { readAudio } from '@trunkline/rtp/sdp.ts'
 import { MessageFramer as SipFrames } from '@trunkline/sip/message-framer.ts'
+import { withSdpPart } from '@trunkline/sip/multipart.ts'
 import { parseMessage as parseSip } from '@trunkline/sip/parse.ts'
 import { makeRandom, mutate } from '@trunkline/sip/testing.ts'
 import { invite, octets, tortureMessages } from '@trunkline/sip/user-agent/testing.ts'
@@ -27,7 +28,7 @@ import { mostMs, SlowestInput } from './fuzz/slowest-input.ts'
 // ms.
 //
 //   TRUNKLINE_FUZZ_SEED    another seed than 1; the long form takes a new one each time
-//   TRUNKLINE_FUZZ_SHARE   the share of the long form to run: 1 is 5,700,000 inputs
+//   TRUNKLINE_FUZZ_SHARE   the share of the long form to run: 1 is 6,200,000 inputs
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const share = Number(process.env.TRUNKLINE_FUZZ_SHARE ?? 1)
@@ -70,6 +71,40 @@ type Fuzz = {
 }
 
 const text = (...seeds: string[]): Buffer[] => seeds.map((one) => Buffer.from(one))
+
+/** An INVITE whose body has three parts, one of them the session description. */
+const multipart = (type: string, boundary: string): Buffer =>
+  octets(`INVITE sip:+33612345678@carrier.test SIP/2.0
+Via: SIP/2.0/UDP 192.0.2.1:5060;branch=z9hG4bKa1
+From: <sip:+33187654321@us.test>;tag=abc
+To: <sip:+33612345678@carrier.test>
+Call-ID: 1@us.test
+CSeq: 42 INVITE
+Content-Type: ${type}
+
+a preamble
+--${boundary}
+Content-Type: application/isup;version=itu-t92
+Content-Disposition: signal;handling=optional
+
+\0\0x
+--${boundary}
+Content-Type: application/sdp
+Content-Disposition: session
+Content-Transfer-Encoding: binary
+
+v=0
+o=- 1 1 IN IP4 127.0.0.1
+s=-
+c=IN IP4 127.0.0.1
+t=0 0
+m=audio 4000 RTP/AVP 8 0
+
+--${boundary}
+
+a part without headers
+--${boundary}--
+`)
 
 const address = { ton: 1, npi: 1, address: '33612345678' }
 const receipt = Buffer.from(
@@ -114,6 +149,21 @@ const fuzzes: Fuzz[] = [
       'v=0\r\no=- 1 1 IN IP6 ::1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111 8\r\nc=IN IP6 ::1\r\na=rtpmap:111 opus/48000/2\r\na=mid:0\r\na=ice-ufrag:a\r\na=ice-pwd:b\r\na=fingerprint:sha-256 AB:CD\r\na=setup:actpass\r\na=rtcp-mux\r\nm=video 0 UDP/TLS/RTP/SAVPF 96\r\n',
     ),
     read: (input) => typeof readAudio(input.toString()) !== 'string',
+  },
+  {
+    name: 'SIP with multipart',
+    rounds: 500_000,
+    seeds: [
+      multipart('multipart/mixed;boundary=b', 'b'),
+      multipart('multipart/related; boundary="a b"', 'a b'),
+      multipart('Multipart/Alternative ;boundary=--', '--'),
+    ],
+    read: (input) => {
+      const message = parseSip(input)
+      if (message.kind === 'malformed') return false
+      const found = withSdpPart(message)
+      return found !== message && typeof readAudio(found.body.toString()) !== 'string'
+    },
   },
   {
     name: 'SMPP',
