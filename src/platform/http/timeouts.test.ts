@@ -28,13 +28,13 @@ after(() => secure.close())
 const portOf = ({ server }: typeof plain) => (server.address() as AddressInfo).port // they listen on TCP
 
 /** `ended`: the server sends nothing more. `closed`: it takes nothing more either. */
-type Opened = {
+type SlowClient = {
   readonly socket: Socket
   said(): string
   readonly ended: Promise<string>
   readonly closed: Promise<string>
 }
-const opened = (socket: Socket): Opened => {
+const opened = (socket: Socket): SlowClient => {
   let said = ''
   socket.on('error', () => {})
   socket.on('data', (data) => {
@@ -53,14 +53,14 @@ const servers = {
 }
 
 /** Sends a piece again and again until the socket closes. */
-const drip = ({ socket, closed }: Opened, piece: string): Promise<string> => {
+const drip = ({ socket, closed }: SlowClient, piece: string): Promise<string> => {
   const timer = setInterval(() => socket.writable && socket.write(piece), 20)
   return closed.finally(() => clearInterval(timer))
 }
 
 const limits = { headersTimeout: 10_000, requestTimeout: 15_000 }
 
-const upload = async ({ dial }: (typeof servers)['HTTP']): Promise<Opened> => {
+const upload = async ({ dial }: (typeof servers)['HTTP']): Promise<SlowClient> => {
   const file = '%PDF-1.7\n'
   const client = dial()
   client.socket.write(
