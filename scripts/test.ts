@@ -14,7 +14,7 @@ const longForms: Record<string, string[]> = {
     ...['test/fuzz.test.ts', 'test/hot-routes.test.ts', 'test/malformed.test.ts', 'simulator/sms/faults.test.ts'],
     ...['src/adapters/smpp/flood.test.ts', 'packages/sip/src/**/fuzz.test.ts'],
     ...['src/adapters/xmpp/fuzz.test.ts', 'src/adapters/media/embedded/fuzz.test.ts', 'test/parsers.test.ts'],
-      'src/domains/backup/fuzz.test.ts',
+    'src/domains/backup/fuzz.test.ts',
   ],
   chaos: ['test/chaos/**/*.test.ts'],
   image: ['test/deploy/image.test.ts'],
