@@ -3,6 +3,7 @@ import { makeSandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import { makeVoiceService } from './domains/calls/lease/voice-service.ts'
 import { makeLocalConnections } from './domains/connections/local-connections.ts'
 import { makeRemoteConnections } from './domains/connections/remote-connections.ts'
+import { makeMailer } from './domains/mail/mailer.ts'
 import { makeChat } from './domains/msgapp/chat-service.ts'
 import { makeConnectionManager } from './domains/msgapp/runner/connection-manager.ts'
 import { makeSupplierRegistry } from './domains/numbers/suppliers/supplier-registry.ts'
@@ -96,6 +97,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     requestLog: makeRequestRecorder({ db, metrics }),
     refusedAccess: makeRefusedAccess({ db, log, sessions, authThrottle }),
     countPush: makePushCounter(metrics),
+    mail: makeMailer(config, metrics),
     quotas,
     tokens: makeTokens(db, seal, changes),
     channels: makeChannelCache(db, changes),

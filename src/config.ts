@@ -25,6 +25,7 @@ import {
   text,
   word,
 } from './platform/lib/setting.ts'
+import { mailSender, smtpServer } from './platform/lib/smtp-settings.ts'
 
 /** All settings, in the order of the documentation. No other module reads the environment. */
 export const settings = {
@@ -148,6 +149,18 @@ export const settings = {
     '',
     'Contact of the operator for push services of browsers: mailto:ops@example.com, or an https address. Default: the public URL.',
     optional(contact),
+  ),
+  smtp: setting(
+    'TRUNKLINE_SMTP_URL',
+    '',
+    'Mail server: smtps://user:password@mail.example.com, or smtp:// with STARTTLS (the password percent-encoded). Options: ?requireTLS=false, &ca=FILE, &name=HOST; docs/operating/mail.md explains them. Default: no mail; links are shown instead.',
+    optional(smtpServer),
+  ),
+  mailFrom: setting(
+    'TRUNKLINE_MAIL_FROM',
+    '',
+    'Sender of mails, such as Example <no-reply@example.com>; together with TRUNKLINE_SMTP_URL.',
+    optional(mailSender),
   ),
   inbox: setting(
     'TRUNKLINE_INBOX',
@@ -289,6 +302,8 @@ export const readConfig = (given: NodeJS.ProcessEnv): Config => {
     reject('TRUNKLINE_SIP_TLS_PORT', 'wants the certificate of TRUNKLINE_TLS_CERT')
   if (values.turnSecret === null && values.turnUrls.some((url) => url.startsWith('turn')))
     reject('TRUNKLINE_TURN_SECRET', 'is wanted by the TURN servers of TRUNKLINE_TURN_URLS')
+  if ((values.smtp === null) !== (values.mailFrom === null))
+    reject('TRUNKLINE_SMTP_URL', 'and TRUNKLINE_MAIL_FROM are set together or not at all')
   const isPrivate = isLoopbackHost(values.host) && values.publicUrl === null && values.trustProxy === null
   return {
     ...values,

@@ -21,6 +21,7 @@ import * as tags from './domains/inbox/tags/contract.ts'
 import * as team from './domains/inbox/team/contract.ts'
 import * as views from './domains/inbox/views/contract.ts'
 import * as ledger from './domains/ledger/contract.ts'
+import * as mail from './domains/mail/contract.ts'
 import * as msgappChannels from './domains/msgapp/channels/contract.ts'
 import * as chatChecks from './domains/msgapp/checks/contract.ts'
 import * as setAside from './domains/msgapp/dead-letters/contract.ts'
@@ -115,6 +116,7 @@ export const contracts: readonly Contract[] = [
   webhookEndpoints,
   webhookHistory,
   push,
+  mail,
   requests,
   prices,
   connections,

@@ -22,6 +22,7 @@ import { teamRoutes } from './domains/inbox/team/routes.ts'
 import { viewRoutes } from './domains/inbox/views/routes.ts'
 import { ownLedgerRoutes } from './domains/ledger/own-routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
+import { mailRoutes } from './domains/mail/routes.ts'
 import { channelRoutes } from './domains/msgapp/channels/routes.ts'
 import { checkRoutes } from './domains/msgapp/checks/routes.ts'
 import { deadLetterRoutes } from './domains/msgapp/dead-letters/routes.ts'
@@ -68,6 +69,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...auditRoutes(services),
   ...personRoutes(services),
   ...pushRoutes(services),
+  ...mailRoutes(services),
   ...userRoutes(services),
   ...tokenRoutes(services),
   ...deviceRoutes(services),

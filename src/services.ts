@@ -4,6 +4,7 @@ import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import type { VoiceService } from './domains/calls/lease/voice-service.ts'
 import type { LocalConnections } from './domains/connections/local-connections.ts'
 import type { RemoteConnections } from './domains/connections/remote-connections.ts'
+import type { Mailer } from './domains/mail/mailer.ts'
 import type { Chat } from './domains/msgapp/chat-service.ts'
 import type { ConnectionManager } from './domains/msgapp/runner/connection-manager.ts'
 import type { SupplierRegistry } from './domains/numbers/suppliers/supplier-registry.ts'
@@ -62,6 +63,8 @@ export type Services = StartOptions & {
   readonly metrics: Metrics
   /** Counts notifications by Web Push, by outcome. */
   readonly countPush: ReturnType<Metrics['counter']>
+  /** Sends mails; other domains queue them with queueMail. */
+  readonly mail: Mailer
   /** Log of API requests for `GET /open/requests`. */
   readonly requestLog: RequestLog
   /** Records refusals for lack of rights in the audit trail. */

@@ -15,6 +15,7 @@ import { type Projector, startProjector } from './domains/inbox/projector/projec
 import { endSnoozes } from './domains/inbox/snooze/jobs.ts'
 import { untagJob } from './domains/inbox/tags/jobs.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
+import { deleteOldMails, installMailMetrics, mailJob } from './domains/mail/jobs.ts'
 import { countChannels } from './domains/msgapp/channels/ops.ts'
 import { installChatCallbacks } from './domains/msgapp/chat-callbacks.ts'
 import { countDeadLetters } from './domains/msgapp/dead-letters/ops.ts'
@@ -102,6 +103,7 @@ const installMetrics = (services: Services) => {
   installWebhookMetrics(metrics, db)
   installInboxMetrics(metrics, db)
   installVoiceMetrics(services)
+  installMailMetrics(metrics, db)
   metrics.gauge('trunkline_msgapp_channels', 'Numbers on the messaging app', ['platform', 'status'], async () =>
     (await countChannels(db)).map(({ platform, status, count }) => ({ labels: { platform, status }, value: count })),
   )
@@ -214,6 +216,7 @@ export const startRoles = async (
         bulkJob(services),
         untagJob(services),
         ...pushJobs(services),
+        mailJob(services),
       ],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
@@ -238,6 +241,7 @@ export const startRoles = async (
         deleteRevokedTokens,
         deleteEndedSessions,
         purgePush,
+        deleteOldMails,
       ],
     })
     deliveries = startDeliveryEngine(services)

@@ -310,7 +310,7 @@ test('dependencies are few, pinned exactly, and under licences that let one use 
     versions.filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)),
     [],
   )
-  const permissive = /^(?:MIT|ISC|Apache-2\.0|BSD-[23]-Clause|0BSD|BlueOak-1\.0\.0|Unlicense|PostgreSQL)$/
+  const permissive = /^(?:MIT|MIT-0|ISC|Apache-2\.0|BSD-[23]-Clause|0BSD|BlueOak-1\.0\.0|Unlicense|PostgreSQL)$/
   const lock: { packages: Record<string, { license?: string; dev?: boolean; link?: boolean }> } = JSON.parse(
     read('package-lock.json'),
   )

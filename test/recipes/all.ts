@@ -9,6 +9,7 @@ import { handsetRecipes } from './handsets.ts'
 import { inboxRecipes } from './inbox.ts'
 import { inboxActRecipes } from './inbox-acts.ts'
 import { inventoryRecipes } from './inventory.ts'
+import { mailRecipes } from './mail.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
 import { numberRecipes } from './numbers.ts'
@@ -31,6 +32,7 @@ export const recipes: Recipes = {
   ...inboxRecipes,
   ...inboxActRecipes,
   ...inventoryRecipes,
+  ...mailRecipes,
   ...messageRecipes,
   ...numberRecipes,
   ...personRecipes,

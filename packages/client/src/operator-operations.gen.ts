@@ -34,6 +34,8 @@ export const operations = {
   'keys.create': 'POST /operator/accounts/:account_uuid/keys once',
   'keys.list': 'GET /operator/accounts/:account_uuid/keys',
   'keys.revoke': 'DELETE /operator/accounts/:account_uuid/keys/:key_uuid',
+  'mails.list': 'GET /operator/mails #mails',
+  'mails.test': 'POST /operator/mail/test once',
   'messages.inspect': 'GET /operator/messages/:message_uuid',
   'numberGrants.create': 'POST /operator/accounts/:account_uuid/number-grants once',
   'numberGrants.delete': 'DELETE /operator/accounts/:account_uuid/number-grants/:phone_number',

@@ -2073,6 +2073,24 @@ export type PushSubscription = {
   failure?: string
 }
 
+export type Mail = {
+  /** Starts with EML */
+  uuid: string
+  to: string
+  /** The kind of mail: docs/operating/mail.md */
+  template: 'invitation' | 'password_reset' | 'prove_address' | 'new_sign_in' | 'security_changed'
+  /** queued: waits for an attempt. sent: the mail server has taken it. failed: there is no further attempt */
+  state: 'queued' | 'sent' | 'failed'
+  attempts: number
+  /** Reply of the mail server, or the error of the last attempt */
+  outcome?: string
+  /** The account that caused the mail */
+  account_uuid?: string
+  created_at: string
+  /** Time at which it was sent or failed */
+  ended_at?: string
+}
+
 export type ApiRequest = {
   /** The x-request-id header */
   request_id: string
@@ -6881,6 +6899,41 @@ export type OperatorOperations = {
       /** Starts with KEY */
       key_uuid: string
     }, options?: CallOptions): Promise<Success>
+  }
+  readonly mails: {
+    /**
+     * List the mails of the last 30 days, newest first.
+     * Each entry shows the recipient, the template, and the reply or error of the mail server. Contents and links are never shown. Follow next_cursor for older entries.
+     */
+    list(args?: {
+      /** queued: waits for an attempt. sent: the mail server has taken it. failed: there is no further attempt */
+      state?: 'queued' | 'sent' | 'failed' | undefined
+      /** Only mails to this address */
+      to?: string | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      count: number
+      mails: readonly (Mail)[]
+      next_cursor?: string
+    }, 'mails'>
+    /**
+     * Send a test mail now, and return the reply of the mail server.
+     * The reply states whether the server took the mail, and else the step that failed with its cause.
+     */
+    test(args: {
+      to: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** True if the mail server has taken the mail */
+      working: boolean
+      message: string
+      /** The step that failed */
+      step?: 'settings' | 'name' | 'connection' | 'tls' | 'login' | 'sender' | 'recipient' | 'message'
+    }>
   }
   readonly messages: {
     /**

@@ -71,6 +71,7 @@ export const sealedColumns = {
   'connections.sealed_secrets': 'emptied, and the connection is disabled',
   'document_parts.sealed': 'deleted with the document',
   'idempotency.sealed_body': 'deleted',
+  'mails.sealed_values': 'deleted: the mail is not sent',
   'msgapp_links.sealed_pairing': 'emptied',
   'msgapp_credentials.sealed_value': 'deleted',
   'person_totp.sealed_secret': 'deleted: the password alone signs in',
@@ -102,6 +103,7 @@ export const sealedColumnList: readonly SealedColumn[] = [
   at('connections', 'sealed_secrets'),
   at('document_parts', 'sealed', "'document ' || account_id || ' ' || document_id || ' ' || part"),
   at('idempotency', 'sealed_body'),
+  at('mails', 'sealed_values', "'mail ' || id"),
   at('msgapp_links', 'sealed_pairing', "'msgapp/' || channel_id || '/pairing'"),
   at('msgapp_credentials', 'sealed_value', "'msgapp/' || channel_id || '/' || type || '/' || id"),
   at('person_totp', 'sealed_secret', "'second factor ' || person_id"),
@@ -202,6 +204,9 @@ export const forgetSecrets = async (tx: Tx, secretOf: () => Buffer): Promise<voi
     update connections set sealed_secrets = null, updated_at = app_now(),
       enabled = enabled and (kind = 'sandbox' or settings @> '{"sandbox": true}')
     where sealed_secrets is not null`
+  await tx.run`
+    update mails set sealed_values = null, state = 'failed', outcome = 'The master key was lost', ended_at = app_now()
+    where sealed_values is not null`
   await tx.run`delete from push_subscriptions`
   await tx.run`delete from push_keys`
   await tx.run`delete from signing_keys`

@@ -33,6 +33,7 @@ export type Prefix =
   | 'EVT' // an event
   | 'CNV' // a conversation of the inbox
   | 'PSH' // a browser that gets notifications
+  | 'EML' // a mail
   | 'ITM' // an item of a conversation that has no id of its own kind
   | 'NTE' // a note
   | 'TAG'

@@ -170,7 +170,7 @@ export const reject = (name: string, problem: string): never => {
 }
 
 /** Names of settings whose values contain secrets. */
-const secretNames = /KEY$|SECRET|DATABASE_URL|MEDIA_STORE/
+const secretNames = /KEY$|SECRET|DATABASE_URL|MEDIA_STORE|SMTP_URL/
 
 /** Returns the value of a setting in an environment. @throws SettingError with the expected form */
 export const readOne = (

@@ -1,0 +1,13 @@
+// Limits of sending mail.
+
+/** Milliseconds: to resolve the name, to connect, until the greeting, and of silence of an open connection. */
+export const timeouts = {
+  dnsTimeout: 10_000,
+  connectionTimeout: 10_000,
+  greetingTimeout: 15_000,
+  socketTimeout: 30_000,
+  maxResponseSize: 16_384,
+}
+
+/** Characters of a server's reply that are stored. */
+export const maxReplyLength = 500

@@ -1,0 +1,58 @@
+import { cursorsOf } from '../../platform/http/cursor.ts'
+import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
+import { refuse } from '../../platform/http/problem.ts'
+import { iso } from '../../platform/lib/clock.ts'
+import { print, uuid } from '../../platform/lib/id.ts'
+import { mailAddress, mailboxKey } from '../../platform/lib/mail-address.ts'
+import type { Services } from '../../services.ts'
+import * as c from './contract.ts'
+import { refusals } from './refusals.ts'
+import { renderMail } from './render.ts'
+import * as store from './store.ts'
+import type { MailValues, TemplateName } from './templates.ts'
+
+const present = (row: store.MailRow) => ({
+  uuid: print('EML', row.id),
+  to: row.recipient,
+  // Rows have names of templates.
+  template: row.template as Exclude<TemplateName, 'test'>,
+  state: row.state,
+  attempts: row.attempts,
+  ...(row.outcome === null ? {} : { outcome: row.outcome }),
+  ...(row.account_id ? { account_uuid: print('ACC', row.account_id) } : {}),
+  created_at: iso(Date.parse(row.created_at)),
+  ...(row.ended_at ? { ended_at: iso(row.ended_at) } : {}),
+})
+
+const notConfigured = { outcome: 'failed', step: 'settings', error: refusals.notConfigured().message } as const
+
+const noValues: MailValues['test'] = {}
+
+export const mailRoutes = ({ db, mail, publicUrl }: Services) => {
+  const cursors = cursorsOf(c.listMails)
+  return [
+    route(c.listMails, async ({ query }) => {
+      const asked = requestedPage(query, cursors.key(query.cursor))
+      const recipientKey = query.to === undefined ? null : mailboxKey(mailAddress(query.to) ?? query.to)
+      const found = await store.page(db, { state: query.state ?? null, recipientKey }, asked.read)
+      const { rows, fields } = cutPage(asked, found, ({ created_at, id }) => cursors.write({ time: created_at, id }))
+      return ok({ count: rows.length, mails: rows.map(present), ...nextOf(fields) })
+    }),
+
+    routeWithoutTransaction(c.testMail, async ({ body, audit }) => {
+      const to = mailAddress(body.to) ?? refuse(refusals.badRecipient(body.to))
+      const id = uuid()
+      const result = mail.isConfigured
+        ? await mail.send(id, to, renderMail('test', noValues, publicUrl()))
+        : notConfigured
+      const working = result.outcome === 'sent'
+      await audit(null, { target: print('EML', id), after: { working } })
+      return ok(
+        result.outcome === 'sent'
+          ? { working, message: result.reply }
+          : { working, step: result.step, message: result.error },
+      )
+    }),
+  ]
+}
