@@ -15,7 +15,7 @@ import { type Projector, startProjector } from './domains/inbox/projector/projec
 import { endSnoozes } from './domains/inbox/snooze/jobs.ts'
 import { untagJob } from './domains/inbox/tags/jobs.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
-import { deleteOldMails, installMailMetrics, mailJob } from './domains/mail/jobs.ts'
+import { deleteOldMails, installMailMetrics, mailJobs } from './domains/mail/jobs.ts'
 import { countChannels } from './domains/msgapp/channels/ops.ts'
 import { installChatCallbacks } from './domains/msgapp/chat-callbacks.ts'
 import { countDeadLetters } from './domains/msgapp/dead-letters/ops.ts'
@@ -216,7 +216,7 @@ export const startRoles = async (
         bulkJob(services),
         untagJob(services),
         ...pushJobs(services),
-        mailJob(services),
+        ...mailJobs(services),
       ],
       schedules: [
         { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },

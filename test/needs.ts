@@ -13,6 +13,7 @@ export const packages = {
   drive_smpp: 'kannel-extras',
   tshark: 'tshark',
   'Net::SMPP': 'libnet-smpp-perl',
+  postfix: 'postfix',
   prosody: 'prosody',
   ejabberdctl: 'ejabberd',
   sipp: 'sip-tester',

@@ -9,5 +9,8 @@ export const timeouts = {
   maxResponseSize: 16_384,
 }
 
+/** Milliseconds of a whole session: a server that answers a byte at a time would hold it for ever. */
+export const sessionMs = 60_000
+
 /** Characters of a server's reply that are stored. */
 export const maxReplyLength = 500

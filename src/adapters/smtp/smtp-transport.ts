@@ -1,11 +1,11 @@
 import { createTransport } from 'nodemailer'
 import type { SmtpServer } from '../../platform/lib/smtp-settings.ts'
 import { storable } from '../../platform/lib/storable.ts'
-import type { MailOutcome, MailStep, MailTransport, OutgoingMail } from '../../ports/mail.ts'
-import { maxReplyLength, timeouts } from './limits.ts'
+import type { MailOutcome, MailStep, MailTransport } from '../../ports/mail.ts'
+import { maxReplyLength, sessionMs, timeouts } from './limits.ts'
 
 /** Fields of the errors of nodemailer: its errors.ts. */
-type SendError = { code?: string; command?: string; responseCode?: number; permanent?: boolean; message?: string }
+type SendError = { code?: string; command?: string; responseCode?: number; message?: string }
 
 const steps: ReadonlyMap<string, MailStep> = new Map([
   ['EDNS', 'name'],
@@ -15,60 +15,67 @@ const steps: ReadonlyMap<string, MailStep> = new Map([
   ['EMESSAGE', 'message'],
 ])
 
-const stepOf = ({ code = '', command = '' }: SendError): MailStep => {
+const stepOf = ({ code = '', command = '', responseCode, message = '' }: SendError): MailStep => {
+  // RFC 4954, 6, and RFC 3207, 4: the server wants a login or TLS first.
+  if (responseCode === 530) return message.includes('TLS') ? 'tls' : 'login'
   if (command.startsWith('MAIL')) return 'sender'
   if (command.startsWith('RCPT')) return 'recipient'
   if (command === 'DATA') return 'message'
   return steps.get(code) ?? 'connection'
 }
 
-/** Steps that concern one mail. A refused login or greeting is a fault of the settings: mails wait until it is mended. */
+/** Steps that concern one mail. A refused greeting or login is a fault of the settings: mails wait until it is mended. */
 const ofMail: readonly MailStep[] = ['sender', 'recipient', 'message']
 
-const outcomeOf = (error: SendError): MailOutcome => {
-  const step = stepOf(error)
-  const text = storable(String(error.message ?? error).replaceAll(/\s+/g, ' '), maxReplyLength)
-  return {
-    outcome: 'failed',
-    step,
-    isPermanent: ofMail.includes(step) && (error.responseCode ?? 0) >= 500,
-    error: text,
-  }
-}
+const oneLine = (text: string): string => storable(text.replaceAll(/\s+/g, ' ').trim(), maxReplyLength)
 
-/** Opens a connection for each mail: mails are few, and a connection at rest would be closed by most servers. */
-export const makeSmtpTransport = (server: SmtpServer): MailTransport => {
-  const { host, port, tls, login, ca, name } = server
-  const transportFor = (from: string) =>
-    createTransport({
-      ...{ host, port, ...timeouts },
-      secure: tls === 'direct',
-      requireTLS: tls === 'upgrade',
-      ignoreTLS: tls === 'none',
-      name: name ?? from.split('@')[1],
-      // A password that no login takes is reported, and not left out.
-      ...(login ? { auth: { user: login.user, pass: login.password }, forceAuth: true } : {}),
-      tls: { minVersion: 'TLSv1.2', ...(ca === null ? {} : { ca }) },
-      disableFileAccess: true,
-      disableUrlAccess: true,
-    })
+/**
+ * Sends mails over a server. Each mail has a connection of its own: mails are few, and servers close idle connections.
+ * @param limits in milliseconds, for tests
+ */
+export const makeSmtpTransport = (
+  { host, port, tls, login, ca, name }: SmtpServer,
+  limits: Partial<typeof timeouts & { sessionMs: number }> = {},
+): MailTransport => {
+  const { sessionMs: wholeMs = sessionMs, ...waits } = limits
+
+  const failure = (error: SendError, isOver: boolean): MailOutcome => {
+    const step = stepOf(error)
+    const said = isOver
+      ? `The server has not taken the mail within ${wholeMs / 1_000} s`
+      : String(error.message ?? error)
+    // A server may repeat what it was sent.
+    const text = login ? said.replaceAll(login.password, '•••') : said
+    const isPermanent = ofMail.includes(step) && (error.responseCode ?? 0) >= 500
+    return { outcome: 'failed', step, isPermanent, error: oneLine(text) }
+  }
+
   return {
-    send: async (mail: OutgoingMail, signal) => {
-      const transport = transportFor(mail.from.address)
+    send: async ({ messageId, from, to, subject, text, html }, signal) => {
+      const timeout = AbortSignal.timeout(wholeMs)
+      const transport = createTransport({
+        ...{ host, port, ...timeouts, ...waits },
+        secure: tls === 'direct',
+        requireTLS: tls === 'upgrade',
+        ignoreTLS: tls === 'none',
+        name: name ?? from.address.split('@')[1],
+        // A server that offers no login gets the password refused, instead of the mail without one.
+        ...(login ? { auth: { user: login.user, pass: login.password }, forceAuth: true } : {}),
+        tls: { minVersion: 'TLSv1.2', ...(ca === null ? {} : { ca }) },
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      })
       try {
         const { response } = await transport.sendMail({
-          from: { ...mail.from },
-          to: { name: '', address: mail.to },
-          messageId: mail.messageId,
-          ...{ subject: mail.subject, text: mail.text, html: mail.html },
+          ...{ messageId, from: { ...from }, to: { name: '', address: to }, subject, text, html },
           // RFC 3834: no automatic replies to automatic mails.
           headers: { 'auto-submitted': 'auto-generated' },
-          ...(signal ? { signal } : {}),
+          signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
         })
-        return { outcome: 'sent', reply: storable(response, maxReplyLength) }
+        return { outcome: 'sent', reply: oneLine(response) }
       } catch (error) {
         // nodemailer rejects with errors that have these fields.
-        return outcomeOf(error as SendError)
+        return failure(error as SendError, timeout.aborted)
       } finally {
         transport.close()
       }

@@ -1,8 +1,8 @@
 import type { Metrics } from '../../platform/http/metrics.ts'
-import { Discard, type JobKind, Retry } from '../../platform/jobs/job-kind.ts'
+import { type JobKind, Retry } from '../../platform/jobs/job-kind.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
-import { concurrency, leaseSeconds, mailDays, pauses } from './limits.ts'
+import { concurrency, leaseSeconds, mailDays, maxQueuedHours, pauses } from './limits.ts'
 import { placeOf, type SendPayload, sendKind } from './ops.ts'
 import { renderMail } from './render.ts'
 import * as store from './store.ts'
@@ -15,8 +15,11 @@ const maxAttempts = pauses.length + 1
 const expiryOf = (values: object): number =>
   'expires_at' in values ? Date.parse(String(values.expires_at)) : Number.POSITIVE_INFINITY
 
-/** Job that sends a mail. A mail that a server accepted just before a crash is sent again, with the same Message-ID. */
-export const mailJob = (services: Services): JobKind => {
+/**
+ * Job that sends a mail. A mail that a server accepted just before a crash is sent again, with the same Message-ID.
+ * Without a mail server there is no such job: mails wait for a process that has one.
+ */
+export const mailJobs = (services: Services): JobKind[] => {
   const { db, seal, mail, clock, publicUrl, log } = services
   const send: JobKind<SendPayload, Result> = {
     kind: sendKind,
@@ -34,7 +37,6 @@ export const mailJob = (services: Services): JobKind => {
       const values = JSON.parse(seal.openBytes(row.sealed_values, placeOf(id)).toString()) as MailValues[TemplateName]
       if (expiryOf(values) <= clock.now())
         return { template, state: 'failed', outcome: 'The link in it expired before the mail could be sent' }
-      if (!mail.isConfigured) throw new Discard('No mail server is set any more')
       const result = await mail.send(id, recipient, renderMail(template, values, publicUrl()), signal)
       if (result.outcome === 'sent') return { template, state: 'sent', outcome: result.reply }
       const outcome = `${result.step}: ${result.error}`
@@ -61,14 +63,17 @@ export const mailJob = (services: Services): JobKind => {
     },
   }
   // All jobs of this kind were added by queueMail.
-  return send as JobKind
+  return mail.isConfigured ? [send as JobKind] : []
 }
 
 /** Schedule that deletes old mails. */
 export const deleteOldMails: Schedule = {
   name: 'forget-mails',
   every: 3_600,
-  run: async (tx) => void (await store.deleteOlder(tx, mailDays)),
+  run: async (tx) => {
+    await store.endForgotten(tx, maxQueuedHours)
+    await store.deleteOlder(tx, mailDays)
+  },
 }
 
 /** Registers the gauge of mails that wait or failed. */

@@ -79,14 +79,17 @@ const countedTemplates = Object.entries(templates).flatMap(([name, { overLimit }
   overLimit === 'refuse' ? [name] : [],
 )
 
-/** Returns the refusal of a mail over a limit, or null. Mails to one mailbox and of one account take turns. */
+/**
+ * Returns the refusal of a mail over a limit, or null. Mails of one account, and those to one mailbox, take turns. Mails
+ * of other accounts do not count: no account can use up the limit of another.
+ */
 const overLimit = async (tx: Tx, account: string | null, recipientKey: string, template: NewMail['template']) => {
   const counted = templates[template].overLimit === 'refuse' && account !== null
   if (counted) {
     const { sent, most } = await store.countOfAccount(tx, account, countedTemplates, mailsPerDay)
     if (sent >= most) return refusals.accountLimit(most)
   }
-  const { hour, day } = await store.countOfRecipient(tx, recipientKey, template)
+  const { hour, day } = await store.countOfRecipient(tx, { account, recipientKey, template })
   if (day >= perRecipient.day) return refusals.recipientLimit(86_400)
   return hour >= perRecipient.hour ? refusals.recipientLimit(3_600) : null
 }

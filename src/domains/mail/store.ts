@@ -17,7 +17,8 @@ export const add = (tx: Tx, m: NewRow) => tx.run`
   insert into mails (id, account_id, recipient, recipient_key, template, sealed_values)
   values (${m.id}, ${m.account}, ${m.recipient}, ${m.recipientKey}, ${m.template}, ${m.sealed})`
 
-/** Counts the mails of an account within 24 h, of these templates; further ones wait for the end of the transaction. */
+/** Counts the mails of an account within 24 h, of these templates. Further ones wait for the end of the
+ *  transaction. */
 export const countOfAccount = async (
   tx: Tx,
   account: string,
@@ -37,14 +38,14 @@ export const countOfAccount = async (
 /** Counts the mails of a template to a mailbox within an hour and within 24 h, as above. */
 export const countOfRecipient = async (
   tx: Tx,
-  recipientKey: string,
-  template: string,
+  m: { readonly account: string | null; readonly recipientKey: string; readonly template: string },
 ): Promise<{ hour: number; day: number }> => {
-  await tx.run`select pg_advisory_xact_lock(hashtextextended('mails to ' || ${recipientKey}::text, 0))`
+  await tx.run`select pg_advisory_xact_lock(hashtextextended('mails to ' || ${m.recipientKey}::text, 0))`
   return tx.one<{ hour: number; day: number }>`
     select count(*) filter (where created_at > app_now() - interval '1 hour')::integer as hour, count(*)::integer as day
     from mails
-    where recipient_key = ${recipientKey} and template = ${template} and created_at > app_now() - interval '24 hours'`
+    where recipient_key = ${m.recipientKey} and template = ${m.template} and account_id is not distinct from ${m.account}::uuid
+      and created_at > app_now() - interval '24 hours'`
 }
 
 export type QueuedRow = { id: string; recipient: string; template: string; sealed_values: Buffer }
@@ -68,7 +69,12 @@ export const end = (tx: Tx, mails: readonly EndedMail[]) => tx.run`
     e (id, state, attempts, outcome)
   where m.id = e.id and m.state = 'queued'`
 
-/** Deletes old mails. A queued one ends within a day. */
+/** Ends mails that no process has sent for hours, and erases their values. */
+export const endForgotten = (tx: Tx, hours: number) => tx.run`
+  update mails set state = 'failed', sealed_values = null, ended_at = app_now(),
+    outcome = coalesce(outcome, 'No process with a mail server has run')
+  where state = 'queued' and created_at < app_now() - make_interval(hours => ${hours})`
+
 export const deleteOlder = (tx: Tx, days: number) => tx.run`
   delete from mails where created_at < app_now() - make_interval(days => ${days}) and state <> 'queued'`
 

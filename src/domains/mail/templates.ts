@@ -17,7 +17,8 @@ export type SecurityChange = keyof typeof changes
 /** Values of the templates. Times are ISO 8601, and links lead to the console. `browser` is a User-Agent. */
 export type MailValues = {
   invitation: {
-    readonly account: string
+    /** Name of the account; null for rights in the installation. */
+    readonly account: string | null
     /** Name of the person who invites; null for a key or an operator. */
     readonly inviter: string | null
     readonly link: string
@@ -65,14 +66,14 @@ const unknownSignIn =
 export const templates: { readonly [Name in TemplateName]: MailTemplate<MailValues[Name]> } = {
   invitation: {
     subject: 'Invitation to an account at {host}',
-    text: ['{inviter} invites you to the account “{account}” at {host}. Open this link to accept:'],
+    text: ['{inviter} invites you to {what} at {host}. Open this link to accept:'],
     after: ['The link works once, until {expires_at}. By using it you confirm this e-mail address.'],
     reason: 'You get this mail because your address was entered in the invitation.',
-    unexpected: 'If you do not know the account, ignore this mail. Nothing happens unless you open the link.',
+    unexpected: 'If you do not expect it, ignore this mail. Nothing happens unless you open the link.',
     overLimit: 'refuse',
     contents: ({ account, inviter, link, expires_at }) => ({
       fields: {
-        account: plainName(account),
+        what: account === null ? 'the installation' : `the account “${plainName(account)}”`,
         inviter: inviter === null ? 'An administrator' : plainName(inviter),
         expires_at: plainTime(expires_at),
       },
