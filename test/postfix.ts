@@ -219,8 +219,8 @@ export const startPostfix = async (t: Lifetime, options: Options = {}): Promise<
   })
 
   const mails = async (): Promise<Email[]> => {
-    const names = readdirSync(mailbox, { withFileTypes: false }).sort()
-    return Promise.all(names.map((name) => PostalMime.parse(readFileSync(join(mailbox, name)))))
+    const names = readdirSync(mailbox).sort()
+    return Promise.all(names.map((name) => PostalMime.parse(readFileSync(join(mailbox, name), 'utf8'))))
   }
   const isTo = (mail: Email, address: string) =>
     mail.headers.some(({ key, value }) => key === 'x-original-to' && value === address)

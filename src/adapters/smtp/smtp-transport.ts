@@ -5,7 +5,7 @@ import type { MailOutcome, MailStep, MailTransport } from '../../ports/mail.ts'
 import { maxReplyLength, sessionMs, timeouts } from './limits.ts'
 
 /** Fields of the errors of nodemailer: its errors.ts. */
-type SendError = { code?: string; command?: string; responseCode?: number; message?: string }
+type SendError = { code?: string; originalCode?: string; command?: string; responseCode?: number; message?: string }
 
 const steps: ReadonlyMap<string, MailStep> = new Map([
   ['EDNS', 'name'],
@@ -15,13 +15,16 @@ const steps: ReadonlyMap<string, MailStep> = new Map([
   ['EMESSAGE', 'message'],
 ])
 
-const stepOf = ({ code = '', command = '', responseCode, message = '' }: SendError): MailStep => {
+/** Codes of Node and OpenSSL for certificates that are not trusted, and for a peer that speaks no TLS. */
+const tlsCodes = /CERT|SSL|TLS|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO/
+
+const stepOf = ({ code = '', originalCode = '', command = '', responseCode, message = '' }: SendError): MailStep => {
   // RFC 4954, 6, and RFC 3207, 4: the server wants a login or TLS first.
   if (responseCode === 530) return message.includes('TLS') ? 'tls' : 'login'
   if (command.startsWith('MAIL')) return 'sender'
   if (command.startsWith('RCPT')) return 'recipient'
   if (command === 'DATA') return 'message'
-  return steps.get(code) ?? 'connection'
+  return tlsCodes.test(originalCode) ? 'tls' : (steps.get(code) ?? 'connection')
 }
 
 /** Steps that concern one mail. A refused greeting or login is a fault of the settings: mails wait until it is mended. */

@@ -35,6 +35,8 @@ test('a link that does not lead to the console is not mailed', async () => {
     'https://evil.example/#x',
     'http://127.0.0.1:8080.evil.example/',
     'http://127.0.0.1:8080@evil.example/',
+    'javascript:alert(1)',
+    'x',
   ])
     await assert.rejects(queue(world, invitation('ada@example.com', null, { link })), /does not lead to the console/)
 })
