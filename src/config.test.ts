@@ -103,6 +103,19 @@ test('trusted proxies are addresses, networks, names of networks, or a number of
   assert.deepEqual(readConfig(origins).corsOrigins, ['https://app.example.com', 'http://localhost'])
 })
 
+test('the mail server and the sender are set together, and no error shows the password', () => {
+  const smtp = 'smtps://ada:a-password@mail.example.com'
+  const { smtp: server, mailFrom } = readConfig({ TRUNKLINE_SMTP_URL: smtp, TRUNKLINE_MAIL_FROM: 'a@example.com' })
+  assert.deepEqual([server?.host, mailFrom?.address], ['mail.example.com', 'a@example.com'])
+  for (const one of [{ TRUNKLINE_SMTP_URL: smtp }, { TRUNKLINE_MAIL_FROM: 'a@example.com' }])
+    assert.throws(() => readConfig(one), /TRUNKLINE_SMTP_URL and TRUNKLINE_MAIL_FROM are set together or not at all/)
+  const refused = () => readConfig({ TRUNKLINE_SMTP_URL: `${smtp}?x=1`, TRUNKLINE_MAIL_FROM: 'a@example.com' })
+  assert.throws(
+    refused,
+    (error) => /TRUNKLINE_SMTP_URL has the unknown option/.test(String(error)) && !/a-password/.test(String(error)),
+  )
+})
+
 test('the error for an invalid value does not repeat a possible secret', () => {
   for (const [name, value] of [
     ['TRUNKLINE_API_KEY', 'hunter2'],

@@ -53,6 +53,10 @@ const furnish = async (given?: TestDatabase) => {
   await makeCredentialStore(db, first, nothing).write(line.channel, [
     { type: 't', id: 'a:b', value: Buffer.from('kept') },
   ])
+  const mail = uuid()
+  await db.run`
+    insert into mails (id, recipient, recipient_key, template, sealed_values)
+    values (${mail}, 'a@example.com', 'a@example.com', 'invitation', ${first.closeBytes(Buffer.from('{}'), `mail ${mail}`)})`
   const id = uuid()
   await db.run`
     insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, source, created_at)

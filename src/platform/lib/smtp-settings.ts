@@ -58,14 +58,15 @@ export const smtpServer = (value: string): SmtpServer => {
     throw new SettingError(
       'would send the password in plain text to another machine: remove requireTLS=false, or the user',
     )
-  const ca = url.searchParams.get('ca')
+  const [ca, name] = [url.searchParams.get('ca'), url.searchParams.get('name')]
+  if (name !== null && !/^[\w.-]{1,253}$/.test(name)) throw new SettingError('wants the name of this machine in name=…')
   return {
     host,
     port: Number(url.port) || (isDirect ? 465 : 587),
     tls: isDirect ? 'direct' : isPlain ? 'none' : 'upgrade',
     login: hasLogin ? { user: decoded(url.username), password: decoded(url.password) } : null,
     ca: ca === null ? null : pem(ca),
-    name: url.searchParams.get('name'),
+    name,
   }
 }
 
