@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operatorKey, startedHome, startPlatform } from '../../../test/platform.ts'
+import { startedHome, startPlatform } from '../../../test/platform.ts'
 import { needsPostfix, startPostfix } from '../../../test/postfix.ts'
 import { contracts } from '../../contracts.ts'
 import { makeShell } from '../../interfaces/cli/testing.ts'
@@ -15,9 +15,9 @@ test(
       TRUNKLINE_MAIL_FROM: 'no-reply@example.com',
     })
     t.after(() => platform.end('SIGKILL'))
-    const shell = makeShell(contracts, {
-      environment: { TRUNKLINE_URL: platform.url, TRUNKLINE_OPERATOR_KEY: operatorKey },
-    })
+    const { body } = await platform.call('POST', '/operator/keys', { label: 'command line' })
+    const environment = { TRUNKLINE_URL: platform.url, TRUNKLINE_OPERATOR_KEY: body.key }
+    const shell = makeShell(contracts, { environment })
     const tried = await shell('mail', 'test', '--to', 'ada@example.com')
     assert.deepEqual([tried.status, tried.err], [0, ''])
     assert.match(tried.out, /250 .*queued as/)
