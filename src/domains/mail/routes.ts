@@ -27,6 +27,9 @@ const present = (row: store.MailRow) => ({
 
 const notConfigured = { outcome: 'failed', step: 'settings', error: refusals.notConfigured().message } as const
 
+/** @throws Problem 400 */
+const addressOf = (given: string): string => mailAddress(given) ?? refuse(refusals.badRecipient(given))
+
 const noValues: MailValues['test'] = {}
 
 export const mailRoutes = ({ db, mail, publicUrl }: Services) => {
@@ -34,14 +37,14 @@ export const mailRoutes = ({ db, mail, publicUrl }: Services) => {
   return [
     route(c.listMails, async ({ query }) => {
       const asked = requestedPage(query, cursors.key(query.cursor))
-      const recipientKey = query.to === undefined ? null : mailboxKey(mailAddress(query.to) ?? query.to)
+      const recipientKey = query.to === undefined ? null : mailboxKey(addressOf(query.to))
       const found = await store.page(db, { state: query.state ?? null, recipientKey }, asked.read)
       const { rows, fields } = cutPage(asked, found, ({ created_at, id }) => cursors.write({ time: created_at, id }))
       return ok({ count: rows.length, mails: rows.map(present), ...nextOf(fields) })
     }),
 
     routeWithoutTransaction(c.testMail, async ({ body, audit }) => {
-      const to = mailAddress(body.to) ?? refuse(refusals.badRecipient(body.to))
+      const to = addressOf(body.to)
       const id = uuid()
       const result = mail.isConfigured
         ? await mail.send(id, to, renderMail('test', noValues, publicUrl()))
