@@ -25,6 +25,7 @@ export type Modules =
   | typeof import('../../src/domains/inbox/team/contract.ts')
   | typeof import('../../src/domains/inbox/views/contract.ts')
   | typeof import('../../src/domains/ledger/contract.ts')
+  | typeof import('../../src/domains/mail/contract.ts')
   | typeof import('../../src/domains/msgapp/channels/contract.ts')
   | typeof import('../../src/domains/msgapp/checks/contract.ts')
   | typeof import('../../src/domains/msgapp/dead-letters/contract.ts')
