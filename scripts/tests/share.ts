@@ -22,7 +22,7 @@ const harmless = [
   ...['certificate', 'database', 'endings', 'servers'],
   // Programs and processes of ours.
   ...['child', 'compiler', 'console/pseudo-server', 'counterparts/program', 'didww/simulated-supplier', 'ejabberd'],
-  ...['media/rtpengine', 'platform', 'prosody', 'simulator', 'whatsapp-cloud/graph'],
+  ...['media/rtpengine', 'platform', 'postfix', 'prosody', 'simulator', 'whatsapp-cloud/graph'],
   ...['whatsapp-web/installed', 'whatsapp-web/network', '../src/domains/backup/testing'],
   // Scripts of pages, which are text here.
   ...['console/fixture', 'media/page-peer', 'sdk/tab'],

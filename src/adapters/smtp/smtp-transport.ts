@@ -30,7 +30,7 @@ const stepOf = ({ code = '', originalCode = '', command = '', responseCode, mess
 /** Steps that concern one mail. A refused greeting or login is a fault of the settings: mails wait until it is mended. */
 const ofMail: readonly MailStep[] = ['sender', 'recipient', 'message']
 
-const oneLine = (text: string): string => storable(text.replaceAll(/\s+/g, ' ').trim(), maxReplyLength)
+const oneLine = (text: string): string => storable(text.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim(), maxReplyLength)
 
 /**
  * Sends mails over a server. Each mail has a connection of its own: mails are few, and servers close idle connections.

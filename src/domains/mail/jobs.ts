@@ -43,7 +43,8 @@ export const mailJobs = (services: Services): JobKind[] => {
       if (result.isPermanent || attempt >= maxAttempts) return { template, state: 'failed', outcome }
       await store.noteAttempt(db, id, attempt, outcome)
       mail.count({ template, outcome: 'retried' })
-      throw new Retry(outcome, pauses[attempt - 1] ?? 60)
+      // Replies of servers name the recipient, whom the log does not show.
+      throw new Retry(`mail: failed at ${result.step}`, pauses[attempt - 1] ?? 60)
     },
     onComplete: async (tx, done) => {
       const ended = done.flatMap(({ job, result }) =>
@@ -52,9 +53,9 @@ export const mailJobs = (services: Services): JobKind[] => {
       if (ended.length === 0) return
       await store.end(tx, ended)
       tx.afterCommit(() => {
-        for (const { id, template, state, outcome } of ended) {
+        for (const { id, template, state } of ended) {
           mail.count({ template, outcome: state })
-          if (state === 'failed') log.warn({ mail: id, template, outcome }, 'mail: sending failed')
+          if (state === 'failed') log.warn({ mail: id, template }, 'mail: sending failed')
         }
       })
     },

@@ -111,13 +111,13 @@ export const templates: { readonly [Name in TemplateName]: MailTemplate<MailValu
   new_sign_in: {
     subject: 'New sign-in at {host}',
     text: [
-      'You signed in from a browser or place that was not seen before.',
+      'There was a sign-in from a browser or place that was not seen before.',
       'Time: {at}',
       'Address: {address}',
       'Browser: {browser}',
     ],
     after: [],
-    reason: 'You get this mail because the sign-in was with your e-mail address.',
+    reason: 'You get this mail because the sign-in was with this address.',
     unexpected: unknownSignIn,
     overLimit: 'drop',
     contents: ({ at, address, browser }) => ({
