@@ -179,6 +179,7 @@ const valuesOf: Record<string, readonly string[]> = {
   did_type: ['local'],
   number_contains: ['77'],
   contains: ['77'],
+  to: ['customer7@example.com', 'unknown@example.com'],
   to_number: ['+447900000001', '+15550001111'],
   from_number: ['+447900000001', '+15550001111'],
   phone_number: ['+447900000001', '+15550001111'],
