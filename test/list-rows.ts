@@ -29,6 +29,7 @@ export const listedTables: ReadonlySet<string> = new Set([
   'documents',
   'events',
   'holds',
+  'mails',
   'msgapp_chats',
   'msgapp_dead_letters',
   'msgapp_groups',
@@ -57,6 +58,9 @@ const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner):
     select '${account}', id, 'A', 'B', n || '@example.com', 'PENDING_INVITE', ${at} from row`,
   `transfers (account_id, id, debit, credit, amount, kind, created_at)
     select '${account}', id, 'balance', 'sales', 0.04, 'sms', ${at} from row`,
+  `mails (account_id, id, recipient, recipient_key, template, state, created_at)
+    select '${account}', id, 'customer' || n || '@example.com', 'customer' || n || '@example.com', 'invitation',
+      (array['sent', 'failed', 'queued'])[1 + n % 3], ${at} from row`,
   `holds (account_id, id, book, kind, reference, amount, created_at)
     select '${account}', id, 'sales', 'call', 'CDR' || n, 0.04, ${at} from row`,
   `documents (account_id, id, name, kind, media_type, size, created_at)

@@ -112,6 +112,7 @@ export const page = (
 
 /** Counts the mails that wait, and those that failed within 24 h. */
 export const counts = (sql: Sql) => sql.one<{ queued: number; failed: number }>`
-  select (select count(*) from (select from mails where state = 'queued' limit 10000) q)::integer as queued,
+  select (select count(*) from (
+      select from mails where state = 'queued' order by created_at limit 10000) q)::integer as queued,
     (select count(*) from (
       select from mails where state = 'failed' and created_at > app_now() - interval '24 hours' limit 10000) f)::integer as failed`
