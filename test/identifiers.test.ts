@@ -37,9 +37,9 @@ const sources = new Map<string, readonly string[]>([
   ['test/list-rows.ts', ['columns']],
 ])
 
-type Joined = { readonly place: string; readonly file: string; readonly value: string }
+type JoinedValue = { readonly place: string; readonly file: string; readonly value: string }
 
-const joined: Joined[] = files.flatMap((file) =>
+const joined: JoinedValue[] = files.flatMap((file) =>
   templatesOf(readFileSync(join(root, file), 'utf8'))
     .filter(({ isTagged, texts }) => !isTagged && isSql(texts[0] ?? ''))
     .flatMap(({ line, texts, values }) =>
@@ -50,7 +50,7 @@ const joined: Joined[] = files.flatMap((file) =>
 )
 
 test('each identifier that is joined into SQL passes through quoteIdentifier()', () => {
-  const isQuoted = ({ value }: Joined) => quoted.test(value)
+  const isQuoted = ({ value }: JoinedValue) => quoted.test(value)
   assert.ok(joined.filter(isQuoted).length >= 30, `saw only ${joined.filter(isQuoted).length} quoted identifiers`)
   const open = joined.filter((one) => !isQuoted(one))
   const faults = open.filter(({ file, value }) => !sources.get(file)?.includes(value))

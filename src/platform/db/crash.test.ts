@@ -161,7 +161,7 @@ test('a stop right after the server’s death also stops its restart', async () 
 
 test('a first start that was killed before it named its database is completed', async () => {
   const server = await startEmbedded({ home, log: silent })
-  const other = connect({ url: server.url.replace('/trunkline?', '/template1?') })
+  const other = connect({ url: server.superuserUrl.replace('/trunkline?', '/template1?') })
   await other.raw('alter database trunkline rename to postgres')
   await other.end()
   await server.stop()

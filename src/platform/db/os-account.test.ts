@@ -59,7 +59,7 @@ const asNobody = async (home: string): Promise<string> => {
     const log = { info() {}, warn() {}, error() {} }
     try {
       const server = await startEmbedded({ home: ${JSON.stringify(home)}, log })
-      const db = connect({ url: server.url })
+      const db = connect({ url: server.superuserUrl })
       await db.raw('create table if not exists kept as select 7 as n')
       console.log(JSON.stringify(await db.many\`select n, current_setting('data_directory') as data from kept\`))
       await db.end()

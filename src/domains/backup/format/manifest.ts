@@ -124,7 +124,7 @@ const parse = <Schema extends TSchema>(schema: Schema, name: string, bytes: Buff
   checkFormat(value)
   if (Value.Check(schema, value)) return value
   const errors = Value.Errors(schema, value)
-  // Of the alternatives of a field, null says least.
+  // A field that may be null has two errors; the other one says more.
   const error = errors.find(({ keyword }) => keyword === 'pattern') ?? errors[0]
   const fault = error?.keyword === 'boolean' ? 'is not known to this version' : (error?.message ?? 'is not allowed')
   throw new BadBackup(`${name} of the backup: ${shown(error?.instancePath ?? '')} ${fault}.`)
