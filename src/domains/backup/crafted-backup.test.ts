@@ -272,4 +272,6 @@ test('other tables, columns, rows, sequences or migrations than those of the sch
     )
   }
   assert.deepEqual(await target.many`select * from accounts order by id`, accounts)
+  // Earlier versions wrote keywords in quotes.
+  await load(target.url, await tarOf(replaceIn(parts, manifest, '"position"', '"\\"position\\""')))
 })
