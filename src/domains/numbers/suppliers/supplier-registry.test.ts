@@ -38,8 +38,10 @@ const openRegistry = () => makeSupplierRegistry(db, parts.seal, parts.changes)
 
 /** Makes a table or view unreadable while the work runs. */
 const without = async (table: 'connections_with_accounts' | 'suppliers', work: () => Promise<void>) => {
-  await db.raw(`alter table ${quoteIdentifier(table)} rename to unreadable`)
-  await work().finally(() => db.raw(`alter table unreadable rename to ${quoteIdentifier(table)}`))
+  await db.raw(`alter table ${quoteIdentifier(table)} rename to ${quoteIdentifier(`unreadable_${table}`)}`)
+  await work().finally(() =>
+    db.raw(`alter table ${quoteIdentifier(`unreadable_${table}`)} rename to ${quoteIdentifier(table)}`),
+  )
 }
 
 test('requests share one connection to a supplier, and so its rate limit, and read it once', async () => {
