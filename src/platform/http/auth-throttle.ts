@@ -1,14 +1,8 @@
+import { makeBatcher, OverloadedError } from '../db/batcher.ts'
 import { peerKeyOf } from '../lib/address-list.ts'
 import { makeFairLimiter } from '../lib/fair-limiter.ts'
-import { isFalseKey, keyDigest } from '../lib/secret.ts'
-import {
-  keyLookupLimits,
-  maxSucceededKeys,
-  maxThrottledPeers,
-  maxThrottleWaitMs,
-  throttledLookupMs,
-  throttleResetMs,
-} from './limits.ts'
+import { isFalseKey, keyHash } from '../lib/secret.ts'
+import { keyLookupLimits, maxThrottledPeers, maxThrottleWaitMs, throttledLookups, throttleResetMs } from './limits.ts'
 import type { Problem } from './problem.ts'
 import { refusals } from './refusals.ts'
 
@@ -18,6 +12,32 @@ export type KeyStore<T> = {
   cached(key: string): T | null
   /** Returns the owner of a key from the database. */
   find(key: string): Promise<T | null>
+  /** Reports whether a key exists, together with those of other requests. */
+  exists(address: string, key: string): Promise<boolean>
+}
+
+/**
+ * Returns the check of keys from addresses that have to wait. Keys of many requests share a statement, so that a flood of
+ * wrong ones is cheap, and each is judged before it is refused.
+ * @param read returns which of these SHA-256 are of valid keys
+ */
+export const makeExistenceCheck = (
+  read: (hashes: readonly Buffer[]) => Promise<readonly { readonly hash: Buffer }[]>,
+): KeyStore<unknown>['exists'] => {
+  type Row = { readonly address: string; readonly hash: Buffer }
+  const find = async (rows: readonly Row[]): Promise<boolean[]> => {
+    const found = new Set((await read(rows.map(({ hash }) => hash))).map(({ hash }) => hash.toString('base64')))
+    return rows.map(({ hash }) => found.has(hash.toString('base64')))
+  }
+  const { add } = makeBatcher(find, { ...throttledLookups, keyOf: ({ address }) => address })
+  return async (address, key) => {
+    try {
+      return await add({ address: peerKeyOf(address), hash: keyHash(key) })
+    } catch (error) {
+      if (error instanceof OverloadedError) return false
+      throw error
+    }
+  }
 }
 
 /** Keys from settings have at least 20 characters; generated keys have a checksum. */
@@ -32,34 +52,24 @@ type Peer = {
   /** Number of waits so far; the next wait is twice as long. */
   blocks: number
   until: number
-  lookedUpAt: number
 }
 
 /**
  * Throttles guesses of keys and tokens by address.
  *
- * Wrong keys from an address do not lock out a valid key from the same address (NAT). Cached keys bypass the throttle,
- * once-valid keys are looked up at any rate, and new well-formed keys once a second.
+ * Wrong keys from an address do not lock out a valid key from the same address (NAT): cached keys bypass the throttle,
+ * and `lookUp` checks that no valid key is refused.
  */
 export type AuthThrottle = {
-  /** Returns the refusal of an uncached credential before the database is queried; null to continue.
-   *  @param key null for a credential that is wrong without a look-up */
-  refusal(address: string, key: string | null): Problem | null
+  /** Returns the refusal of a wrong credential from an address that has to wait; null if it need not. */
+  refusal(address: string): Problem | null
   /** Counts a wrong credential. */
-  failed(address: string, key: string): void
-  /** Remembers a valid key. */
-  succeeded(key: string): void
+  failed(address: string): void
   /** Looks up a key when it is the turn of its address. */
   runInTurn<T>(address: string, look: () => Promise<T>): Promise<T>
 }
 
 const minuteMs = 60_000
-
-const trim = (map: { readonly size: number; keys(): Iterator<string>; delete(key: string): boolean }, most: number) => {
-  if (map.size <= most) return
-  const { value } = map.keys().next()
-  if (value !== undefined) map.delete(value)
-}
 
 const tooManyFailures = (address: string, milliseconds: number) => {
   const wait = Math.max(1, Math.ceil(milliseconds / 1_000))
@@ -69,30 +79,25 @@ const tooManyFailures = (address: string, milliseconds: number) => {
 /** @param limit failures within a minute before an address has to wait; 0: never */
 export const makeAuthThrottle = (limit: number, now: () => number = () => performance.now()): AuthThrottle => {
   const peers = new Map<string, Peer>()
-  const proved = new Set<string>()
   const turns = makeFairLimiter({ ...keyLookupLimits, full: refusals.tooManyKeyLookups })
   return {
     runInTurn: (address, look) => turns.run(peerKeyOf(address), look),
-    refusal: (address, key) => {
+    refusal: (address) => {
       const peer = peers.size > 0 ? peers.get(peerKeyOf(address)) : undefined
       const wait = peer ? peer.until - now() : 0
-      if (!peer || wait <= 0 || (key !== null && proved.has(keyDigest(key)))) return null
-      if (key === null || now() - peer.lookedUpAt < throttledLookupMs) return tooManyFailures(address, wait)
-      peer.lookedUpAt = now()
-      return null
+      return wait > 0 ? tooManyFailures(address, wait) : null
     },
-    failed: (address, key) => {
+    failed: (address) => {
       if (limit === 0) return
-      proved.delete(keyDigest(key))
       const name = peerKeyOf(address)
       const at = now()
-      const fresh = { failures: 0, since: at, last: at, blocks: 0, until: at, lookedUpAt: at }
+      const fresh = { failures: 0, since: at, last: at, blocks: 0, until: at }
       const kept = peers.get(name)
       const peer = kept && at - kept.last < throttleResetMs ? kept : fresh
       // Reinserted at the end: the peer with the oldest failure is evicted first.
       peers.delete(name)
       peers.set(name, peer)
-      trim(peers, maxThrottledPeers)
+      if (peers.size > maxThrottledPeers) for (const oldest of peers.keys().take(1)) peers.delete(oldest)
       peer.last = at
       if (peer.until > at) return
       if (at - peer.since >= minuteMs) Object.assign(peer, { failures: 0, since: at })
@@ -100,12 +105,6 @@ export const makeAuthThrottle = (limit: number, now: () => number = () => perfor
       if (peer.blocks === 0 && peer.failures < limit) return
       peer.until = at + Math.min(maxThrottleWaitMs, 1_000 * 2 ** peer.blocks)
       peer.blocks = Math.min(peer.blocks + 1, 16)
-      peer.lookedUpAt = at
-    },
-    succeeded: (key) => {
-      if (limit === 0) return
-      proved.add(keyDigest(key))
-      trim(proved, maxSucceededKeys)
     },
   }
 }
@@ -119,13 +118,12 @@ export const lookUp = async <T>(
   wrong: () => Problem,
 ): Promise<T> => {
   const isNone = isMalformedKey(key)
-  const refusal = throttle.refusal(address, isNone ? null : key)
-  if (refusal) throw refusal
+  const refusal = throttle.refusal(address)
+  if (refusal && (isNone || !(await keys.exists(address, key)))) throw refusal
   const found = isNone ? null : await throttle.runInTurn(address, () => keys.find(key))
   if (found === null) {
-    throttle.failed(address, key)
+    throttle.failed(address)
     throw wrong()
   }
-  throttle.succeeded(key)
   return found
 }

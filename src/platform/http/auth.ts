@@ -5,7 +5,7 @@ import { iso } from '../lib/clock.ts'
 import { makeGenerationCache } from '../lib/generation-cache.ts'
 import type { QuotaValues } from '../lib/quota-definitions.ts'
 import { keyDigest, keyHash } from '../lib/secret.ts'
-import type { KeyStore } from './auth-throttle.ts'
+import { type KeyStore, makeExistenceCheck } from './auth-throttle.ts'
 import { bitOf, type Capability, maskOf } from './capability.ts'
 import { maxCachedKeys } from './limits.ts'
 import type { Problem } from './problem.ts'
@@ -148,6 +148,11 @@ export const makeAuth = (db: Db, changes: InvalidationBus): Auth => {
         if (found) used.add(found.id)
         return found
       },
+      exists: makeExistenceCheck(
+        (hashes) => db.many<{ hash: Buffer }>`
+          select k.hash from api_keys k join accounts a on a.id = k.account_id
+          where k.hash = any(${hashes}::bytea[]) and (k.revoked_at is null or k.revoked_at >= a.closed_at)`,
+      ),
     },
     accountOf: async ({ account, user, expiresAt, epoch }) => {
       const row = await db.maybe<AuthRow>`
@@ -171,6 +176,10 @@ export const makeAuth = (db: Db, changes: InvalidationBus): Auth => {
             select id, label, last_four as "lastFour", role from operator_keys
             where hash = ${keyHash(key)} and revoked_at is null`,
         ),
+      exists: makeExistenceCheck(
+        (hashes) => db.many<{ hash: Buffer }>`
+          select hash from operator_keys where hash = any(${hashes}::bytea[]) and revoked_at is null`,
+      ),
     },
     flush: async () => {
       if (used.size === 0) return

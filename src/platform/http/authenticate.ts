@@ -162,8 +162,8 @@ const requireUserToken = (parts: AuthDeps, contract: Contract): AuthHook => {
     known(token).then((found) => {
       if (!found) {
         // The signature is checked before the throttle: wrong tokens from one address never block a valid one.
-        const refusal = parts.authThrottle.refusal(request.ip, null)
-        if (!refusal) parts.authThrottle.failed(request.ip, token)
+        const refusal = parts.authThrottle.refusal(request.ip)
+        if (!refusal) parts.authThrottle.failed(request.ip)
         return done(refusal ?? refusals.wrongToken())
       }
       request.person = found.person

@@ -15,9 +15,6 @@ export const maxThrottleWaitMs = 60_000
 /** Peers with failures. Bounds memory: about 200 bytes each. */
 export const maxThrottledPeers = 10_000
 
-/** Keys remembered as valid. Bounds memory. */
-export const maxSucceededKeys = 10_000
-
 /** Bytes of a body that is not counted: one per connection makes 160 MiB. */
 export const uncountedUploadBytes = 16 * 1024
 
@@ -71,8 +68,8 @@ export const idleTimeoutMs = 3_600_000
 /** Concurrent key look-ups by address and in all: wrong keys use no more database connections. */
 export const keyLookupLimits = { perKey: 2, total: 3, queue: { perKey: 200, total: 5_000 } }
 
-/** Milliseconds between look-ups for an address that has to wait: its right key is found within this time. */
-export const throttledLookupMs = 1_000
+/** Keys of addresses that have to wait: they share a statement of a kind of key, with a pause between two. */
+export const throttledLookups = { maxRows: 500, maxWaiting: 4_000, spacingMs: 100 }
 
 /** Milliseconds between measurements of an upload's rate. */
 export const uploadSampleMs = 500

@@ -156,7 +156,7 @@ export const refusals = {
     invalid(nothingImported(why), code, {}, fields),
   tooManyFailures: (address: string, seconds: number) =>
     tooMany(
-      `Too many wrong keys or tokens came from ${address}: try again in ${seconds} s. Keys that have worked before are not affected`,
+      `Too many wrong keys or tokens came from ${address}: try again in ${seconds} s. Right ones are not affected`,
       'too_many_failures',
       retryAfter(seconds),
     ),

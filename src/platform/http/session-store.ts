@@ -4,7 +4,7 @@ import { makeGenerationCache } from '../lib/generation-cache.ts'
 import { parse } from '../lib/id.ts'
 import { keyDigest, keyHash } from '../lib/secret.ts'
 import { type Account, type AccountKey, type AuthRow, accountKeyOfRow, accountOfRow, type KeyLimits } from './auth.ts'
-import { type AuthThrottle, lookUp } from './auth-throttle.ts'
+import { type AuthThrottle, lookUp, makeExistenceCheck } from './auth-throttle.ts'
 import { type Capability, maskOf } from './capability.ts'
 import { maxCachedKeys, maxCachedSessions, maxSessionAccounts } from './limits.ts'
 import type { ProxyTrust } from './proxy-trust.ts'
@@ -218,6 +218,10 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
       if (entry) used.add(entry.session.id)
       return entry?.session ?? null
     },
+    exists: makeExistenceCheck(
+      (hashes) => db.many<{ hash: Buffer }>`
+        select token_hash as hash from sessions where token_hash = any(${hashes}::bytea[]) and revoked_at is null`,
+    ),
   }
 
   const enter = async ({ operator }: Session, id: string): Promise<SessionAccount> => {

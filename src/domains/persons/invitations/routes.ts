@@ -1,4 +1,4 @@
-import { lookUp } from '../../../platform/http/auth-throttle.ts'
+import { lookUp, makeExistenceCheck } from '../../../platform/http/auth-throttle.ts'
 import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { iso } from '../../../platform/lib/clock.ts'
@@ -17,7 +17,11 @@ const nameOf = (operator: { readonly label: string } | null): string => operator
 
 export const invitationRoutes = (services: Services, gate: SignInGate) => {
   const { db, authThrottle, publicUrl } = services
-  const tokens = { cached: () => null, find: (token: string) => store.find(db, keyHash(token)) }
+  const tokens = {
+    cached: () => null,
+    find: (token: string) => store.find(db, keyHash(token)),
+    exists: makeExistenceCheck((hashes) => store.existing(db, hashes)),
+  }
 
   /** Returns the hash of a known token. Unknown ones are throttled by address. @throws Problem 404, 429 */
   const knownHash = async (address: string, token: string): Promise<Buffer> => {

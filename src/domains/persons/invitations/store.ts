@@ -30,6 +30,11 @@ export const find = (sql: Sql, tokenHash: Buffer) => sql.maybe<InvitationRow>`
   select id, kind, account_id, user_id, person_id, email, operator, invited_by, expires_at, used_at from invitations
   where token_hash = ${tokenHash} and expires_at > clock_timestamp()`
 
+/** Returns which of these hashes are of invitations that have not expired. */
+export const existing = (sql: Sql, hashes: readonly Buffer[]) => sql.many<{ hash: Buffer }>`
+  select token_hash as hash from invitations
+  where token_hash = any(${hashes}::bytea[]) and expires_at > clock_timestamp()`
+
 /** Uses an invitation. One of two concurrent requests succeeds. @returns false if it was used or has expired */
 export const use = async (tx: Tx, tokenHash: Buffer): Promise<boolean> =>
   (await tx.run`
