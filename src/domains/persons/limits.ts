@@ -9,20 +9,27 @@ export const minOwnCharacters = 6
 /** Different characters of a new password. */
 export const minDifferentCharacters = 5
 
-/** Password hashes under way: by address and in all. Each takes 19 MiB and about 150 ms of a processor. */
-export const hashLimits = { perKey: 1, total: 2, queue: { perKey: 60, total: 200 } }
+/** Password hashes under way, and waiting. Each takes 19 MiB and about 50 ms of a processor. */
+export const hashLimits = { running: 2, waiting: 200 }
 
-/** Wrong attempts at once, by address and by person. */
-export const signInBurst = 5
+/** Attempts at once, and milliseconds until one more is possible. */
+export type Pace = { readonly burst: number; readonly intervalMs: number }
 
-/** Milliseconds until one more attempt is possible. */
-export const signInIntervalMs = 30_000
+const day = 24 * 3_600_000
 
-/** Sessions that a person or key may open at once. */
-export const openingBurst = 60
-
-/** Milliseconds until one more session may be opened. */
-export const openingIntervalMs = 1_000
+/** `sign-in-gate.ts` has the reasons and the sum. */
+export const paces = {
+  /** Wrong passwords of an address, of an e-mail address, of a known browser: 95 in an hour (ASVS 2.2.1: at most 100). */
+  wrong: { burst: 5, intervalMs: 40_000 },
+  /** Attempts of a network at an e-mail address whose own are used up. */
+  clean: { burst: 3, intervalMs: day / 3 },
+  /** The same of all networks. */
+  cleanInAll: { burst: 5_000, intervalMs: day / 5_000 },
+  /** Wrong codes of a second factor: an attacker with the password guesses one with 0.09 % a day. */
+  code: { burst: 5, intervalMs: 300_000 },
+  /** Sessions that a person or key opens. */
+  opening: { burst: 60, intervalMs: 1_000 },
+} as const satisfies Record<string, Pace>
 
 /** Addresses and persons with wrong attempts. Bounds memory. */
 export const maxPacedNames = 20_000
@@ -65,6 +72,12 @@ export const maxPreferenceBytes = 16 * 1024
 
 /** Days for which ended sessions and used invitations are stored. */
 export const endedSessionDays = 30
+
+/** Days for which a browser knows the persons who signed in: as many as browsers store cookies (RFC 6265bis, 5.5). */
+export const knownBrowserDays = 400
+
+/** Persons whom a browser knows: the one who signed in first is dropped. */
+export const maxKnownPersons = 5
 
 /** Characters of a browser's name that are stored. */
 export const maxUserAgentLength = 300

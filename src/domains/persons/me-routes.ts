@@ -5,14 +5,15 @@ import { print } from '../../platform/lib/id.ts'
 import { isTimezone } from '../../platform/lib/timezone.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
+import { rememberPerson } from './known-browser.ts'
 import { maxPreferenceBytes } from './limits.ts'
 import { assertStrong, hashPassword, verifyPassword } from './password.ts'
 import { presentPerson } from './present.ts'
 import { refusals } from './refusals.ts'
-import * as sessions from './sessions/store.ts'
+import { prove } from './sessions/store.ts'
 import type { SignInGate } from './sign-in-gate.ts'
 import * as store from './store.ts'
-import { recordRefusal, recordVisit } from './visit.ts'
+import { endAccess, recordRefusal, recordVisit, visitorOfSession } from './visit.ts'
 
 export const meRoutes = (services: Services, gate: SignInGate) => {
   const { db, changes } = services
@@ -29,25 +30,24 @@ export const meRoutes = (services: Services, gate: SignInGate) => {
       return ok({ person: presentPerson(changed) })
     }),
 
-    routeWithoutTransaction(c.changePassword, async ({ session, body, request }) => {
+    routeWithoutTransaction(c.changePassword, async ({ session, body, request, reply }) => {
       const { person } = session
       const row = (person && (await store.find(db, person.id))) ?? refuse(refusals.noPerson())
       assertMayMake(request, { kind: 'factor' })
-      const isRight = await gate.attempt(request.ip, row.id, () =>
-        verifyPassword(body.current, row.password_hash, request.ip),
-      )
+      const visitor = visitorOfSession(request, session)
+      const isRight = await gate.attempt(visitor, (turn) => verifyPassword(body.current, row.password_hash, turn))
       if (!isRight) {
         await recordRefusal(services, request, row, 'proofRefused')
         throw refusals.wrongProof()
       }
       assertStrong(body.password, row)
-      const hash = await hashPassword(body.password, request.ip)
+      const hash = await hashPassword(body.password, gate.turnOf(visitor))
       return await db.begin(async (tx) => {
         await store.setPassword(tx, row.id, hash)
-        const ended = await sessions.revokeAll(tx, { person: row.id, key: null }, session.id)
-        await sessions.prove(tx, session.id)
+        const { ended, person: changed } = await endAccess(tx, services, row.id, session.id)
+        rememberPerson(services, request, reply, changed)
+        await prove(tx, session.id)
         await recordVisit(tx, request, session, 'changePassword', { target: print('PRS', row.id), after: { ended } })
-        await changes.invalidate(tx, 'sessions')
         return ok({ ended })
       })
     }),

@@ -1,7 +1,6 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { peerKeyOf } from '../../platform/lib/address-list.ts'
-import { makeFairLimiter } from '../../platform/lib/fair-limiter.ts'
+import { makeHashQueue, type Turn } from './hash-queue.ts'
 import { hashLimits, minDifferentCharacters, minOwnCharacters, minPasswordLength } from './limits.ts'
 import { refusals } from './refusals.ts'
 
@@ -11,7 +10,7 @@ const parameters = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
 
 const derive = promisify(argon2)
 
-const limiter = makeFairLimiter({ ...hashLimits, full: refusals.signInBusy })
+const queue = makeHashQueue({ ...hashLimits, full: refusals.signInBusy })
 
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
 
@@ -40,9 +39,9 @@ const parsed = (phc: string): StoredHash | null => {
 /** Passwords that look alike to a person are equal: NFKC (NIST SP 800-63B, 5.1.1.2). */
 const messageOf = (password: string): Buffer => Buffer.from(password.normalize('NFKC'))
 
-/** Returns the PHC string of a password. @param address of the client, whose turn it is */
-export const hashPassword = (password: string, address: string): Promise<string> =>
-  limiter.run(peerKeyOf(address), async () => {
+/** Returns the PHC string of a password. */
+export const hashPassword = (password: string, turn: Turn): Promise<string> =>
+  queue.run(turn, async () => {
     const salt = randomBytes(16)
     const { memory, passes, parallelism } = parameters
     const tag = await derive('argon2id', { ...parameters, message: messageOf(password), nonce: salt })
@@ -53,8 +52,8 @@ export const hashPassword = (password: string, address: string): Promise<string>
 const dummy = `$argon2id$v=19$m=${parameters.memory},t=${parameters.passes},p=1$${base64(randomBytes(16))}$${base64(randomBytes(32))}`
 
 /** Whether a password is the one of a hash. Takes the same time for a person without one. */
-export const verifyPassword = (password: string, phc: string | null, address: string): Promise<boolean> =>
-  limiter.run(peerKeyOf(address), async () => {
+export const verifyPassword = (password: string, phc: string | null, turn: Turn): Promise<boolean> =>
+  queue.run(turn, async () => {
     const stored = parsed(phc ?? dummy)
     if (!stored) return false
     const { memory, passes, parallelism, salt, tag } = stored

@@ -1,17 +1,49 @@
-import { peerKeyOf } from '../../platform/lib/address-list.ts'
-import { maxPacedNames, openingBurst, openingIntervalMs, signInBurst, signInIntervalMs } from './limits.ts'
+import { networkKeyOf, peerKeyOf } from '../../platform/lib/address-list.ts'
+import type { Turn } from './hash-queue.ts'
+import { maxPacedNames, type Pace, paces } from './limits.ts'
 import { refusals } from './refusals.ts'
 
-type Bucket = { tokens: number; at: number }
+// How guessing is bounded, without a way to lock a person out.
+//
+// A browser that knows the person (known-browser.ts) and a session have allowances of their own: nobody else uses them up.
+// A stranger, that is any other visitor, needs an attempt of its address, and one of the e-mail address. An attacker uses
+// up the latter. Then an address that tried this e-mail address rarely goes on with its own few attempts, so that the
+// right password is accepted from a clean address. Addresses of IPv6 share these by /48, as they are free for the taking.
+//
+// Bound for one e-mail address, in each process: 95 in an hour by one address or by all that tried before, that is 2,165 a
+// day. From N clean networks 3 N more on the first day and 3 N on each further one, and never more than 5,000 a day after
+// the first 5,000. With more than 1,600 networks an attacker uses up those too: then strangers wait, known browsers do not.
 
-/** Paces wrong passwords by address and by person, and right ones by their owner. */
+/** A visitor who gives a password. */
+export type Visitor = {
+  readonly address: string
+  /** The e-mail address in the form that is compared, whether a person has it or not. */
+  readonly email: string
+  /** Name of the own allowance of a known browser or session; null for a stranger. */
+  readonly known: string | null
+}
+
+type Bucket = { readonly tokens: number; readonly at: number }
+
+/** A bucket from which an attempt takes. */
+type Purse = { readonly name: string; readonly pace: Pace }
+
+/** Paces wrong passwords and codes, and new sessions by their owner. */
 export type SignInGate = {
   /**
-   * Runs one attempt. A right one is not counted.
-   * @param person e-mail address or id, whether the person exists or not
+   * Runs one attempt with a password. A right one is not counted.
    * @throws Problem 429 `sign_in_pace`
    */
-  attempt(address: string, person: string, verify: () => Promise<boolean>): Promise<boolean>
+  attempt(visitor: Visitor, verify: (turn: Turn) => Promise<boolean>): Promise<boolean>
+  /**
+   * Runs one attempt with a code of six digits, which is open only to those who gave the password or have a session.
+   * @param owner person, or name of the own allowance @throws Problem 429 `sign_in_pace`
+   */
+  attemptCode(owner: string, verify: () => Promise<boolean>): Promise<boolean>
+  /** Counts a wrong key or passkey, which no address can guess: the right one is never refused. @throws Problem 429 */
+  failed(address: string): void
+  /** Returns the turn of a visitor in the queue of password checks. */
+  turnOf(visitor: Visitor): Turn
   /**
    * Counts a session that is to be opened: each writes rows, also of a right key.
    * @param owner id of the person or key @throws Problem 429 `sign_in_pace`
@@ -19,57 +51,82 @@ export type SignInGate = {
   admit(owner: string): void
 }
 
-type Pace = { readonly burst: number; readonly intervalMs: number }
-
-const wrongPace: Pace = { burst: signInBurst, intervalMs: signInIntervalMs }
-const openingPace: Pace = { burst: openingBurst, intervalMs: openingIntervalMs }
-
-/** Keeps the buckets in this process. @param pacesAddresses false: by person only @param now milliseconds */
+/** Keeps the buckets in this process. @param pacesAddresses false: not by address @param now milliseconds */
 export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () => performance.now()): SignInGate => {
   const buckets = new Map<string, Bucket>()
 
-  const tokensOf = (name: string, at: number, { burst, intervalMs }: Pace = wrongPace): number => {
-    const known = buckets.get(name) ?? { tokens: burst, at }
-    return Math.min(burst, known.tokens + (at - known.at) / intervalMs)
+  const tokensOf = ({ name, pace: { burst, intervalMs } }: Purse): number => {
+    const known = buckets.get(name)
+    return known ? Math.min(burst, known.tokens + (now() - known.at) / intervalMs) : burst
   }
 
+  /** Milliseconds until a purse has an attempt. */
+  const waitOf = (purse: Purse): number => Math.max(0, (1 - tokensOf(purse)) * purse.pace.intervalMs)
+  const longest = (purses: readonly Purse[]): number => Math.max(0, ...purses.map(waitOf))
+
   /** Stores a bucket at the end: the one with the oldest attempt is dropped first. */
-  const store = (name: string, bucket: Bucket) => {
-    buckets.delete(name)
-    buckets.set(name, bucket)
+  const add = (purse: Purse, change: number) => {
+    const tokens = Math.min(purse.pace.burst, tokensOf(purse) + change)
+    buckets.delete(purse.name)
+    buckets.set(purse.name, { tokens, at: now() })
     if (buckets.size > maxPacedNames)
       for (const oldest of buckets.keys().take(maxPacedNames / 10)) buckets.delete(oldest)
   }
 
+  const addressPurse = (address: string): Purse => ({ name: `address ${peerKeyOf(address)}`, pace: paces.wrong })
+
+  /** Ways to pay for an attempt, the usual one first. */
+  const waysOf = ({ address, email, known }: Visitor): (readonly Purse[])[] => {
+    if (known !== null) return [[{ name: `known ${known}`, pace: paces.wrong }]]
+    const own = pacesAddresses ? [addressPurse(address)] : []
+    const pair = `clean ${networkKeyOf(address)} ${email}`
+    return [
+      [...own, { name: `email ${email}`, pace: paces.wrong }],
+      [...own, { name: pair, pace: paces.clean }, { name: `clean ${email}`, pace: paces.cleanInAll }],
+    ]
+  }
+
+  /** Takes an attempt. A refused one stores nothing: invented names would push out the buckets of others. */
+  const pay = (ways: readonly (readonly Purse[])[], refusal: (seconds: number) => Error): readonly Purse[] => {
+    const [best = []] = ways.toSorted((one, other) => longest(one) - longest(other))
+    const wait = longest(best)
+    if (wait > 0) throw refusal(Math.max(1, Math.ceil(wait / 1_000)))
+    for (const purse of best) add(purse, -1)
+    return best
+  }
+
+  /** Pays for an attempt, and gives back what a right or a failed check took. */
+  const paid = async (ways: readonly (readonly Purse[])[], verify: () => Promise<boolean>): Promise<boolean> => {
+    const purses = pay(ways, refusals.signInPace)
+    let isWrong = false
+    try {
+      isWrong = !(await verify())
+      return !isWrong
+    } finally {
+      if (!isWrong) for (const purse of purses) add(purse, 1)
+    }
+  }
+
+  const turnOf = ({ address, email, known }: Visitor): Turn => {
+    if (known !== null) return { rank: 0, keys: [known] }
+    const purse = addressPurse(address)
+    return {
+      rank: 1 + Math.round(purse.pace.burst - tokensOf(purse)),
+      keys: [`address ${peerKeyOf(address)}`, `email ${email}`],
+    }
+  }
+
   return {
-    attempt: async (address, person, verify) => {
-      const names = [...(pacesAddresses ? [`address ${peerKeyOf(address)}`] : []), `person ${person}`]
-      const at = now()
-      const least = Math.min(...names.map((name) => tokensOf(name, at)))
-      // A refused attempt stores nothing: invented names would push out the buckets of others.
-      if (least < 1) throw refusals.signInPace(Math.max(1, Math.ceil(((1 - least) * signInIntervalMs) / 1_000)))
-      for (const name of names) store(name, { tokens: tokensOf(name, at) - 1, at })
-      const giveBack = () => {
-        for (const name of names) {
-          const bucket = buckets.get(name)
-          if (bucket) bucket.tokens = Math.min(signInBurst, bucket.tokens + 1)
-        }
-      }
-      try {
-        const isRight = await verify()
-        if (isRight) giveBack()
-        return isRight
-      } catch (error) {
-        giveBack()
-        throw error
-      }
+    attempt: (visitor, verify) => {
+      // The turn goes by the failures before this attempt.
+      const turn = turnOf(visitor)
+      return paid(waysOf(visitor), () => verify(turn))
     },
-    admit: (owner) => {
-      const name = `opening ${owner}`
-      const at = now()
-      const tokens = tokensOf(name, at, openingPace)
-      if (tokens < 1) throw refusals.openingPace(Math.max(1, Math.ceil(((1 - tokens) * openingIntervalMs) / 1_000)))
-      store(name, { tokens: tokens - 1, at })
+    attemptCode: (owner, verify) => paid([[{ name: `code ${owner}`, pace: paces.code }]], verify),
+    failed: (address) => {
+      if (pacesAddresses) pay([[addressPurse(address)]], refusals.signInPace)
     },
+    turnOf,
+    admit: (owner) => void pay([[{ name: `opening ${owner}`, pace: paces.opening }]], refusals.openingPace),
   }
 }

@@ -15,6 +15,8 @@ export type PersonRow = {
   preferences: Record<string, unknown>
   created_at: Date
   suspended_at: Date | null
+  /** Part of the cookies of browsers that know the person. */
+  browser_epoch: number
 }
 
 export type ListedPersonRow = PersonRow & { last_seen_at: Date | null; has_second_factor: boolean }
@@ -44,6 +46,10 @@ export const create = (tx: Tx, p: NewPerson) => tx.maybe<PersonRow>`
 
 export const setPassword = (sql: Sql, id: string, hash: string) => sql.run`
   update persons set password_hash = ${hash}, updated_at = clock_timestamp() where id = ${id}`
+
+/** Ends the cookies of all browsers that know the person. */
+export const nextBrowserEpoch = (tx: Tx, id: string) => tx.one<PersonRow>`
+  update persons set browser_epoch = browser_epoch + 1, updated_at = clock_timestamp() where id = ${id} returning *`
 
 export const setOperator = (tx: Tx, id: string, role: OperatorRole | null) => tx.run`
   update persons set operator = ${role}, updated_at = clock_timestamp() where id = ${id}`

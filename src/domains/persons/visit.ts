@@ -13,17 +13,30 @@ import { uuid } from '../../platform/lib/id.ts'
 import { keyHash } from '../../platform/lib/secret.ts'
 import { storable } from '../../platform/lib/storable.ts'
 import type { Services } from '../../services.ts'
+import { allowanceOf, isKnownBrowser, rememberPerson } from './known-browser.ts'
 import { maxSessions, maxUserAgentLength } from './limits.ts'
 import { presentBoot } from './present.ts'
 import { refusals } from './refusals.ts'
 import type { SessionOwner } from './sessions/store.ts'
 import * as sessions from './sessions/store.ts'
+import type { Visitor } from './sign-in-gate.ts'
 import * as store from './store.ts'
 
 // A visit: how a request opens a session, what acts of a session are recorded.
 
 /** Returns the form in which e-mail addresses are compared. */
 export const emailKeyOf = (email: string): string => email.trim().normalize('NFKC').toLowerCase()
+
+/** Returns who gives a password for an e-mail address. Only a browser that knows a person costs a look-up. */
+export const visitorOf = async (
+  services: Pick<Services, 'db' | 'seal'>,
+  request: FastifyRequest,
+  email: string,
+): Promise<Visitor> => {
+  const name = emailKeyOf(email)
+  const person = isKnownBrowser(services, request) ? await store.findByEmail(services.db, name) : null
+  return { address: request.ip, email: name, known: person && allowanceOf(services, request, person) }
+}
 
 /** Returns a token of 32 random bytes for a cookie or link. */
 export const makeToken = (): string => randomBytes(32).toString('base64url')
@@ -125,20 +138,45 @@ export const ownerOfSession = ({ person, operator, accounts, kind }: Session): S
   return { person: null, key: (kind === 'operator-key' ? operator?.id : accounts[0]?.key.id) ?? null }
 }
 
+/** Returns who gives a password, code or key within a session, which has an allowance of its own. */
+export const visitorOfSession = (request: FastifyRequest, { id, person }: Session): Visitor => ({
+  address: request.ip,
+  email: emailKeyOf(person?.email ?? ''),
+  known: `session ${id}`,
+})
+
+/**
+ * Ends what was opened before a change of how a person signs in: sessions with their sockets, and the marks of browsers.
+ * @param except the id of the session that stays @returns the number of sessions, and the person as changed
+ */
+export const endAccess = async (
+  tx: Tx,
+  { changes }: Pick<Services, 'changes'>,
+  id: string,
+  except: string | null,
+): Promise<{ ended: number; person: store.PersonRow }> => {
+  const person = await store.nextBrowserEpoch(tx, id)
+  const ended = await sessions.revokeAll(tx, { person: id, key: null }, except)
+  await changes.invalidate(tx, 'sessions')
+  return { ended, person }
+}
+
 /** Returns the boot reply of a session. */
 export const bootOf = async (services: Pick<Services, 'db' | 'config' | 'version' | 'publicUrl'>, session: Session) => {
   const person = session.person && (await store.find(services.db, session.person.id))
   return ok(presentBoot(session, person, services))
 }
 
-/** Answers a request that opened a session: sets the cookie. */
+/** Answers a request that opened a session: sets its cookie, and the one by which the browser knows the person. */
 export const enter = async (
-  services: Pick<Services, 'db' | 'config' | 'version' | 'publicUrl' | 'sessions'>,
+  services: Pick<Services, 'db' | 'config' | 'version' | 'publicUrl' | 'seal' | 'sessions'>,
   request: FastifyRequest,
   reply: FastifyReply,
   token: string,
 ) => {
   const session = (await services.sessions.tokens.find(token)) ?? refuse(refusals.wrongPassword())
   setSessionCookie(request, reply, token, services.config.sessionDays * 86_400)
-  return await bootOf(services, session)
+  const person = session.person && (await store.find(services.db, session.person.id))
+  if (person) rememberPerson(services, request, reply, person)
+  return ok(presentBoot(session, person, services))
 }

@@ -12,8 +12,11 @@ export type OwnOriginDeps = {
   publicUrl(): string
 }
 
-const secureName = '__Host-trunkline'
-const localName = 'trunkline'
+const localNames = { session: 'trunkline', browser: 'trunkline-browser' } as const
+
+type CookieKind = keyof typeof localNames
+
+const secureNameOf = (kind: CookieKind): string => `__Host-${localNames[kind]}`
 
 /** Returns the refusal of plain HTTP from another machine; null if a session may travel over the connection. */
 export const transportRefusal = (
@@ -22,11 +25,12 @@ export const transportRefusal = (
 ): Problem | null =>
   proxies.protocol(request) === 'https' || isFromThisMachine(request) ? null : refusals.signInNeedsHttps()
 
-/** Returns the token of the session cookie; null without one. The name without __Host- counts from this machine only, as
- *  other hosts of a domain can set it. */
-export const sessionTokenOf = (request: IncomingMessage): string | null => {
+/** Returns the value of a cookie; null without one. The name without __Host- counts from this machine only, as other hosts
+ *  of a domain can set it. */
+const cookieOf = (request: IncomingMessage, kind: CookieKind): string | null => {
   const { cookie } = request.headers
   if (cookie === undefined) return null
+  const [secureName, localName] = [secureNameOf(kind), localNames[kind]]
   const values = new Map<string, string>()
   for (const pair of cookie.split(';')) {
     const [name = '', value = ''] = pair.trim().split('=', 2)
@@ -35,25 +39,30 @@ export const sessionTokenOf = (request: IncomingMessage): string | null => {
   return values.get(secureName) ?? (isFromThisMachine(request) ? (values.get(localName) ?? null) : null)
 }
 
-const cookieOf = (request: FastifyRequest, value: string, more: string): string => {
-  const flags = `HttpOnly; SameSite=Strict; Path=/${more}`
-  return request.protocol === 'https' ? `${secureName}=${value}; Secure; ${flags}` : `${localName}=${value}; ${flags}`
+/** Returns the token of the session cookie; null without one. */
+export const sessionTokenOf = (request: IncomingMessage): string | null => cookieOf(request, 'session')
+
+/** Returns the value of the cookie that survives sessions; null without one. */
+export const browserCookieOf = (request: IncomingMessage): string | null => cookieOf(request, 'browser')
+
+const setCookie = (request: FastifyRequest, reply: FastifyReply, kind: CookieKind, value: string, seconds: number) => {
+  const flags = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${seconds}`
+  const isSecure = request.protocol === 'https'
+  const pair = `${isSecure ? secureNameOf(kind) : localNames[kind]}=${value}`
+  reply.header('set-cookie', `${pair}; ${isSecure ? 'Secure; ' : ''}${flags}`)
 }
 
 /** Sets the cookie of a session. @param seconds until the session ends at the latest */
-export const setSessionCookie = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  token: string,
-  seconds: number,
-): void => {
-  reply.header('set-cookie', cookieOf(request, token, `; Max-Age=${seconds}`))
-}
+export const setSessionCookie = (request: FastifyRequest, reply: FastifyReply, token: string, seconds: number): void =>
+  setCookie(request, reply, 'session', token, seconds)
 
 /** Removes the cookie of a session from the browser. */
-export const clearSessionCookie = (request: FastifyRequest, reply: FastifyReply): void => {
-  reply.header('set-cookie', cookieOf(request, '', '; Max-Age=0'))
-}
+export const clearSessionCookie = (request: FastifyRequest, reply: FastifyReply): void =>
+  setCookie(request, reply, 'session', '', 0)
+
+/** Sets the cookie that survives sessions. */
+export const setBrowserCookie = (request: FastifyRequest, reply: FastifyReply, value: string, seconds: number): void =>
+  setCookie(request, reply, 'browser', value, seconds)
 
 /** True if an Origin is that of our pages: of the host that the client uses, or of the public URL. */
 export const isOwnOrigin = ({ proxies, publicUrl }: OwnOriginDeps, origin: string, request: IncomingMessage): boolean =>

@@ -34,11 +34,16 @@ export const canonicalAddress = (address: string): string | null => normalised(a
 /** True for a name or address of this machine, as URLs have it. */
 export const isLoopbackHost = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
 
-/** Returns the part of an address that identifies a peer: all of IPv4, the first 64 bits of IPv6 (RFC 4291, 2.5.4). */
-export const peerKeyOf = (address: string): string => {
+const prefixOf = (address: string, groups: number): string => {
   const found = normalised(address)
-  return found?.groups?.slice(0, 4).join(':') ?? found?.address ?? ''
+  return found?.groups?.slice(0, groups).join(':') ?? found?.address ?? ''
 }
+
+/** Returns the part of an address that identifies a peer: all of IPv4, the first 64 bits of IPv6 (RFC 4291, 2.5.4). */
+export const peerKeyOf = (address: string): string => prefixOf(address, 4)
+
+/** Returns the part of an address that identifies a site: all of IPv4, the first 48 bits of IPv6 (RFC 6177). */
+export const networkKeyOf = (address: string): string => prefixOf(address, 3)
 
 type Network = { readonly base: string; readonly bits: number; readonly family: 'ipv4' | 'ipv6' }
 

@@ -9,10 +9,9 @@ import { makeOwner, publishMember } from '../../users/ops.ts'
 import { assertStrong, hashPassword, verifyPassword } from '../password.ts'
 import { refusals } from '../refusals.ts'
 import { checkSecondFactor, type SecondFactor } from '../second-factor/check.ts'
-import * as sessions from '../sessions/store.ts'
 import type { SignInGate } from '../sign-in-gate.ts'
 import * as persons from '../store.ts'
-import { emailKeyOf, openSession, recordRefusal } from '../visit.ts'
+import { emailKeyOf, endAccess, openSession, recordRefusal, visitorOf } from '../visit.ts'
 import * as store from './store.ts'
 
 /** A person who will accept: one who gave the right password, or a new one. */
@@ -42,16 +41,17 @@ const candidateOf = async (
   },
 ): Promise<Candidate> => {
   const { db } = services
-  const person = await persons.findByEmail(db, emailKeyOf(email))
+  const visitor = await visitorOf(services, request, email)
+  const person = await persons.findByEmail(db, visitor.email)
   if (!person) {
     assertStrong(password, { email, name })
-    return { person: null, email, name, passwordHash: await hashPassword(password, request.ip) }
+    return { person: null, email, name, passwordHash: await hashPassword(password, gate.turnOf(visitor)) }
   }
   let second: SecondFactor = 'passed'
-  const isRight = await gate.attempt(request.ip, emailKeyOf(email), async () => {
-    const isVerified = await verifyPassword(password, person.password_hash, request.ip)
+  const isRight = await gate.attempt(visitor, async (turn) => {
+    const isVerified = await verifyPassword(password, person.password_hash, turn)
     if (!isVerified || person.suspended_at !== null) return false
-    second = await checkSecondFactor(services, person.id, code)
+    second = await checkSecondFactor(services, gate, visitor, person.id, code)
     return second === 'passed'
   })
   if (isRight) return { person }
@@ -141,22 +141,21 @@ const setNewPassword = async (
   id: string,
   { password, code }: Acceptance,
 ): Promise<string> => {
-  const { db, changes } = services
+  const { db } = services
   const person = (await persons.find(db, id)) ?? refuse(refusals.unknownInvitation())
   assertStrong(password, person)
+  const visitor = await visitorOf(services, request, person.email)
   // The link replaces the password, and not the second factor.
-  const check = async () => (await checkSecondFactor(services, id, code)) === 'passed'
-  if (!(await gate.attempt(request.ip, emailKeyOf(person.email), check))) {
+  if ((await checkSecondFactor(services, gate, visitor, id, code)) === 'wrong') {
     await recordRefusal(services, request, person)
     throw refusals.wrongCode()
   }
-  const passwordHash = await hashPassword(password, request.ip)
+  const passwordHash = await hashPassword(password, gate.turnOf(visitor))
   return await db.begin(async (tx) => {
     await persons.lock(tx, id)
     if (!(await store.use(tx, hash))) throw refusals.invitationUsed()
     await persons.setPassword(tx, id, passwordHash)
-    const ended = await sessions.revokeAll(tx, { person: id, key: null }, null)
-    await changes.invalidate(tx, 'sessions')
+    const { ended } = await endAccess(tx, services, id, null)
     const entry = { target: print('PRS', id), after: { ended } }
     return await openSession(tx, services, request, { kind: 'person', person }, 'acceptInvitation', entry)
   })

@@ -5,9 +5,10 @@ import type { Session } from '../../../platform/http/session.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
+import { rememberPerson } from '../known-browser.ts'
 import { challengeMs, maxPasskeys } from '../limits.ts'
 import { refusals } from '../refusals.ts'
-import { recordVisit } from '../visit.ts'
+import { endAccess, recordVisit } from '../visit.ts'
 import { makeChallenge } from './challenge.ts'
 import * as c from './contract.ts'
 import { algorithms, relyingPartyOf } from './relying-party.ts'
@@ -85,12 +86,14 @@ export const passkeyRoutes = (services: Services) => {
       },
     ),
 
-    route(c.deletePasskey, async ({ session, params, request, tx }) => {
+    route(c.deletePasskey, async ({ session, params, request, reply, tx }) => {
       const person = personOf(session)
       const id = parse('PKY', params.passkey_uuid)
       if (!id || !(await store.remove(tx, person.id, id))) throw refusals.unknownPasskey(params.passkey_uuid)
-      await recordVisit(tx, request, session, 'deletePasskey', { target: print('PKY', id) })
-      await changes.invalidate(tx, 'sessions')
+      // The passkey may be gone together with a device that is signed in.
+      const { ended, person: changed } = await endAccess(tx, services, person.id, session.id)
+      rememberPerson(services, request, reply, changed)
+      await recordVisit(tx, request, session, 'deletePasskey', { target: print('PKY', id), after: { ended } })
       return ok({})
     }),
 

@@ -1,6 +1,7 @@
 import { keyHash, type Seal } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
 import { refusals } from '../refusals.ts'
+import type { SignInGate, Visitor } from '../sign-in-gate.ts'
 import * as store from './store.ts'
 import { bareCode, stepOf } from './totp.ts'
 
@@ -26,16 +27,23 @@ export type SecondFactor = 'passed' | 'wrong'
 
 /**
  * Checks the second factor of a person who gave the right password. A code counts once, also if the sign-in then fails.
- * @throws Problem 403 `second_factor_required` if the person has one and there is no code
+ * @throws Problem 403 `second_factor_required` if the person has one and there is no code, 429 `sign_in_pace`
  */
 export const checkSecondFactor = async (
   services: Pick<Services, 'db' | 'seal'>,
+  gate: SignInGate,
+  { known }: Visitor,
   person: string,
   code: string | undefined,
 ): Promise<SecondFactor> => {
   const row = await store.find(services.db, person)
   if (!row?.activated_at) return 'passed'
   if (code === undefined || code.trim() === '') throw refusals.secondFactorRequired()
-  if (await acceptAppCode(services, row, code)) return 'passed'
-  return (await store.useRecoveryCode(services.db, person, keyHash(bareCode(code)))) ? 'passed' : 'wrong'
+  const isRight = await gate.attemptCode(
+    known ?? person,
+    async () =>
+      (await acceptAppCode(services, row, code)) ||
+      (await store.useRecoveryCode(services.db, person, keyHash(bareCode(code)))),
+  )
+  return isRight ? 'passed' : 'wrong'
 }

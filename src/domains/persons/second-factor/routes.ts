@@ -6,9 +6,10 @@ import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { keyHash } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
+import { rememberPerson } from '../known-browser.ts'
 import { refusals } from '../refusals.ts'
 import type { SignInGate } from '../sign-in-gate.ts'
-import { emailKeyOf, recordRefusal, recordVisit } from '../visit.ts'
+import { endAccess, recordRefusal, recordVisit, visitorOfSession } from '../visit.ts'
 import { acceptAppCode, sealSecret } from './check.ts'
 import * as c from './contract.ts'
 import * as store from './store.ts'
@@ -18,7 +19,7 @@ const personOf = ({ person }: Session) => person ?? refuse(refusals.noPerson())
 
 /** Endpoints of a person's authenticator app. */
 export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
-  const { db, seal, changes } = services
+  const { db, seal } = services
   return [
     route(c.showSecondFactor, async ({ session }) => {
       const person = personOf(session)
@@ -40,12 +41,12 @@ export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
       return ok({ secret: base32(secret), otpauth_url: otpauthUrl(secret, person.email) })
     }),
 
-    routeWithoutTransaction(c.activateSecondFactor, async ({ session, body, request }) => {
+    routeWithoutTransaction(c.activateSecondFactor, async ({ session, body, request, reply }) => {
       const person = personOf(session)
       assertMayMake(request, { kind: 'factor' })
       const row = await store.find(db, person.id)
       if (!row || row.activated_at) throw refusals.secondFactorState()
-      const isRight = await gate.attempt(request.ip, emailKeyOf(person.email), () =>
+      const isRight = await gate.attempt(visitorOfSession(request, session), () =>
         acceptAppCode(services, row, body.code),
       )
       if (!isRight) {
@@ -56,23 +57,27 @@ export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
       return await db.begin(async (tx) => {
         const hashes = codes.map((code) => keyHash(bareCode(code)))
         if (!(await store.activate(tx, person.id, hashes))) throw refusals.secondFactorState()
-        const entry = { target: print('PRS', person.id), after: { second_factor: true } }
+        // The other sessions were opened without the second factor.
+        const { ended, person: changed } = await endAccess(tx, services, person.id, session.id)
+        rememberPerson(services, request, reply, changed)
+        const entry = { target: print('PRS', person.id), after: { second_factor: true, ended } }
         await recordVisit(tx, request, session, 'activateSecondFactor', entry)
-        await changes.invalidate(tx, 'sessions')
         return ok({ recovery_codes: codes })
       })
     }),
 
-    route(c.removeSecondFactor, async ({ session, request, tx }) => {
+    route(c.removeSecondFactor, async ({ session, request, reply, tx }) => {
       const person = personOf(session)
       if (!(await store.remove(tx, person.id))) throw refusals.noSecondFactor()
+      // The app may have been lost together with a device that is signed in.
+      const { ended, person: changed } = await endAccess(tx, services, person.id, session.id)
+      rememberPerson(services, request, reply, changed)
       const entry = {
         target: print('PRS', person.id),
         before: { second_factor: true },
-        after: { second_factor: false },
+        after: { second_factor: false, ended },
       }
       await recordVisit(tx, request, session, 'removeSecondFactor', entry)
-      await changes.invalidate(tx, 'sessions')
       return ok({})
     }),
   ]

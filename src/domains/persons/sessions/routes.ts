@@ -1,15 +1,17 @@
 import type { FastifyRequest } from 'fastify'
 import { keyRefusal } from '../../../platform/http/auth.ts'
+import { type KeyStore, lookUp } from '../../../platform/http/auth-throttle.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
-import { refuse } from '../../../platform/http/problem.ts'
+import { Problem, refuse } from '../../../platform/http/problem.ts'
 import type { Session } from '../../../platform/http/session.ts'
 import { clearSessionCookie } from '../../../platform/http/session-cookie.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
-import { isFalseKey, keyDigest, keyHash } from '../../../platform/lib/secret.ts'
+import { keyHash } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
 import { claimWith } from '../invitations/accept.ts'
+import { rememberPerson } from '../known-browser.ts'
 import { maxListedSessions } from '../limits.ts'
 import type { AssertionJson } from '../passkeys/passkey-credentials.ts'
 import { acceptAssertion } from '../passkeys/verify.ts'
@@ -20,13 +22,15 @@ import type { SignInGate } from '../sign-in-gate.ts'
 import * as persons from '../store.ts'
 import {
   bootOf,
-  emailKeyOf,
+  endAccess,
   enter,
   type Opener,
   openSession,
   ownerOfSession,
   recordRefusal,
   recordVisit,
+  visitorOf,
+  visitorOfSession,
 } from '../visit.ts'
 import * as c from './contract.ts'
 import * as store from './store.ts'
@@ -36,25 +40,24 @@ const openerId = (opener: Opener): string => {
   return opener.kind === 'account-key' ? opener.key.id : opener.operator.id
 }
 
-/** Finds the owner of a key of either kind. */
-const findKey = async (
-  { auth, db, authThrottle }: Services,
-  request: FastifyRequest,
-  text: string,
-): Promise<Opener | null> => {
-  if (text.length < 20 || isFalseKey(text)) return null
-  const { accounts, operators } = auth
-  const key = accounts.cached(text) ?? (await authThrottle.runInTurn(request.ip, () => accounts.find(text)))
-  if (key) {
-    const { label } = await db.one<{ label: string }>`select label from api_keys where hash = ${keyHash(text)}`
-    return { kind: 'account-key', key, label, lastFour: text.slice(-4) }
-  }
-  const operator = operators.cached(text) ?? (await authThrottle.runInTurn(request.ip, () => operators.find(text)))
-  return operator && { kind: 'operator-key', operator }
-}
+/** Keys of either kind, which open sessions. */
+const makeOpeners = ({ auth: { accounts, operators }, db }: Services): KeyStore<Opener> => ({
+  cached: () => null,
+  find: async (text) => {
+    const key = accounts.cached(text) ?? (await accounts.find(text))
+    if (key) {
+      const { label } = await db.one<{ label: string }>`select label from api_keys where hash = ${keyHash(text)}`
+      return { kind: 'account-key', key, label, lastFour: text.slice(-4) }
+    }
+    const operator = operators.cached(text) ?? (await operators.find(text))
+    return operator && { kind: 'operator-key', operator }
+  },
+  exists: async (address, text) => (await accounts.exists(address, text)) || (await operators.exists(address, text)),
+})
 
 export const sessionRoutes = (services: Services, gate: SignInGate) => {
-  const { db, config, changes } = services
+  const { db, config, changes, authThrottle } = services
+  const openers = makeOpeners(services)
   const idleSeconds = config.sessionIdleHours * 3_600
   // One claim at a time: the others then see that the installation is claimed, before they derive a hash.
   const claims = makeFairLimiter({ perKey: 1, total: 1 })
@@ -67,15 +70,15 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
       code,
     }: { readonly email: string; readonly password: string; readonly code?: string | undefined },
   ): Promise<Opener> => {
-    const name = emailKeyOf(email)
+    const visitor = await visitorOf(services, request, email)
     let person: persons.PersonRow | null = null
     let second: SecondFactor = 'passed'
-    const isRight = await gate.attempt(request.ip, name, async () => {
-      person = await persons.findByEmail(db, name)
-      const isVerified = await verifyPassword(password, person?.password_hash ?? null, request.ip)
+    const isRight = await gate.attempt(visitor, async (turn) => {
+      person = await persons.findByEmail(db, visitor.email)
+      const isVerified = await verifyPassword(password, person?.password_hash ?? null, turn)
       if (!isVerified || person?.suspended_at !== null) return false
       // A wrong code counts like a wrong password.
-      second = await checkSecondFactor(services, person.id, code)
+      second = await checkSecondFactor(services, gate, visitor, person.id, code)
       return second === 'passed'
     })
     // TypeScript does not see the assignment in the closure.
@@ -85,21 +88,17 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
       throw (second as SecondFactor) === 'wrong' ? refusals.wrongCode() : refusals.wrongPassword()
     }
     if (found.password_hash && isOutdated(found.password_hash))
-      await persons.setPassword(db, found.id, await hashPassword(password, request.ip))
+      await persons.setPassword(db, found.id, await hashPassword(password, gate.turnOf(visitor)))
     return { kind: 'person', person: found }
   }
 
   const openByKey = async (request: FastifyRequest, text: string): Promise<Opener> => {
-    let opener: Opener | null = null
-    const isRight = await gate.attempt(request.ip, `key ${keyDigest(text)}`, async () => {
-      opener = await findKey(services, request, text)
-      return opener !== null
-    })
-    const found = opener as Opener | null
-    if (!isRight || !found) {
+    const found = await lookUp(authThrottle, request.ip, text, openers, refusals.wrongKey).catch(async (error) => {
+      if (!(error instanceof Problem) || error.status !== 401) throw error
+      gate.failed(request.ip)
       await recordRefusal(services, request, null)
-      throw refusals.wrongKey()
-    }
+      throw error
+    })
     const refusal = found.kind === 'account-key' ? keyRefusal(found.key, request) : null
     if (refusal) throw refusal
     return found
@@ -107,15 +106,10 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
 
   /** A passkey verified its user: it counts as password and second factor. */
   const openByPasskey = async (request: FastifyRequest, response: AssertionJson): Promise<Opener> => {
-    let person: persons.PersonRow | null = null
-    const isRight = await gate.attempt(request.ip, `passkey ${keyDigest(response.id)}`, async () => {
-      const passkey = await acceptAssertion(services, response)
-      person = passkey && (await persons.find(db, passkey.person_id))
-      return person?.suspended_at === null
-    })
-    // TypeScript does not see the assignment in the closure.
-    const found = person as persons.PersonRow | null
-    if (!isRight || !found) {
+    const passkey = await authThrottle.runInTurn(request.ip, () => acceptAssertion(services, response))
+    const found = passkey && (await persons.find(db, passkey.person_id))
+    if (found?.suspended_at !== null) {
+      gate.failed(request.ip)
       await recordRefusal(services, request, found)
       throw refusals.refusedPasskey()
     }
@@ -124,7 +118,7 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
 
   /** Whether a key is the one that opened the session. */
   const isKeyOf = async (session: Session, request: FastifyRequest, text: string): Promise<boolean> => {
-    const found = await findKey(services, request, text)
+    const found = await authThrottle.runInTurn(request.ip, () => openers.find(text))
     if (!found || found.kind === 'person') return false
     const id = found.kind === 'account-key' ? found.key.id : found.operator.id
     return id === ownerOfSession(session).key
@@ -140,18 +134,15 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
     }: { readonly password?: string; readonly key?: string; readonly passkey?: AssertionJson | undefined },
   ): Promise<boolean> => {
     const { person } = session
+    const visitor = visitorOfSession(request, session)
     if (person && passkey)
-      return gate.attempt(
-        request.ip,
-        person.id,
-        async () => (await acceptAssertion(services, passkey))?.person_id === person.id,
-      )
+      return gate.attempt(visitor, async () => (await acceptAssertion(services, passkey))?.person_id === person.id)
     const given = person ? password : key
     if (given === undefined) throw refusals.proofFields(person ? 'password' : 'key')
-    return gate.attempt(request.ip, person?.id ?? session.id, async () => {
+    return gate.attempt(visitor, async (turn) => {
       if (!person) return isKeyOf(session, request, given)
       const row = await persons.find(db, person.id)
-      return verifyPassword(given, row?.password_hash ?? null, request.ip)
+      return verifyPassword(given, row?.password_hash ?? null, turn)
     })
   }
 
@@ -213,8 +204,14 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
       })
     }),
 
-    route(c.endOtherSessions, async ({ session, request, tx }) => {
-      const ended = await store.revokeAll(tx, ownerOfSession(session), session.id)
+    route(c.endOtherSessions, async ({ session, request, reply, tx }) => {
+      const endOthers = async ({ person }: Session): Promise<number> => {
+        if (!person) return await store.revokeAll(tx, ownerOfSession(session), session.id)
+        const { ended, person: changed } = await endAccess(tx, services, person.id, session.id)
+        rememberPerson(services, request, reply, changed)
+        return ended
+      }
+      const ended = await endOthers(session)
       await recordVisit(tx, request, session, 'endOtherSessions', { after: { ended } })
       await changes.invalidate(tx, 'sessions')
       return ok({ ended })
