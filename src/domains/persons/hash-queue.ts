@@ -1,16 +1,20 @@
 /** The turn of a password check. */
 export type Turn = {
-  /** Lower ranks go first. */
+  /** Lower ranks go first. 0: known; 1: without failures; more: with failures. */
   readonly rank: number
   /** Of each key, such as an address, one check runs at a time. */
   readonly keys: readonly string[]
+  /** True once the client is gone, so that the check is of no use. */
+  isGone(): boolean
 }
 
 type Waiter = { readonly turn: Turn; readonly go: () => void; readonly refuse: () => void }
 
 /**
- * Admits few password checks at a time, the lowest rank first, and within a rank the newest. In a flood the oldest could
- * not be served in time either, and a client that arrives later is served at once. A full queue refuses the last in line.
+ * Admits few password checks at a time, the lowest rank first. Addresses with failures leave one place to the others.
+ *
+ * Within a rank the newest and the oldest take turns. A flood that fills the queue thus delays a client that arrives later
+ * rarely, and none for ever. A full queue refuses the last in line.
  * @param full returns the error of a refused one
  */
 export const makeHashQueue = ({
@@ -27,17 +31,24 @@ export const makeHashQueue = ({
   let waiters: Waiter[] = []
   let active = 0
 
-  const fits = ({ keys }: Turn) => active < running && keys.every((key) => !inside.has(key))
+  let isOldestNext = false
+
+  const fits = ({ rank, keys }: Turn) =>
+    active < (rank > 1 ? running - 1 : running) && keys.every((key) => !inside.has(key))
 
   const enter = ({ keys }: Turn) => {
     active++
     for (const key of keys) inside.add(key)
   }
 
-  const first = (): Waiter | undefined =>
-    waiters
-      .filter(({ turn }) => fits(turn))
-      .reduce<Waiter | undefined>((best, one) => (best && best.turn.rank < one.turn.rank ? best : one), undefined)
+  const first = (): Waiter | undefined => {
+    const able = waiters.filter(({ turn }) => fits(turn))
+    const best = Math.min(...able.map(({ turn }) => turn.rank))
+    const equals = able.filter(({ turn }) => turn.rank === best)
+    const chosen = equals.at(isOldestNext ? 0 : -1)
+    if (equals.length > 1) isOldestNext = !isOldestNext
+    return chosen
+  }
 
   const last = (): Waiter | undefined =>
     waiters.reduce<Waiter | undefined>(
@@ -45,14 +56,21 @@ export const makeHashQueue = ({
       undefined,
     )
 
+  const drop = (one: Waiter) => {
+    waiters = waiters.filter((other) => other !== one)
+  }
+
   const leave = ({ keys }: Turn) => {
     active--
     for (const key of keys) inside.delete(key)
+    for (const one of waiters.filter(({ turn }) => turn.isGone())) {
+      drop(one)
+      one.refuse()
+    }
     for (let next = first(); next; next = first()) {
-      const chosen = next
-      waiters = waiters.filter((one) => one !== chosen)
-      enter(chosen.turn)
-      chosen.go()
+      drop(next)
+      enter(next.turn)
+      next.go()
     }
   }
 
@@ -60,7 +78,7 @@ export const makeHashQueue = ({
     const worst = waiters.length < waiting ? undefined : last()
     if (worst && worst.turn.rank < turn.rank) return Promise.reject(full())
     if (worst) {
-      waiters = waiters.filter((one) => one !== worst)
+      drop(worst)
       worst.refuse()
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>()

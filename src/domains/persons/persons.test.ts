@@ -217,7 +217,8 @@ test('a right key opens sessions only so fast', () => {
 
 test('invented addresses do not restore the attempts of a person', async () => {
   const gate = makeSignInGate(true, () => 0)
-  const wrong = (address: string, email: string) => gate.attempt({ address, email, known: null }, async () => false)
+  const wrong = (address: string, email: string) =>
+    gate.attempt({ address, email, known: null, isGone: () => false }, async () => false)
   for (let i = 0; i < paces.wrong.burst; i++) await wrong('192.0.2.1', 'victim@example.com')
   for (let i = 0; i < maxPacedNames; i++) await wrong('192.0.2.1', `${i}@example.com`).catch(() => {})
   for (let i = 0; i < paces.clean.burst; i++) await wrong('192.0.2.2', 'victim@example.com')

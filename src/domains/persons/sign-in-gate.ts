@@ -7,12 +7,13 @@ import { refusals } from './refusals.ts'
 //
 // A browser that knows the person (known-browser.ts) and a session have allowances of their own: nobody else uses them up.
 // A stranger, that is any other visitor, needs an attempt of its address, and one of the e-mail address. An attacker uses
-// up the latter. Then an address that tried this e-mail address rarely goes on with its own few attempts, so that the
-// right password is accepted from a clean address. Addresses of IPv6 share these by /48, as they are free for the taking.
+// up the latter. Then an address that rarely tried this e-mail address goes on with a few attempts of its own, so that the
+// right password is accepted from a clean address. IPv6 addresses of one /48 share these, as one site has all of them.
 //
-// Bound for one e-mail address, in each process: 95 in an hour by one address or by all that tried before, that is 2,165 a
-// day. From N clean networks 3 N more on the first day and 3 N on each further one, and never more than 5,000 a day after
-// the first 5,000. With more than 1,600 networks an attacker uses up those too: then strangers wait, known browsers do not.
+// Bound for one e-mail address, in each process, on each day after the first:
+// - 2,165 wrong passwords (95 in any hour) that all addresses share, and by each known browser;
+// - 3 N more from N networks, and at most 5,000 of these. On the first day both are twice as many.
+// An attacker with more than 1,600 networks uses up the 5,000 too: then strangers wait, and known browsers do not.
 
 /** A visitor who gives a password. */
 export type Visitor = {
@@ -21,6 +22,8 @@ export type Visitor = {
   readonly email: string
   /** Name of the own allowance of a known browser or session; null for a stranger. */
   readonly known: string | null
+  /** True once the client is gone. */
+  isGone(): boolean
 }
 
 type Bucket = { readonly tokens: number; readonly at: number }
@@ -54,6 +57,8 @@ export type SignInGate = {
 /** Keeps the buckets in this process. @param pacesAddresses false: not by address @param now milliseconds */
 export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () => performance.now()): SignInGate => {
   const buckets = new Map<string, Bucket>()
+  /** Networks together with the e-mail addresses whose right passwords came from there. */
+  const homes = new Set<string>()
 
   const tokensOf = ({ name, pace: { burst, intervalMs } }: Purse): number => {
     const known = buckets.get(name)
@@ -107,20 +112,29 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
     }
   }
 
-  const turnOf = ({ address, email, known }: Visitor): Turn => {
-    if (known !== null) return { rank: 0, keys: [known] }
+  const homeOf = ({ address, email }: Visitor): string => `${networkKeyOf(address)} ${email}`
+
+  const remember = (home: string) => {
+    homes.delete(home)
+    homes.add(home)
+    if (homes.size > maxPacedNames) for (const oldest of homes.keys().take(1)) homes.delete(oldest)
+  }
+
+  const turnOf = (visitor: Visitor): Turn => {
+    const { address, email, known, isGone } = visitor
+    if (known !== null) return { rank: 0, keys: [known], isGone }
     const purse = addressPurse(address)
-    return {
-      rank: 1 + Math.round(purse.pace.burst - tokensOf(purse)),
-      keys: [`address ${peerKeyOf(address)}`, `email ${email}`],
-    }
+    const rank = homes.has(homeOf(visitor)) ? 0 : 1 + Math.round(purse.pace.burst - tokensOf(purse))
+    return { rank, keys: [`address ${peerKeyOf(address)}`, `email ${email}`], isGone }
   }
 
   return {
-    attempt: (visitor, verify) => {
+    attempt: async (visitor, verify) => {
       // The turn goes by the failures before this attempt.
       const turn = turnOf(visitor)
-      return paid(waysOf(visitor), () => verify(turn))
+      const isRight = await paid(waysOf(visitor), () => verify(turn))
+      if (isRight) remember(homeOf(visitor))
+      return isRight
     },
     attemptCode: (owner, verify) => paid([[{ name: `code ${owner}`, pace: paces.code }]], verify),
     failed: (address) => {

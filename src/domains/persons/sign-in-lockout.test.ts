@@ -111,7 +111,7 @@ test('guesses of one password are bounded: by address, by network of IPv6, and i
     let count = 0
     for (const visitor of visitors)
       await gate
-        .attempt({ address: '192.0.2.1', email, known: null, ...visitor }, async () => {
+        .attempt({ address: '192.0.2.1', email, known: null, isGone: () => false, ...visitor }, async () => {
           count++
           return false
         })

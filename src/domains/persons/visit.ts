@@ -27,6 +27,8 @@ import * as store from './store.ts'
 /** Returns the form in which e-mail addresses are compared. */
 export const emailKeyOf = (email: string): string => email.trim().normalize('NFKC').toLowerCase()
 
+const clientOf = ({ ip, raw }: FastifyRequest) => ({ address: ip, isGone: () => raw.socket.destroyed })
+
 /** Returns who gives a password for an e-mail address. Only a browser that knows a person costs a look-up. */
 export const visitorOf = async (
   services: Pick<Services, 'db' | 'seal'>,
@@ -35,7 +37,7 @@ export const visitorOf = async (
 ): Promise<Visitor> => {
   const name = emailKeyOf(email)
   const person = isKnownBrowser(services, request) ? await store.findByEmail(services.db, name) : null
-  return { address: request.ip, email: name, known: person && allowanceOf(services, request, person) }
+  return { ...clientOf(request), email: name, known: person && allowanceOf(services, request, person) }
 }
 
 /** Returns a token of 32 random bytes for a cookie or link. */
@@ -140,7 +142,7 @@ export const ownerOfSession = ({ person, operator, accounts, kind }: Session): S
 
 /** Returns who gives a password, code or key within a session, which has an allowance of its own. */
 export const visitorOfSession = (request: FastifyRequest, { id, person }: Session): Visitor => ({
-  address: request.ip,
+  ...clientOf(request),
   email: emailKeyOf(person?.email ?? ''),
   known: `session ${id}`,
 })
