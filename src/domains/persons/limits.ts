@@ -3,11 +3,14 @@
 /** Characters of a new password. */
 export const minPasswordLength = 12
 
-/** Characters that must be left of a password without common words, digits in order and words of the person. */
-export const minOwnCharacters = 6
+/** Guesses, as a power of ten, that a new password must withstand: the highest score of zxcvbn. */
+export const minGuessesLog10 = 10
 
-/** Different characters of a new password. */
-export const minDifferentCharacters = 5
+/**
+ * Characters of a password that are estimated, and variants with other signs for letters. They bound the time of an
+ * estimate: 5 ms for a usual password, 15 ms for the worst. By its defaults the library takes 300 ms.
+ */
+export const estimatorLimits = { maxLength: 32, l33tMaxSubstitutions: 10 }
 
 /** Password hashes under way, and waiting. Each takes 19 MiB and about 50 ms of a processor. */
 export const hashLimits = { running: 2, waiting: 200 }

@@ -40,7 +40,7 @@ export const meRoutes = (services: Services, gate: SignInGate) => {
         await recordRefusal(services, request, row, 'proofRefused')
         throw refusals.wrongProof()
       }
-      assertStrong(body.password, row)
+      await assertStrong(body.password, row)
       const hash = await hashPassword(body.password, gate.turnOf(visitor))
       return await db.begin(async (tx) => {
         await store.setPassword(tx, row.id, hash)

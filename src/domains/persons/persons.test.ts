@@ -133,7 +133,7 @@ test('an invitation token that is too long for a path is refused as JSON, not wi
   }
 })
 
-test('weak passwords are refused: short, common, in a row, or of the person’s own words', async () => {
+test('weak passwords are refused: short, common, with a year, in a row, or of the person’s own words', async () => {
   const { body } = await call(ada, 'POST', '/open/members', {
     first_name: 'Ada',
     last_name: 'Lovelace',
@@ -142,17 +142,43 @@ test('weak passwords are refused: short, common, in a row, or of the person’s 
   const url = `/console/invitations/${tokenOf(body.invite_url)}`
   for (const password of [
     'short',
+    'Liverpool2024',
+    'chocolatecake',
+    'Manchester1999!',
+    'Chelsea123456!',
     'Passw0rd12345',
+    'P4$$w0rd!P4$$w0rd!',
     'qwertyuiop12',
     '123456789012',
     'adalovelace12',
+    'Lovelace.Ada.1',
     'trunkline2026!',
     'abcabcabcabc',
+    'a'.repeat(200),
   ]) {
     const answer = await callAs(world, null, 'POST', url, { password })
     assert.deepEqual([answer.status, answer.body.error_code], [400, 'weak_password'], password)
   }
-  await accept(world, body.invite_url, '8#k9Qz!2m$7w')
+  const browser = await accept(world, body.invite_url, '8#k9Qz!2m$7w')
+  const change = { current: '8#k9Qz!2m$7w', password: 'Liverpool2024' }
+  const refused = await browser.call('POST', '/console/me/password', change)
+  assert.deepEqual([refused.status, refused.body.error_code], [400, 'weak_password'])
+})
+
+test('strong passwords are accepted: unrelated words, random signs, and other scripts', async () => {
+  const browser = await member(world, ada, 'agent')
+  let current = goodPassword
+  for (const password of [
+    'x7Kq9vTz2LmN',
+    'correct horse battery',
+    'синий кот читает',
+    '猫が窓から雨を見ています',
+    '1!0$4@3715'.repeat(20),
+  ]) {
+    const changed = await browser.call('POST', '/console/me/password', { current, password })
+    assert.equal(changed.status, 200, password)
+    current = password
+  }
 })
 
 test('a password link that an account made ends when the person joins another account or operates the installation', async () => {

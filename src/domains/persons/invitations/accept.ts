@@ -44,7 +44,7 @@ const candidateOf = async (
   const visitor = await visitorOf(services, request, email)
   const person = await persons.findByEmail(db, visitor.email)
   if (!person) {
-    assertStrong(password, { email, name })
+    await assertStrong(password, { email, name })
     return { person: null, email, name, passwordHash: await hashPassword(password, gate.turnOf(visitor)) }
   }
   let second: SecondFactor = 'passed'
@@ -143,7 +143,7 @@ const setNewPassword = async (
 ): Promise<string> => {
   const { db } = services
   const person = (await persons.find(db, id)) ?? refuse(refusals.unknownInvitation())
-  assertStrong(password, person)
+  await assertStrong(password, person)
   const visitor = await visitorOf(services, request, person.email)
   // The link replaces the password, and not the second factor.
   if ((await checkSecondFactor(services, gate, visitor, id, code)) === 'wrong') {
