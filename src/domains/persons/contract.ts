@@ -47,7 +47,7 @@ export const changePassword = contract({
     unauthorized: 'There is no session, or it ended (session_expired), or the current password is wrong',
     conflict: 'The session was opened with a key, and has no person (no_person)',
     tooMany:
-      'Too many wrong attempts from this address, or for this person (sign_in_pace), or too many wrong keys or tokens from this address (too_many_failures)',
+      'Too many wrong attempts in this session (sign_in_pace), or too many wrong keys or tokens from this address (too_many_failures)',
     unavailable: 'Too many sign-ins are under way (sign_in_busy), or the database cannot be reached',
   },
   codes: { invalid: ['weak_password'], unauthorized: ['unauthorized'] },
@@ -103,7 +103,8 @@ export const changePerson = contract({
   method: 'PATCH',
   url: '/operator/persons/:person_uuid',
   summary: 'Suspend a person, remove the second factor, or change the rights of a person in the installation',
-  description: 'Sessions of a suspended person end within half a second.',
+  description:
+    'Sessions of the person end within half a second when the person is suspended or the second factor is removed.',
   params: Type.Object({ person_uuid: Id('PRS') }),
   body: Type.Object(
     {

@@ -2,7 +2,7 @@
 export type Turn = {
   /** Lower ranks go first. 0: known; 1: without failures; more: with failures. */
   readonly rank: number
-  /** Of each key, such as an address, one check runs at a time. */
+  /** One check at a time runs for each key, such as an address. */
   readonly keys: readonly string[]
   /** True once the client is gone, so that the check is of no use. */
   isGone(): boolean

@@ -77,7 +77,8 @@ export const deletePasskey = contract({
   method: 'DELETE',
   url: '/console/passkeys/:passkey_uuid',
   summary: 'Remove a passkey',
-  description: 'It signs in no more. The device keeps it until it is removed there.',
+  description:
+    'It signs in no more. The device keeps it until it is removed there. All other sessions of the person end.',
   params: Type.Object({ passkey_uuid: Id('PKY') }),
   status: 200,
   reply: Success,

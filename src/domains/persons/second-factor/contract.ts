@@ -54,7 +54,8 @@ export const activateSecondFactor = contract({
   method: 'POST',
   url: '/console/totp/verify',
   summary: 'Activate the second factor with a first code',
-  description: 'Sign-ins with the password need a code from then on. The ten recovery codes are shown once.',
+  description:
+    'Sign-ins with the password need a code from then on. The ten recovery codes are shown once. All other sessions of the person end.',
   body: Type.Object({ code: Code }),
   status: 200,
   reply: Ok({ recovery_codes: Confidential(Type.Array(Type.String({ examples: ['abcd-efgh-ijkl-mnop'] }))) }),
@@ -62,7 +63,7 @@ export const activateSecondFactor = contract({
     unauthorized: 'There is no session, or it ended (session_expired), or the code is wrong (wrong_code)',
     conflict: `There is no secret, or the second factor is active (second_factor_state). ${noPerson}`,
     tooMany:
-      'Too many wrong attempts from this address, or for this person (sign_in_pace), or too many wrong keys or tokens from this address (too_many_failures)',
+      'Too many wrong attempts in this session (sign_in_pace), or too many wrong keys or tokens from this address (too_many_failures)',
   },
   codes: { unauthorized: ['unauthorized'] },
 })
@@ -74,7 +75,7 @@ export const removeSecondFactor = contract({
   method: 'DELETE',
   url: '/console/totp',
   summary: 'Remove the second factor and its recovery codes',
-  description: 'Sign-ins with the password need no code from then on.',
+  description: 'Sign-ins with the password need no code from then on. All other sessions of the person end.',
   status: 200,
   reply: Success,
   errors: { notFound: 'The person has no second factor', conflict: noPerson },

@@ -6,8 +6,9 @@ import { bootReply, Code, Email, Password } from '../schemas.ts'
 
 const console = { shape: 'full', tag: 'Console' } as const
 
-const paced = 'Too many wrong attempts from this address, or for this person (sign_in_pace)'
-const cookie = { 'Set-Cookie': 'The session' }
+const paced = 'Too many wrong attempts from this address, or for this e-mail address (sign_in_pace)'
+const tooManyKeys = 'too many wrong keys or tokens from this address (too_many_failures)'
+const cookie = { 'Set-Cookie': 'The session; for a person, also the mark of a browser in which the person signed in' }
 
 export const showClaim = contract({
   ...console,
@@ -85,7 +86,7 @@ export const signIn = contract({
   headers: cookie,
   errors: {
     unauthorized: 'The e-mail address or password is wrong, or the key is not valid (key_expired)',
-    tooMany: paced,
+    tooMany: `${paced}, or ${tooManyKeys}`,
     unavailable: 'Too many sign-ins are under way (sign_in_busy)',
   },
   codes: {
@@ -142,7 +143,7 @@ export const proveSession = contract({
   reply: Ok({ proved_at: Time }),
   errors: {
     unauthorized: 'There is no session, or it ended (session_expired), or the password or key is wrong',
-    tooMany: `${paced}, or too many wrong keys or tokens from this address (too_many_failures)`,
+    tooMany: `Too many wrong attempts in this session (sign_in_pace), or ${tooManyKeys}`,
     unavailable: 'Too many sign-ins are under way (sign_in_busy), or the database cannot be reached',
   },
   codes: { unauthorized: ['unauthorized'], forbidden: ['passkeys_unavailable'] },
@@ -182,7 +183,8 @@ export const endOtherSessions = contract({
   method: 'DELETE',
   url: '/console/sessions',
   summary: 'End all other sessions of the person or key',
-  description: 'Every process refuses them within half a second.',
+  description:
+    'Every process refuses them within half a second. Other browsers of the person no longer count as known at a sign-in.',
   status: 200,
   reply: Ok({ ended: Type.Integer() }),
   errors: {},
