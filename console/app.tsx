@@ -32,6 +32,8 @@ const Help = lazily(() => import('./shell/help.tsx').then(({ Help }) => Help))
 const SignInPage = lazily(() => import('./session/sign-in.tsx').then(({ SignInPage }) => SignInPage))
 const ClaimPage = lazily(() => import('./session/claim.tsx').then(({ ClaimPage }) => ClaimPage))
 const InvitationPage = lazily(() => import('./session/invitation.tsx').then(({ InvitationPage }) => InvitationPage))
+const ForgottenPage = lazily(() => import('./session/forgotten.tsx').then(({ ForgottenPage }) => ForgottenPage))
+const EmailProofPage = lazily(() => import('./session/email-proof.tsx').then(({ EmailProofPage }) => EmailProofPage))
 
 leaving.prepare = async () => {
   try {
@@ -58,6 +60,8 @@ const outside = new Map([
   [paths.signIn.pattern as string, SignInPage],
   [paths.claim.pattern, ClaimPage],
   [paths.invitation.pattern, InvitationPage],
+  [paths.forgotten.pattern, ForgottenPage],
+  [paths.emailProof.pattern, EmailProofPage],
 ])
 
 /** Selects the account that the address names, or the last one. */

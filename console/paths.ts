@@ -73,6 +73,8 @@ export const paths = {
   signIn: path('/console/sign-in', 'to'),
   claim: path('/console/claim'),
   invitation: path('/console/invitation'),
+  forgotten: path('/console/forgotten'),
+  emailProof: path('/console/email-proof'),
 
   profile: path('/console/you'),
   sessions: path('/console/you/sessions'),

@@ -39,6 +39,7 @@ import * as numberTimelines from './domains/numbers/timeline/contract.ts'
 import * as operators from './domains/operators/contract.ts'
 import * as persons from './domains/persons/contract.ts'
 import * as invitations from './domains/persons/invitations/contract.ts'
+import * as mailedLinks from './domains/persons/mailed-links/contract.ts'
 import * as members from './domains/persons/members/contract.ts'
 import * as passkeys from './domains/persons/passkeys/contract.ts'
 import * as secondFactor from './domains/persons/second-factor/contract.ts'
@@ -73,6 +74,7 @@ export const contracts: readonly Contract[] = [
   passkeys,
   secondFactor,
   invitations,
+  mailedLinks,
   members,
   users,
   tokens,

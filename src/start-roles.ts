@@ -31,6 +31,7 @@ import { installSupplierCallbacks } from './domains/numbers/suppliers/supplier-c
 import { supplierMetrics } from './domains/numbers/suppliers/supplier-registry.ts'
 import { syncSchedule } from './domains/numbers/suppliers/supplier-sync.ts'
 import { deleteEndedSessions } from './domains/persons/jobs.ts'
+import { personJobs } from './domains/persons/mailed-links/jobs.ts'
 import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
@@ -216,6 +217,7 @@ export const startRoles = async (
         bulkJob(services),
         untagJob(services),
         ...pushJobs(services),
+        ...personJobs(services),
         ...mailJobs(services),
       ],
       schedules: [

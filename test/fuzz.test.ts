@@ -138,6 +138,8 @@ const together = new Set([
   'changePassword',
   'showInvitation',
   'acceptInvitation',
+  'requestEmailProof',
+  'proveEmail',
   'changePerson',
   'createPasswordLink',
   'createClaimLink',

@@ -68,9 +68,13 @@ export const claim = async (
   return browserOf(world, await callAs(world, null, 'POST', '/console/claim', body))
 }
 
+/** Sends the token of a link with other fields, as the page of an invitation does. */
+export const acceptLink = (world: Pick<World, 'app'>, url: string, body: object): Promise<Answer> =>
+  callAs(world, null, 'POST', '/console/invitations/accept', { token: tokenOf(url), ...body })
+
 /** Accepts an invitation. */
 export const accept = async (world: Pick<World, 'app'>, url: string, password = goodPassword): Promise<Browser> =>
-  browserOf(world, await callAs(world, null, 'POST', `/console/invitations/${tokenOf(url)}`, { password }))
+  browserOf(world, await acceptLink(world, url, { password }))
 
 let members = 0
 
@@ -81,7 +85,7 @@ export const member = async (
   role: string,
   email = `member.${++members}@example.com`,
 ): Promise<Browser & { readonly email: string; readonly user: string }> => {
-  const body = { first_name: 'Mia', last_name: role, email, role }
+  const body = { first_name: 'Mia', last_name: role, email, role, delivery: 'link' }
   const made = await world.call(tenant, 'POST', '/open/members', body)
   assert.equal(made.status, 201, JSON.stringify(made.body))
   return { ...(await accept(world, made.body.invite_url)), email, user: made.body.member.uuid }

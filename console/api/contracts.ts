@@ -43,6 +43,7 @@ export type Modules =
   | typeof import('../../src/domains/operators/contract.ts')
   | typeof import('../../src/domains/persons/contract.ts')
   | typeof import('../../src/domains/persons/invitations/contract.ts')
+  | typeof import('../../src/domains/persons/mailed-links/contract.ts')
   | typeof import('../../src/domains/persons/members/contract.ts')
   | typeof import('../../src/domains/persons/passkeys/contract.ts')
   | typeof import('../../src/domains/persons/second-factor/contract.ts')

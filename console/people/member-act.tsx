@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { useAct, useQuery } from '../api/query.ts'
-import { may } from '../api/session.ts'
+import { may, session } from '../api/session.ts'
 import { CheckboxField } from '../parts/choice-fields.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { words } from '../words/en/people.ts'
-import { type Link, type Member, nameOf, refusalOf } from './member.ts'
+import { type Link, type Member, nameOf, passOn, refusalOf } from './member.ts'
 
 /** An act on a member that is confirmed first. */
 export type MemberAct = { readonly kind: 'link' | 'suspend' | 'reactivate' | 'remove'; readonly member: Member }
@@ -18,14 +18,14 @@ type MemberActProps = {
 }
 
 /** Titles and texts of the question. */
-const textsOf = ({ kind, member }: MemberAct) => {
+const textsOf = ({ kind, member }: MemberAct, hasMail: boolean) => {
   const name = nameOf(member)
   const isPending = member.status === 'PENDING_INVITE'
   return {
     link: {
       title: words.newLinkTitle(name),
       why: isPending ? words.newLinkWhy : words.passwordLinkWhy,
-      act: words.createLink,
+      act: hasMail ? words.sendLink : words.createLink,
     },
     suspend: { title: words.suspendTitle(name), why: words.suspendWhy, act: words.suspend },
     reactivate: { title: words.reactivateTitle(name), why: words.reactivateWhy, act: words.reactivate },
@@ -72,8 +72,11 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
     ? (known.data?.keys ?? []).filter(({ created_by }) => created_by?.user_uuid === act.member.uuid)
     : []
   const [revokes, setRevokes] = useState(true)
+  const [isShown, setShown] = useState(false)
+  const hasMail = session.value?.installation.smtp === true
   const close = () => {
     setRevokes(true)
+    setShown(false)
     change.reset()
     invite.reset()
     onClose()
@@ -84,17 +87,17 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
     const params = { user_uuid: member.uuid }
     const revocation = made.length > 0 && revokes ? { revoke_keys: true } : {}
     if (kind === 'link') {
-      const made = await invite({ params })
+      const made = await invite({ params, body: isShown ? { delivery: 'link' } : {} })
       if (!made) return
       close()
-      onLink({ name: nameOf(member), url: made.invite_url, until: made.expires_at })
+      passOn(nameOf(member), made, onLink)
     } else if (await change({ params, body: { status: states[kind], ...revocation } })) {
       close()
       const toasts = { suspend: words.suspended, reactivate: words.reactivated, remove: words.removed }
       showToast(toasts[kind](nameOf(member)))
     }
   }
-  const texts = act && textsOf(act)
+  const texts = act && textsOf(act, hasMail && !isShown)
   return (
     <ConfirmDialog
       open={act !== undefined}
@@ -107,6 +110,15 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
       onConfirm={() => void confirm()}
     >
       <p>{texts?.why}</p>
+      {act?.kind === 'link' && hasMail && (
+        <CheckboxField
+          name="shown"
+          label={words.showLink}
+          hint={words.showLinkHint}
+          checked={isShown}
+          onChange={setShown}
+        />
+      )}
       {made.length > 0 && <MadeKeys keys={made} revokes={revokes} onChange={setRevokes} />}
     </ConfirmDialog>
   )

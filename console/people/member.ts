@@ -1,12 +1,23 @@
 import type { ReplyOf } from '../api/client.ts'
 import type { ApiError } from '../api/errors.ts'
 import type { Refusal } from '../parts/form.tsx'
+import { showToast } from '../parts/toast.tsx'
 import { words } from '../words/en/people.ts'
 
 export type Member = ReplyOf<'GET /open/members'>['members'][number]
 
 /** A link that was just created, and the person that it is for. */
 export type Link = { readonly name: string; readonly url: string; readonly until: string }
+
+/** Shows a link, or says where it was mailed. */
+export const passOn = (
+  name: string,
+  { invite_url, mailed_to, expires_at }: Pick<ReplyOf<'POST /open/members'>, 'invite_url' | 'mailed_to' | 'expires_at'>,
+  show: (link: Link) => void,
+): void => {
+  if (invite_url === undefined) showToast(words.mailed(mailed_to ?? name))
+  else show({ name, url: invite_url, until: expires_at })
+}
 
 /** Returns the shown name of a member. A person may have changed the name that the invitation gave. */
 export const nameOf = ({ first_name, last_name, person }: Member): string =>

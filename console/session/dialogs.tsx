@@ -1,5 +1,5 @@
 import { send } from '../api/send.ts'
-import { session } from '../api/session.ts'
+import { account, session } from '../api/session.ts'
 import type { Session } from '../api/session-types.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
@@ -26,7 +26,12 @@ export const SignInAgain = ({ onEnd }: DialogProps) => {
     <Dialog open title={words.again.title} size="small" onClose={() => onEnd(false)}>
       <div class="stack">
         <p>{words.again.why}</p>
-        <SignInForm onDone={onDone} email={before?.person?.email} startWithKey={!before?.person} />
+        <SignInForm
+          onDone={onDone}
+          email={before?.person?.email}
+          startWithKey={!before?.person}
+          account={account.value?.uuid}
+        />
       </div>
     </Dialog>
   )

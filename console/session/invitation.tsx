@@ -5,17 +5,18 @@ import { type ApiError, asApiError } from '../api/errors.ts'
 import { session } from '../api/session.ts'
 import type { Session } from '../api/session-types.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
+import { CheckboxField } from '../parts/choice-fields.tsx'
 import { Form } from '../parts/form.tsx'
 import { Skeleton } from '../parts/states.tsx'
 import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
-import { CodeField, useCodeNeed } from './sign-in-form.tsx'
+import { CodeField, inWords, useCodeNeed } from './sign-in-form.tsx'
 import { useSubmit } from './use-submit.ts'
 import { useToken } from './use-token.ts'
 
-type Invitation = ReplyOf<'GET /console/invitations/:token'>
+type Invitation = ReplyOf<'POST /console/invitations/show'>
 
 /** Joins an account, or sets a new password, by the link that an administrator passed on. */
 export const InvitationPage = () => {
@@ -24,16 +25,30 @@ export const InvitationPage = () => {
   const [invitation, setInvitation] = useState<Invitation>()
   const [fault, setFault] = useState<ApiError>()
   useEffect(() => {
-    api('GET /console/invitations/:token', { params: { token: token || '-' } }).then(setInvitation, (error) =>
+    api('POST /console/invitations/show', { body: { token: token || '-' } }).then(setInvitation, (error) =>
       setFault(asApiError(error)),
     )
   }, [token])
-  const { submit, isPending, error } = useSubmit<Session>('POST /console/invitations/:token', (reply) => {
+  const { submit, isPending, error } = useSubmit<Session>('POST /console/invitations/accept', (reply) => {
     session.value = reply
     go('/console', true)
   })
   const needsCode = useCodeNeed(error)
-  const refusal = error?.code === 'second_factor_required' ? undefined : error
+  const [isExisting, setExisting] = useState(false)
+  const [removesPasskeys, setRemovesPasskeys] = useState(true)
+  const [known, setKnown] = useState<ApiError>()
+  // A mailed link, whose reader has a password here.
+  if (error?.code === 'password_exists' && error !== known) {
+    setKnown(error)
+    setExisting(true)
+  }
+  const [refusal, setRefusal] = useState<{ of: ApiError | undefined; shown: ReturnType<typeof inWords> }>()
+  // A refusal keeps its identity while it is shown: the form moves the focus to a new one only.
+  if (refusal?.of !== error)
+    setRefusal({
+      of: error,
+      shown: inWords(error, error?.code === 'password_exists' ? words.invitation.known : words.wrong),
+    })
   const isUsed = (error ?? fault)?.code === 'invitation_used'
   if (fault || isUsed)
     return (
@@ -52,7 +67,7 @@ export const InvitationPage = () => {
         <Skeleton rows={3} />
       </SessionCard>
     )
-  const { account_name, email, invited_by, name, kind } = invitation
+  const { account_name, email, invited_by, name, kind, passkeys = [] } = invitation
   const isNew = kind === 'invite'
   return (
     <SessionCard
@@ -60,30 +75,55 @@ export const InvitationPage = () => {
       lead={isNew ? words.invitation.from(invited_by, email) : words.invitation.toEmail(email)}
     >
       <Form
-        refusal={refusal}
+        refusal={refusal?.shown}
         label={words.invitation.plainTitle}
         onSubmit={({ name = '', password = '', code }) => {
-          const proof = code === undefined ? { password } : { password, code }
-          if (!isPending) void submit(isNew ? { name, ...proof } : proof, { token })
+          if (isPending) return
+          const proof = { token, password, ...(code === undefined ? {} : { code }) }
+          if (!isNew) void submit({ ...proof, remove_passkeys: removesPasskeys })
+          else void submit(isExisting ? { ...proof, existing: true } : { ...proof, name })
         }}
       >
         <input type="hidden" name="username" autocomplete="username" value={email} />
-        {isNew && (
+        {isNew && !isExisting && (
           <TextField name="name" label={words.name} initial={name} autocomplete="name" required maxLength={100} />
         )}
         <PasswordField
           name="password"
           label={words.newPassword}
-          hint={words.passwordHint}
-          autocomplete="new-password"
+          hint={isExisting ? undefined : words.passwordHint}
+          autocomplete={isExisting ? 'current-password' : 'new-password'}
           required
           autofocus
         />
+        {isNew && (
+          <CheckboxField
+            name="existing"
+            label={words.invitation.existing}
+            hint={words.invitation.existingHint}
+            checked={isExisting}
+            onChange={setExisting}
+          />
+        )}
+        {passkeys.length > 0 && (
+          <CheckboxField
+            name="remove_passkeys"
+            label={words.invitation.removePasskeys}
+            hint={words.invitation.removePasskeysHint(passkeys.map(({ name }) => name).join(', '))}
+            checked={removesPasskeys}
+            onChange={setRemovesPasskeys}
+          />
+        )}
         {needsCode && <CodeField />}
         <Button type="submit" kind="primary" wide busy={isPending}>
           {isNew ? words.invitation.act : words.invitation.set}
         </Button>
       </Form>
+      {isExisting && (
+        <a class="session-other" href={paths.forgotten()}>
+          {words.signIn.forgotten}
+        </a>
+      )}
     </SessionCard>
   )
 }

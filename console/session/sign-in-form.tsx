@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/errors.ts'
-import { send } from '../api/send.ts'
+import { send as sendRequest } from '../api/send.ts'
 import type { Session } from '../api/session-types.ts'
 import { Button } from '../parts/button.tsx'
+import { type Option, RadioField } from '../parts/choice-fields.tsx'
 import { Form } from '../parts/form.tsx'
 import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { words } from '../words/en/sign-in.ts'
@@ -13,8 +14,8 @@ import { useSubmit } from './use-submit.ts'
 export const inWords = (error: ApiError | undefined, wrong: string) => {
   if (!error) return undefined
   const { status, message, code, retryAfter } = error
-  // The form shows a field for the code instead.
-  if (code === 'second_factor_required') return undefined
+  // The form shows a field for the code, or the choice, instead.
+  if (code === 'second_factor_required' || code === 'account_choice') return undefined
   if (code === 'wrong_code') return { message: words.wrongCode, code, fields: { code: words.wrongCode } }
   if (status === 401) return { message: wrong, code }
   if (status === 429) return { message: words.paced(retryAfter ?? 30), code }
@@ -53,16 +54,32 @@ type SignInFormProps = {
   /** The address of the person who signs in again. */
   readonly email?: string | undefined
   readonly startWithKey?: boolean
+  /** The account of the page to go to: its person is tried first. */
+  readonly account?: string | undefined
+}
+
+/** Accounts to choose from, once the password fits several persons. */
+const useChoices = (error: ApiError | undefined): readonly Option[] => {
+  const [choices, setChoices] = useState<readonly Option[]>([])
+  if (choices.length === 0 && error?.code === 'account_choice') {
+    // As the contract of the sign-in says.
+    const accounts = error.body.accounts as readonly { readonly uuid: string; readonly name: string }[]
+    setChoices(accounts.map(({ uuid, name }) => ({ value: uuid, text: name })))
+  }
+  return choices
 }
 
 /** Sign-in by email and password, or by a key. */
-export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormProps) => {
+export const SignInForm = ({ onDone, email, startWithKey = false, account }: SignInFormProps) => {
   const [withKey, setWithKey] = useState(startWithKey)
   const { submit, isPending, error } = useSubmit<Session>('POST /console/session', onDone)
   const [refusal, setRefusal] = useState<{ of: ApiError | undefined; shown: ReturnType<typeof inWords> }>()
   // A refusal keeps its identity while it is shown: the form moves the focus to a new one only.
   if (refusal?.of !== error) setRefusal({ of: error, shown: inWords(error, withKey ? words.wrongKey : words.wrong) })
   const needsCode = useCodeNeed(error)
+  const choices = useChoices(error)
+  const send = (values: Readonly<Record<string, string>>) =>
+    submit(withKey ? { key: (values.key ?? '').trim() } : { ...(account ? { account } : {}), ...values })
   return (
     <div class="stack">
       <Form
@@ -70,7 +87,7 @@ export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormPr
         refusal={refusal?.shown}
         label={words.signIn.title}
         onSubmit={(values) => {
-          if (!isPending) void submit(withKey ? { key: (values.key ?? '').trim() } : values)
+          if (!isPending) void send(values)
         }}
       >
         {withKey ? (
@@ -87,6 +104,15 @@ export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormPr
               autofocus={!email}
             />
             <PasswordField name="password" label={words.password} required autofocus={Boolean(email)} />
+            {choices.length > 0 && (
+              <RadioField
+                name="account"
+                label={words.signIn.choice}
+                hint={words.signIn.choiceHint}
+                options={choices}
+                required
+              />
+            )}
             {needsCode && <CodeField />}
           </>
         )}
@@ -97,7 +123,7 @@ export const SignInForm = ({ onDone, email, startWithKey = false }: SignInFormPr
       <PasskeyButton
         onAnswer={async (passkey) => {
           // The contract of the route has this type.
-          onDone((await send('POST /console/session', { body: { passkey } }, { recover: false })) as Session)
+          onDone((await sendRequest('POST /console/session', { body: { passkey } }, { recover: false })) as Session)
         }}
       />
       <button type="button" class="link session-other" onClick={() => setWithKey(!withKey)}>

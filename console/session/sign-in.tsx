@@ -3,6 +3,7 @@ import { useLocation } from 'preact-iso/router'
 import { api } from '../api/client.ts'
 import { session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
+import { paths } from '../paths.ts'
 import { adoptPreferences } from '../shell/choices.ts'
 import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
@@ -11,6 +12,9 @@ import { SignInForm } from './sign-in-form.tsx'
 /** Returns the address to go to after sign-in: one of the console, or its start. */
 const target = (to: string | undefined): string =>
   to && /^\/console(?:\/|$|\?)/.test(to) && !to.includes('\\') && !to.startsWith('/console/sign-in') ? to : '/console'
+
+/** The account that an address names. */
+const accountOf = (to: string | undefined): string | undefined => /^\/console\/(ACC[\da-f-]{36})/.exec(to ?? '')?.[1]
 
 export const SignInPage = () => {
   const { query, route: go } = useLocation()
@@ -29,13 +33,16 @@ export const SignInPage = () => {
         </Banner>
       )}
       <SignInForm
+        account={accountOf(query.to)}
         onDone={(reply) => {
           session.value = reply
           adoptPreferences()
           go(target(query.to), true)
         }}
       />
-      <p class="soft session-note">{words.signIn.forgotten}</p>
+      <a class="session-other" href={paths.forgotten()}>
+        {words.signIn.forgotten}
+      </a>
     </SessionCard>
   )
 }

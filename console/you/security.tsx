@@ -2,6 +2,7 @@ import { account, session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Page } from '../shell/page.tsx'
 import { words } from '../words/en/security.ts'
+import { EmailAddress } from './email-address.tsx'
 import { Passkeys } from './passkeys.tsx'
 import { SecondFactor } from './second-factor.tsx'
 
@@ -11,6 +12,7 @@ export const SecurityPage = () => (
     {session.value?.person ? (
       <>
         {account.value?.second_factor_missing && <Banner tone="notice">{words.required(account.value.name)}</Banner>}
+        <EmailAddress person={session.value.person} />
         <SecondFactor />
         <Passkeys />
       </>

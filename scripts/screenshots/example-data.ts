@@ -93,10 +93,14 @@ const makePeople = async (call: Call, url: string): Promise<void> => {
     const email = `${last_name.toLowerCase()}@example.com`
     const { invite_url } = (await call('POST', '/open/members', { first_name, last_name, email, role })).body
     if (role === 'agent') continue
-    await fetch(`${url}/console/invitations/${invite_url.split('#')[1]}`, {
+    await fetch(`${url}/console/invitations/accept`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
-      body: JSON.stringify({ name: `${first_name} ${last_name}`, password: 'seven green boats sail' }),
+      body: JSON.stringify({
+        token: invite_url.split('#')[1],
+        name: `${first_name} ${last_name}`,
+        password: 'seven green boats sail',
+      }),
     })
   }
 }

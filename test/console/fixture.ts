@@ -236,7 +236,7 @@ export const joinPlatform = async (
   const email = `${first_name.toLowerCase()}.walk@example.com`
   const { invite_url } = (await call('POST', '/open/members', { first_name, last_name, email, role })).body
   const token = String(invite_url).split('#')[1]
-  return openSession(url, `/console/invitations/${token}`, { name, password: 'seven green boats sail' })
+  return openSession(url, '/console/invitations/accept', { token, name, password: 'seven green boats sail' })
 }
 
 /**

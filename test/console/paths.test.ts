@@ -9,6 +9,8 @@ const addresses = {
   signIn: '/console/sign-in',
   claim: '/console/claim',
   invitation: '/console/invitation',
+  forgotten: '/console/forgotten',
+  emailProof: '/console/email-proof',
   profile: '/console/you',
   sessions: '/console/you/sessions',
   inbox: '/console/:account/inbox/:view?/:conversation?',

@@ -25,10 +25,10 @@ const makeAgent = async () => {
   const email = 'mia@example.com'
   const made = await call('POST', '/open/members', { first_name: 'Mia', last_name: 'Agent', email, role: 'agent' })
   assert.equal(made.status, 201, JSON.stringify(made.body))
-  const answer = await fetch(`${url}/console/invitations/${tokenOf(made.body.invite_url)}`, {
+  const answer = await fetch(`${url}/console/invitations/accept`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-trunkline-console': '1' },
-    body: JSON.stringify({ password: goodPassword }),
+    body: JSON.stringify({ token: tokenOf(made.body.invite_url), password: goodPassword }),
   })
   // As the contract of an invitation says.
   const boot = (await answer.json()) as { accounts: [{ uuid: string; user_uuid: string }] }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { paces } from '../../src/domains/persons/limits.ts'
 import { codeAt, stepAt } from '../../src/domains/persons/second-factor/totp.ts'
 import { makeAuthenticator } from '../authenticator.ts'
 import { bytesOf } from '../authenticator-app.ts'
-import { callAs, claim, freshClaim, goodPassword, member, signIn, tokenOf } from '../persons.ts'
+import { mailedLink } from '../mailed.ts'
+import { acceptLink, callAs, claim, freshClaim, goodPassword, member, signIn, tokenOf } from '../persons.ts'
 import type { Recipes, Request } from './recipe.ts'
 import { type Scene, unique } from './scene.ts'
 
@@ -11,7 +13,13 @@ import { type Scene, unique } from './scene.ts'
 const newEmail = (): string => `${unique('person').replace(' ', '.')}@example.com`
 
 /** Fields of a new member. */
-const newMember = ({ mark }: Scene) => ({ first_name: mark, last_name: mark, email: newEmail(), role: 'agent' })
+const newMember = ({ mark }: Scene) => ({
+  first_name: mark,
+  last_name: mark,
+  email: newEmail(),
+  role: 'agent',
+  delivery: 'link',
+})
 
 /** Invites a person to the account. */
 const invited = async (scene: Scene) => {
@@ -28,7 +36,7 @@ const signedIn = async ({ world, tenant }: Scene, role = 'agent') => {
 
 /** Enters the wrong password until the person has to wait. */
 const exhaust = async ({ world }: Scene, email: string): Promise<void> => {
-  for (let i = 0; i < 6; i++)
+  for (let i = 0; i <= paces.wrong.burst + paces.clean.burst; i++)
     await callAs(world, null, 'POST', '/console/session', { email, password: 'a wrong password' })
 }
 
@@ -80,7 +88,7 @@ export const personRecipes: Recipes = {
       const { email } = await signedIn(scene)
       await exhaust(scene, email)
       const token = await freshClaim(scene.world)
-      return { body: { token, name: 'Olive', email, password: 'a wrong password' } }
+      return { body: { token, name: 'Olive', email, password: 'eleven quiet owls hunt' } }
     },
   },
   signIn: {
@@ -89,6 +97,18 @@ export const personRecipes: Recipes = {
     tooMany: async (scene) => {
       const email = newEmail()
       await exhaust(scene, email)
+      return { body: { email, password: goodPassword } }
+    },
+    conflict: async (scene) => {
+      const { email, person } = await signedIn(scene)
+      const other = await scene.world.tenant()
+      const twin = randomUUID()
+      await scene.world.db.run`
+        insert into persons (id, email, email_key, name, password_hash)
+        select ${twin}, email, email_key, name, password_hash from persons where id = ${person.slice(3)}`
+      await scene.world.db.run`
+        insert into users (account_id, id, first_name, last_name, email, status, person_id)
+        values (${other.id}, ${randomUUID()}, 'Twin', 'Twin', ${email}, 'ACTIVE', ${twin})`
       return { body: { email, password: goodPassword } }
     },
   },
@@ -167,35 +187,55 @@ export const personRecipes: Recipes = {
   },
   createPasswordLink: { ok: async (scene) => ({ params: { person_uuid: (await signedIn(scene)).person } }) },
 
+  requestPasswordReset: {
+    ok: async (scene) => ({ body: { email: (await signedIn(scene)).email } }),
+    tooMany: async ({ world }) => {
+      const body = { email: newEmail() }
+      for (let i = 0; i < paces.mail.burst; i++) await callAs(world, null, 'POST', '/console/password-reset', body)
+      return { body }
+    },
+  },
+  requestEmailProof: {
+    ok: async (scene) => ({ cookie: (await signedIn(scene)).cookie }),
+    conflict: () => ({}),
+  },
+  proveEmail: {
+    ok: async (scene) => {
+      const { cookie, call, email } = await signedIn(scene)
+      assert.equal((await call('POST', '/console/me/email-proof')).status, 202)
+      return { cookie, body: { token: tokenOf(await mailedLink(scene.world, email, 'prove_address')) } }
+    },
+    notFound: async (scene) => ({
+      cookie: (await signedIn(scene)).cookie,
+      body: { token: 'no-token-of-any-link-at-all' },
+    }),
+    conflict: () => ({ body: { token: 'no-token-of-any-link-at-all' } }),
+  },
+
   showInvitation: {
-    ok: async (scene) => ({ params: { token: (await invited(scene)).token } }),
-    invalid: () => ({ params: { token: 'x'.repeat(201) } }),
-    notFound: () => ({ params: { token: 'no-token-of-any-invitation-at-all' } }),
+    ok: async (scene) => ({ body: { token: (await invited(scene)).token } }),
+    notFound: () => ({ body: { token: 'no-token-of-any-invitation-at-all' } }),
     conflict: async (scene) => {
       const { token } = await invited(scene)
-      await callAs(scene.world, null, 'POST', `/console/invitations/${token}`, { password: goodPassword })
-      return { params: { token } }
+      await acceptLink(scene.world, token, { password: goodPassword })
+      return { body: { token } }
     },
   },
   acceptInvitation: {
-    ok: async (scene) => ({ params: { token: (await invited(scene)).token }, body: { password: goodPassword } }),
+    ok: async (scene) => ({ body: { token: (await invited(scene)).token, password: goodPassword } }),
     unauthorized: async (scene) => ({
-      params: { token: (await reinvited(scene)).token },
-      body: { password: 'a wrong password' },
+      body: { token: (await reinvited(scene)).token, password: 'a wrong password', existing: true },
     }),
-    notFound: () => ({
-      params: { token: 'no-token-of-any-invitation-at-all' },
-      body: { password: goodPassword },
-    }),
+    notFound: () => ({ body: { token: 'no-token-of-any-invitation-at-all', password: goodPassword } }),
     conflict: async (scene) => {
       const { token } = await invited(scene)
-      await callAs(scene.world, null, 'POST', `/console/invitations/${token}`, { password: goodPassword })
-      return { params: { token }, body: { password: goodPassword } }
+      await acceptLink(scene.world, token, { password: goodPassword })
+      return { body: { token, password: goodPassword } }
     },
     tooMany: async (scene) => {
       const { email, token } = await reinvited(scene)
       await exhaust(scene, email)
-      return { params: { token }, body: { password: goodPassword } }
+      return { body: { token, password: goodPassword } }
     },
   },
   inviteOperator: { ok: () => ({ body: { email: newEmail(), operator: 'observer' } }) },
@@ -232,9 +272,7 @@ export const personRecipes: Recipes = {
       const mine = await signedIn(scene)
       const body = { ...newMember(scene), email: mine.email }
       const made = await scene.world.call(tenant, 'POST', '/open/members', body)
-      await callAs(scene.world, null, 'POST', `/console/invitations/${tokenOf(made.body.invite_url)}`, {
-        password: goodPassword,
-      })
+      await acceptLink(scene.world, made.body.invite_url, { password: goodPassword })
       return { params: { user_uuid: mine.user } }
     },
   },

@@ -9,6 +9,7 @@ import { makeOperations } from '../../src/domains/msgapp/operations/operations.t
 import { makeSimulatorClient } from '../../src/domains/sandbox/simulator-client.ts'
 import { type SimulatorProcess, startSimulator } from '../../src/domains/sandbox/simulator-process.ts'
 import type { TestDatabase } from '../database.ts'
+import { mailSettings } from '../mailed.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
@@ -63,7 +64,7 @@ export const makeRecipeWorld = async (
   const carrier = await startSimulator(temporaryFolder(), { smpp: 0, sip: 0 }, pino({ level: 'silent' }))
   const simulator = makeSimulatorClient(() => ({ port: carrier.controlPort, token: carrier.token }))
   const world = await makeWorld(
-    { TRUNKLINE_SANDBOX: 'true' },
+    { TRUNKLINE_SANDBOX: 'true', ...mailSettings },
     {},
     // Passkeys work at a name only.
     { simulator, pace: { graceMs: 1_000, windowMs: 500 }, publicUrl: () => 'http://localhost:8080', ...options },

@@ -7,6 +7,16 @@ export const words = section('security', {
   required: (account: string) =>
     `${account} requires a second factor. Set up an authenticator app or a passkey here, and everything else opens.`,
   asKey: 'You are signed in with a key. A key has no second factor and no passkeys.',
+  email: {
+    title: 'Email address',
+    about: 'A confirmed address gets mails about new sign-ins and changes here, and a link if you forget the password.',
+    proved: 'Confirmed',
+    unproved: 'Not confirmed',
+    send: 'Send a mail to confirm it',
+    sent: (email: string) => `A mail to ${email} is on its way. Open its link in this browser within an hour.`,
+    elsewhere: 'Another person here has confirmed this address. Ask your administrator for a new invitation.',
+    noMail: 'This installation sends no mail. Its operator can confirm the address.',
+  },
   passkeys: {
     title: 'Passkeys',
     about: 'Sign in with your fingerprint, face or the PIN of your device, without a password or code.',

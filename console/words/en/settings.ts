@@ -121,6 +121,8 @@ export const words = section('settings', {
       endOtherSessions: 'Ended all other sessions',
       changeMe: 'Changed the own profile',
       changePassword: 'Changed the own password',
+      requestEmailProof: 'Asked to confirm the email address',
+      proveEmail: 'Confirmed the email address',
       proveSession: 'Confirmed the password',
       purchaseNumber: 'Bought a number',
       reserveNumber: 'Reserved a number',

@@ -355,6 +355,8 @@ export type Person = {
   uuid: string
   name: string
   email: string
+  /** Whether a mail reached the address, or an operator vouched for it */
+  email_proved: boolean
   /** Rights in the installation; absent for none */
   operator?: 'operator' | 'observer'
   /** BCP 47; null: that of the browser */
@@ -389,6 +391,7 @@ export type Installation = {
     name: string
     title: string
   })[]
+  /** Whether the installation sends mail */
   smtp: boolean
 }
 
@@ -408,6 +411,7 @@ export type ListedPerson = {
   uuid: string
   name: string
   email: string
+  email_proved: boolean
   operator?: 'operator' | 'observer'
   suspended: boolean
   has_password: boolean
@@ -3332,7 +3336,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -4639,7 +4643,7 @@ export type AccountOperations = {
   readonly members: {
     /**
      * Invite a person to the account.
-     * The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners. A key with scopes, an end or addresses invites no one.
+     * The invitation works once, for seven days. It is mailed, or the reply has a link: send that by a channel that only the person reads. An administrator may not make owners. A key with scopes, an end or addresses invites no one.
      */
     create(args: {
       first_name: string
@@ -4647,22 +4651,32 @@ export type AccountOperations = {
       email: string
       /** Decides what the person may do in the account; see docs/security.md */
       role?: 'owner' | 'admin' | 'agent' | 'developer' | 'billing' | undefined
+      /** mail: the link is mailed to the address, and proves it. link: the reply has the link, which proves nothing. Default: mail if the installation sends mail, else link */
+      delivery?: 'mail' | 'link' | undefined
     }, options?: CallOptions): Promise<{
       success: true
       member: Member
-      invite_url: string
+      /** Absent if the link was mailed */
+      invite_url?: string
+      /** Address that the link was mailed to */
+      mailed_to?: string
       expires_at: string
     }>
     /**
-     * Create a new link for a member: an invitation, or one to set a new password.
-     * Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only. A key with scopes, an end or addresses makes no links.
+     * Mail or show a new link for a member: an invitation, or one to set a new password.
+     * Earlier links of the member end. A shown link with which a new password was set ends the proof of the address. Persons who belong to other accounts, or operate the installation, get a password link from the operator only. A key with scopes, an end or addresses makes no links.
      */
     invite(args: {
       /** Starts with USR */
       user_uuid: string
+      /** mail: the link is mailed to the address, and proves it. link: the reply has the link, which proves nothing. Default: mail if the installation sends mail, else link */
+      delivery?: 'mail' | 'link' | undefined
     }, options?: CallOptions): Promise<{
       success: true
-      invite_url: string
+      /** Absent if the link was mailed */
+      invite_url?: string
+      /** Address that the link was mailed to */
+      mailed_to?: string
       expires_at: string
     }>
     /**
@@ -7125,27 +7139,37 @@ export type OperatorOperations = {
     }>
     /**
      * Create a link with which a person sets a new password.
-     * The link works once, for a day. An earlier link of the person ends. Send it by a channel that only the person reads.
+     * The link works once, for a day. Earlier links of the person end. It is mailed, or shown: send a shown one by a channel that only the person reads.
      */
     createPasswordLink(args: {
       /** Starts with PRS */
       person_uuid: string
+      /** mail: the link is mailed to the address, and proves it. link: the reply has the link, which proves nothing. Default: mail if the installation sends mail, else link */
+      delivery?: 'mail' | 'link' | undefined
     }, options?: CallOptions): Promise<{
       success: true
-      password_url: string
+      /** Absent if the link was mailed */
+      password_url?: string
+      /** Address that the link was mailed to */
+      mailed_to?: string
       expires_at: string
     }>
     /**
      * Invite a person to operate the installation.
-     * The link works once, for seven days. Send it by a channel that only the person reads.
+     * The link works once, for seven days. It is mailed, or shown: send a shown one by a channel that only the person reads. The operator vouches for the address.
      */
     invite(args: {
       email: string
       /** Rights in the installation */
       operator: 'operator' | 'observer'
+      /** mail: the link is mailed to the address, and proves it. link: the reply has the link, which proves nothing. Default: mail if the installation sends mail, else link */
+      delivery?: 'mail' | 'link' | undefined
     }, options?: CallOptions): Promise<{
       success: true
-      invite_url: string
+      /** Absent if the link was mailed */
+      invite_url?: string
+      /** Address that the link was mailed to */
+      mailed_to?: string
       expires_at: string
     }>
     /**
@@ -7164,8 +7188,8 @@ export type OperatorOperations = {
       next_cursor?: string
     }, 'persons'>
     /**
-     * Suspend a person, remove the second factor, or change the rights of a person in the installation.
-     * Sessions of a suspended person end within half a second.
+     * Suspend a person, vouch for the address, remove the second factor, or change the rights in the installation.
+     * Sessions of the person end within half a second when the person is suspended or the second factor is removed. Rights in the installation vouch for the address too.
      */
     update(args: {
       /** Starts with PRS */
@@ -7173,6 +7197,8 @@ export type OperatorOperations = {
       /** Null: no rights */
       operator?: 'operator' | 'observer' | null | undefined
       suspended?: boolean | undefined
+      /** True: the operator vouches that the address is that of the person */
+      email_proved?: boolean | undefined
       /** Removes the second factor, for a person who lost app and codes */
       second_factor?: false | undefined
     }, options?: CallOptions): Promise<{

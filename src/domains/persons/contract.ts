@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
 import { Enum, FreeText, Id, Named, Ok, Time } from '../../platform/http/schema.ts'
-import { Password, Person } from './schemas.ts'
+import { Delivery, Password, Person } from './schemas.ts'
 
 const console = { auth: 'session', shape: 'full', tag: 'Console' } as const
 
@@ -63,6 +63,7 @@ const ListedPerson = Named(
     uuid: Id('PRS'),
     name: Type.String(),
     email: Type.String(),
+    email_proved: Type.Boolean(),
     operator: Type.Optional(OperatorRole),
     suspended: Type.Boolean(),
     has_password: Type.Boolean(),
@@ -102,14 +103,18 @@ export const changePerson = contract({
   proof: true,
   method: 'PATCH',
   url: '/operator/persons/:person_uuid',
-  summary: 'Suspend a person, remove the second factor, or change the rights of a person in the installation',
+  summary:
+    'Suspend a person, vouch for the address, remove the second factor, or change the rights in the installation',
   description:
-    'Sessions of the person end within half a second when the person is suspended or the second factor is removed.',
+    'Sessions of the person end within half a second when the person is suspended or the second factor is removed. Rights in the installation vouch for the address too.',
   params: Type.Object({ person_uuid: Id('PRS') }),
   body: Type.Object(
     {
       operator: Type.Optional(Type.Union([OperatorRole, Type.Null()], { description: 'Null: no rights' })),
       suspended: Type.Optional(Type.Boolean()),
+      email_proved: Type.Optional(
+        Type.Boolean({ description: 'True: the operator vouches that the address is that of the person' }),
+      ),
       second_factor: Type.Optional(
         Type.Literal(false, { description: 'Removes the second factor, for a person who lost app and codes' }),
       ),
@@ -120,7 +125,8 @@ export const changePerson = contract({
   reply: Ok({ person: ListedPerson }),
   errors: {
     notFound: 'No such person',
-    conflict: 'The person is the one of this session (own_person)',
+    conflict:
+      'The person is the one of this session (own_person), or another person proved the address (email_proved_elsewhere)',
   },
   cli: 'persons change',
 })
@@ -136,10 +142,21 @@ export const createPasswordLink = contract({
   url: '/operator/persons/:person_uuid/password-link',
   summary: 'Create a link with which a person sets a new password',
   description:
-    'The link works once, for a day. An earlier link of the person ends. Send it by a channel that only the person reads.',
+    'The link works once, for a day. Earlier links of the person end. It is mailed, or shown: send a shown one by a channel that only the person reads.',
   params: Type.Object({ person_uuid: Id('PRS') }),
+  body: Type.Object({ delivery: Type.Optional(Delivery) }),
   status: 201,
-  reply: Ok({ password_url: Confidential(Type.String()), expires_at: Time }),
-  errors: { notFound: 'No such person' },
+  reply: Ok({
+    password_url: Type.Optional(Confidential(Type.String({ description: 'Absent if the link was mailed' }))),
+    mailed_to: Type.Optional(Type.String({ description: 'Address that the link was mailed to' })),
+    expires_at: Time,
+  }),
+  errors: {
+    notFound: 'No such person',
+    conflict:
+      'The installation sends no mail (mail_not_configured), or another person proved the address (email_proved_elsewhere)',
+    tooMany:
+      'The address got several such mails (mail_limit), or too many wrong keys or tokens came from this address (too_many_failures)',
+  },
   cli: 'persons password-link',
 })

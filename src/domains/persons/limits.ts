@@ -30,6 +30,8 @@ export const paces = {
   cleanInAll: { burst: 5_000, intervalMs: day / 5_000 },
   /** Wrong codes of a second factor: an attacker with the password guesses one with 0.09 % a day. */
   code: { burst: 5, intervalMs: 300_000 },
+  /** Requests for a mailed link, by address and by e-mail address. Each may send mails. */
+  mail: { burst: 5, intervalMs: 60_000 },
   /** Sessions that a person or key opens. */
   opening: { burst: 60, intervalMs: 1_000 },
 } as const satisfies Record<string, Pace>
@@ -58,14 +60,32 @@ export const challengeMs = 5 * 60_000
 /** Passkeys of a person. */
 export const maxPasskeys = 20
 
-/** Days for which an invitation or claim link works. */
-export const invitationDays = 7
+/** Minutes for which an invitation or claim link works. */
+export const invitationMinutes = 7 * 24 * 60
 
-/** Days for which a password link works. */
-export const passwordLinkDays = 1
+/** Minutes for which a password link works. */
+export const passwordLinkMinutes = 24 * 60
+
+/** Minutes for which a mailed link works that a person asked for: a new password, the proof of the address. */
+export const proofLinkMinutes = 60
+
+/** Mailed links of a person that work at once. */
+export const maxMailedLinks = 5
+
+/** Persons with one e-mail address whose password is checked. Each takes a hash. */
+export const maxCandidates = 5
+
+/** Accounts that the mail of a new password names for a person. */
+export const maxNamedAccounts = 3
+
+/** Accounts to choose from at a sign-in whose password fits several persons. */
+export const maxChoices = 50
 
 /** Sessions of a person that are listed. */
 export const maxListedSessions = 100
+
+/** Sessions of a person with which the browser of a sign-in is compared. */
+export const maxComparedSessions = 200
 
 /** Sessions of a person or key at once: the oldest end. */
 export const maxSessions = 50

@@ -7,6 +7,7 @@ import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import { rememberPerson } from './known-browser.ts'
 import { maxPreferenceBytes } from './limits.ts'
+import { noticeChange } from './notices.ts'
 import { assertStrong, hashPassword, verifyPassword } from './password.ts'
 import { presentPerson } from './present.ts'
 import { refusals } from './refusals.ts'
@@ -47,6 +48,7 @@ export const meRoutes = (services: Services, gate: SignInGate) => {
         const { ended, person: changed } = await endAccess(tx, services, row.id, session.id)
         rememberPerson(services, request, reply, changed)
         await prove(tx, session.id)
+        await noticeChange(tx, services, request, row.id, 'password_changed')
         await recordVisit(tx, request, session, 'changePassword', { target: print('PRS', row.id), after: { ended } })
         return ok({ ended })
       })

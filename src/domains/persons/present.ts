@@ -10,6 +10,7 @@ export const presentPerson = (row: PersonRow) => ({
   uuid: print('PRS', row.id),
   name: row.name,
   email: row.email,
+  email_proved: row.email_proved_at !== null,
   ...(row.operator ? { operator: row.operator } : {}),
   locale: row.locale,
   timezone: row.timezone,
@@ -20,6 +21,7 @@ export const presentListed = (row: ListedPersonRow) => ({
   uuid: print('PRS', row.id),
   name: row.name,
   email: row.email,
+  email_proved: row.email_proved_at !== null,
   ...(row.operator ? { operator: row.operator } : {}),
   suspended: row.suspended_at !== null,
   has_password: row.password_hash !== null,
@@ -28,11 +30,14 @@ export const presentListed = (row: ListedPersonRow) => ({
   ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
 })
 
+/** Parts of the services that the first answer to a console reads. */
+export type BootDeps = Pick<Services, 'config' | 'version' | 'publicUrl' | 'mail'>
+
 /** Returns what a console needs to begin. */
 export const presentBoot = (
   session: Session,
   person: PersonRow | null,
-  { config, version, publicUrl }: Pick<Services, 'config' | 'version' | 'publicUrl'>,
+  { config, version, publicUrl, mail }: BootDeps,
 ) => ({
   session_uuid: print('SES', session.id),
   kind: session.kind,
@@ -53,7 +58,7 @@ export const presentBoot = (
     ...(config.msgappName ? { msgapp_name: config.msgappName } : {}),
     passkeys: relyingPartyOf(publicUrl()) !== null,
     oidc: [],
-    smtp: false,
+    smtp: mail.isConfigured,
   },
   expires_at: iso(session.expiresAt),
   now: iso(Date.now()),

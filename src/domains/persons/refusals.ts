@@ -12,6 +12,28 @@ import {
 
 export const refusals = {
   wrongPassword: () => unauthorized('The e-mail address or password is wrong'),
+  /** After the right password of a mailed link, whose reader owns the mailbox: the answer may say that a person exists. */
+  wrongPasswordOfProved: () =>
+    unauthorized(
+      'You have a password here already: use it, or reset it with POST /console/password-reset',
+      'password_exists',
+    ),
+  accountChoice: (accounts: readonly { readonly uuid: string; readonly name: string }[]) =>
+    conflict(
+      'The password fits several persons: send account too, the uuid of one of accounts',
+      'account_choice',
+      {},
+      {
+        accounts,
+      },
+    ),
+  emailProvedElsewhere: (email: string) =>
+    conflict(
+      `Another person proved the address ${email}: set email_proved of that person to false first`,
+      'email_proved_elsewhere',
+    ),
+  emailIsProved: () => conflict('The address of the person is proved already', 'email_is_proved'),
+  unknownProof: () => notFound('No such link for the person of this session, or it has expired: ask for a new one'),
   wrongProof: () => unauthorized('The password or key is wrong, or not that of this session'),
   wrongKey: () => unauthorized('The key is not valid, or was revoked'),
   wrongClaimToken: () =>
@@ -68,7 +90,7 @@ export const refusals = {
     ),
   operatorNeeded: () =>
     conflict(
-      'The person belongs to other accounts, or operates the installation: ask the operator for a password link',
+      'The person belongs to other accounts, or operates the installation: the person resets the password at the sign-in page, or the operator makes a password link',
       'operator_needed',
     ),
 }

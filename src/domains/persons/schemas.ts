@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { capabilities } from '../../platform/http/capability.ts'
+import { Confidential } from '../../platform/http/confidential.ts'
 import { roles } from '../../platform/http/role.ts'
 import { Enum, Id, Named, Ok, Time } from '../../platform/http/schema.ts'
 
@@ -8,12 +9,38 @@ export const Email = Type.String({ format: 'email', maxLength: 254, examples: ['
 /** A password that a person enters. Its rules are checked where a new one is set. */
 export const Password = Type.String({ minLength: 1, maxLength: 200, examples: ['seven green boats sail'] })
 
+/** The token of a link. */
+export const LinkToken = Type.String({
+  maxLength: 200,
+  description: 'The part of the link after #',
+  examples: ['3q2-7w'],
+})
+
 /** A code of an authenticator app, or a recovery code. */
 export const Code = Type.String({
   maxLength: 40,
   description: 'Six digits of the app, or a recovery code',
   examples: ['287082'],
 })
+
+export const Delivery = Enum(['mail', 'link'], {
+  description:
+    'mail: the link is mailed to the address, and proves it. link: the reply has the link, which proves nothing. Default: mail if the installation sends mail, else link',
+})
+
+/** Fields of a reply that has an invitation link, or says where it went. */
+export const invitationLink = {
+  invite_url: Type.Optional(Confidential(Type.String({ description: 'Absent if the link was mailed' }))),
+  mailed_to: Type.Optional(Type.String({ description: 'Address that the link was mailed to' })),
+  expires_at: Time,
+}
+
+/** Refusals of a request that makes a link. */
+export const linkErrors = {
+  conflict: 'The installation sends no mail (mail_not_configured)',
+  tooMany:
+    'The account or the address got too many mails (mail_limit), or too many wrong keys or tokens came from this address (too_many_failures)',
+} as const
 
 const OperatorRole = Enum(['operator', 'observer'], { description: 'Rights in the installation; absent for none' })
 
@@ -23,6 +50,7 @@ export const Person = Named(
     uuid: Id('PRS'),
     name: Type.String({ examples: ['Ada Lovelace'] }),
     email: Type.String({ examples: ['ada@example.com'] }),
+    email_proved: Type.Boolean({ description: 'Whether a mail reached the address, or an operator vouched for it' }),
     operator: Type.Optional(OperatorRole),
     locale: Type.Union([Type.String(), Type.Null()], { description: 'BCP 47; null: that of the browser' }),
     timezone: Type.Union([Type.String(), Type.Null()], { description: 'IANA name; null: that of the browser' }),
@@ -67,7 +95,7 @@ export const bootReply = Ok({
       msgapp_name: Type.Optional(Type.String()),
       passkeys: Type.Boolean({ description: 'Whether passkeys can work: HTTPS or localhost, and a host name' }),
       oidc: Type.Array(Type.Object({ name: Type.String(), title: Type.String() })),
-      smtp: Type.Boolean(),
+      smtp: Type.Boolean({ description: 'Whether the installation sends mail' }),
     }),
   ),
   expires_at: Time,

@@ -34,10 +34,11 @@ type Purse = { readonly name: string; readonly pace: Pace }
 /** Paces wrong passwords and codes, and new sessions by their owner. */
 export type SignInGate = {
   /**
-   * Runs one attempt with a password. A right one is not counted.
+   * Runs one attempt with a password. A right one is not counted. `new`: the password made a new person, and does not count
+   * for the address, as many persons may join from one.
    * @throws Problem 429 `sign_in_pace`
    */
-  attempt(visitor: Visitor, verify: (turn: Turn) => Promise<boolean>): Promise<boolean>
+  attempt(visitor: Visitor, verify: (turn: Turn) => Promise<boolean | 'new'>): Promise<boolean>
   /**
    * Runs one attempt with a code of six digits, which is open only to those who gave the password or have a session.
    * @param owner person, or name of the own allowance @throws Problem 429 `sign_in_pace`
@@ -52,6 +53,11 @@ export type SignInGate = {
    * @param owner id of the person or key @throws Problem 429 `sign_in_pace`
    */
   admit(owner: string): void
+  /**
+   * Counts a request for a mailed link, by address and by e-mail address, whether that has a person or not.
+   * @throws Problem 429 `sign_in_pace`
+   */
+  admitMail(address: string, email: string): void
 }
 
 /** Keeps the buckets in this process. @param pacesAddresses false: not by address @param now milliseconds */
@@ -101,14 +107,19 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
   }
 
   /** Pays for an attempt, and gives back what a right or a failed check took. */
-  const paid = async (ways: readonly (readonly Purse[])[], verify: () => Promise<boolean>): Promise<boolean> => {
+  const paid = async (
+    ways: readonly (readonly Purse[])[],
+    verify: () => Promise<boolean | 'new'>,
+  ): Promise<boolean> => {
     const purses = pay(ways, refusals.signInPace)
-    let isWrong = false
+    let kept: readonly Purse[] = []
     try {
-      isWrong = !(await verify())
-      return !isWrong
+      const outcome = await verify()
+      if (outcome === false) kept = purses
+      if (outcome === 'new') kept = purses.filter(({ name }) => !name.startsWith('address '))
+      return outcome === true
     } finally {
-      if (!isWrong) for (const purse of purses) add(purse, 1)
+      for (const purse of purses) if (!kept.includes(purse)) add(purse, 1)
     }
   }
 
@@ -142,5 +153,9 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
     },
     turnOf,
     admit: (owner) => void pay([[{ name: `opening ${owner}`, pace: paces.opening }]], refusals.openingPace),
+    admitMail: (address, email) => {
+      const own = pacesAddresses ? [{ name: `mail from ${peerKeyOf(address)}`, pace: paces.mail }] : []
+      pay([[...own, { name: `mail to ${email}`, pace: paces.mail }]], refusals.signInPace)
+    },
   }
 }

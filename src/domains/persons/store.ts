@@ -15,9 +15,14 @@ export type PersonRow = {
   preferences: Record<string, unknown>
   created_at: Date
   suspended_at: Date | null
+  /** Null: neither a mail reached the address, nor did an operator vouch for it. */
+  email_proved_at: Date | null
   /** Part of the cookies of browsers that know the person. */
   browser_epoch: number
 }
+
+/** A person whom a password and an e-mail address may mean. */
+export type CandidateRow = PersonRow & { readonly is_of_account: boolean }
 
 export type ListedPersonRow = PersonRow & { last_seen_at: Date | null; has_second_factor: boolean }
 
@@ -29,20 +34,54 @@ export type NewPerson = {
   passwordHash: string
 }
 
-export const findByEmail = (sql: Sql, emailKey: string) =>
-  sql.maybe<PersonRow>`select * from persons where email_key = ${emailKey}`
+/**
+ * Returns the persons whom a password with an e-mail address may mean: first that of an account, then the proved one,
+ * then those who signed in last. Persons without any account are left out, so that an account has one at a time.
+ */
+export const candidates = (sql: Sql, emailKey: string, account: string | null, limit: number) =>
+  sql.many<CandidateRow>`
+    select c.* from (
+      select p.*, exists (
+          select from users u where u.person_id = p.id and u.account_id = ${account}::uuid and u.status <> 'DELETED'
+        ) as is_of_account,
+        (select max(s.created_at) from sessions s where s.person_id = p.id) as signed_in_at
+      from persons p
+      where p.email_key = ${emailKey} and (p.email_proved_at is not null or p.operator is not null
+        or exists (select from users u where u.person_id = p.id and u.status <> 'DELETED'))) c
+    order by c.is_of_account desc, c.email_proved_at is null, c.signed_in_at desc nulls last, c.created_at, c.id
+    limit ${limit}`
+
+/** Whether another person proved the address of this one. Such a person gets no mail, and joins no further account. */
+export const hasYielded = async (sql: Sql, id: string): Promise<boolean> =>
+  (await sql.maybe`
+    select 1 from persons p join persons other on other.email_key = p.email_key and other.email_proved_at is not null
+    where p.id = ${id} and p.email_proved_at is null`) !== null
 
 export const find = (sql: Sql, id: string) => sql.maybe<PersonRow>`select * from persons where id = ${id}`
 
 export const lock = (tx: Tx, id: string) =>
   tx.maybe<PersonRow>`select * from persons where id = ${id} for no key update`
 
-/** Creates a person. Null if another person has the e-mail address. */
-export const create = (tx: Tx, p: NewPerson) => tx.maybe<PersonRow>`
+/** Creates a person, whose address is not proved. */
+export const create = (tx: Tx, p: NewPerson) => tx.one<PersonRow>`
   insert into persons (id, email, email_key, name, password_hash)
   values (${p.id}, ${p.email}, ${p.emailKey}, ${p.name}, ${p.passwordHash})
-  on conflict (email_key) do nothing
   returning *`
+
+/** Marks the address of a person as proved. One of several persons at once succeeds. @returns false for the others */
+export const proveEmail = async (tx: Tx, id: string): Promise<boolean> => {
+  await tx.run`
+    select pg_advisory_xact_lock(hashtextextended('proved address ' || email_key, 0)) from persons where id = ${id}`
+  const done = await tx.run`
+    update persons p set email_proved_at = coalesce(p.email_proved_at, clock_timestamp()), updated_at = clock_timestamp()
+    where p.id = ${id} and not exists (
+      select from persons other
+      where other.email_key = p.email_key and other.email_proved_at is not null and other.id <> p.id)`
+  return done === 1
+}
+
+export const unproveEmail = (tx: Tx, id: string) => tx.run`
+  update persons set email_proved_at = null, updated_at = clock_timestamp() where id = ${id}`
 
 export const setPassword = (sql: Sql, id: string, hash: string) => sql.run`
   update persons set password_hash = ${hash}, updated_at = clock_timestamp() where id = ${id}`
@@ -68,12 +107,26 @@ export const change = (
     preferences = ${JSON.stringify(p.preferences)}::jsonb, updated_at = clock_timestamp()
   where id = ${id} returning *`
 
-/** Returns the accounts of a person's users who are not deleted; null returns none, by the same statement. */
-export const accountsOf = async (sql: Sql, person: string | null): Promise<string[]> =>
+/** Returns the address of a person if it is proved. */
+export const provedEmail = async (sql: Sql, id: string): Promise<string | null> =>
+  (await sql.maybe<{ email: string }>`select email from persons where id = ${id} and email_proved_at is not null`)
+    ?.email ?? null
+
+/** Returns the accounts of users of these persons who are not deleted. */
+export const accountsOf = async (sql: Sql, people: readonly string[]): Promise<string[]> =>
   (
     await sql.many<{ account_id: string }>`
-      select account_id from users where person_id = ${person} and status <> 'DELETED' order by created_at limit 200`
+      select distinct account_id from users where person_id = any(${[...people]}::uuid[]) and status <> 'DELETED' limit 200`
   ).map(({ account_id }) => account_id)
+
+/** Returns the accounts in which these persons are active, by name. */
+export const activeAccounts = (sql: Sql, people: readonly string[], limit: number) => sql.many<{
+  id: string
+  name: string
+  person_id: string
+}>`
+  select a.id, a.name, u.person_id from users u join accounts a on a.id = u.account_id
+  where u.person_id = any(${[...people]}::uuid[]) and u.status = 'ACTIVE' order by a.name, a.id limit ${limit}`
 
 const listedColumns = `(select max(s.seen_at) from sessions s where s.person_id = r.id) as last_seen_at,
   exists (select 1 from person_totp t where t.person_id = r.id and t.activated_at is not null) as has_second_factor`

@@ -128,3 +128,8 @@ export const revokeAll = async (tx: Tx, changes: InvalidationBus, account: strin
   await changes.invalidate(tx, 'tokens')
   return count
 }
+
+/** Revokes all voice tokens of the users of a person, and their SIP credentials. */
+export const revokeTokensOfPerson = async (tx: Tx, changes: InvalidationBus, person: string): Promise<void> => {
+  if ((await store.nextEpochsOfPerson(tx, person)) > 0) await changes.invalidate(tx, 'tokens')
+}

@@ -46,6 +46,12 @@ export const nextEpochs = (tx: Tx, account: string) => tx.run`
   select account_id, id, 1 from users where account_id = ${account}
   on conflict (account_id, user_id) do update set epoch = token_epochs.epoch + 1`
 
+/** Revokes all tokens of the users of a person. @returns the number of users */
+export const nextEpochsOfPerson = (tx: Tx, person: string) => tx.run`
+  insert into token_epochs (account_id, user_id, epoch)
+  select account_id, id, 1 from users where person_id = ${person} and status <> 'DELETED'
+  on conflict (account_id, user_id) do update set epoch = token_epochs.epoch + 1`
+
 /** Revokes a token. @returns 0 if the account has reached its limit of revoked tokens */
 export const revoke = (tx: Tx, account: string, user: string, expiresAt: Date, most: number) => tx.run`
   insert into revoked_tokens (account_id, user_id, expires_at)

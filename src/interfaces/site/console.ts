@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { maxParamLength } from '../../platform/http/limits.ts'
 import { makeCachedPages } from './cached-pages.ts'
 import { refusals } from './refusals.ts'
 
@@ -91,9 +90,6 @@ const shared = new Set(['/console/claim'])
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
 
-/** True for no page, but for an endpoint with an overlong parameter, such as `/console/invitations/:token`. */
-const hasLongPart = (path: string): boolean => path.split('/').some((part) => part.length > maxParamLength)
-
 const wantsPage = ({ headers }: FastifyRequest): boolean => headers.accept?.includes('text/html') ?? false
 
 /**
@@ -104,7 +100,8 @@ const isSignedOut = ({ headers }: FastifyRequest): boolean =>
   ['none', 'same-origin'].includes(String(headers['sec-fetch-site'])) && !/\btrunkline=/.test(headers.cookie ?? '')
 
 /** Pages of people without a session. They begin without the frame. */
-const isOutside = (path: string): boolean => /^\/console\/(?:sign-in|claim|invitation)$/.test(path)
+const isOutside = (path: string): boolean =>
+  /^\/console\/(?:sign-in|claim|invitation|forgotten|email-proof)$/.test(path)
 
 /** Serves the console: one page for every address that no endpoint has, and its hashed assets. */
 export const installConsole = async (app: FastifyInstance, publicUrl: () => string): Promise<void> => {
@@ -152,9 +149,7 @@ export const installConsole = async (app: FastifyInstance, publicUrl: () => stri
     return send(request, reply, `${manifest.build} worker`, () => readFileSync(join(dist, 'sw.js'), 'utf8'))
   })
   app.get('/console', page)
-  app.get('/console/*', (request, reply) =>
-    hasLongPart(pathOf(request)) ? reply.callNotFound() : page(request, reply),
-  )
+  app.get('/console/*', page)
   app.addHook('onRequest', async (request, reply) => {
     if (request.method !== 'GET' || !shared.has(pathOf(request))) return
     reply.header('vary', 'accept')

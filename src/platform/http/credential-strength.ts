@@ -32,9 +32,10 @@ const creations: { readonly [maker in Maker['kind']]: readonly CredentialKind[] 
   member: ['api-key', 'person', 'link', 'voice-token', 'webhook'],
   operator: ['api-key', 'person', 'link', 'voice-token', 'webhook', 'operator'],
   observer: [],
-  person: ['factor'],
+  // Links to the own mailbox.
+  person: ['factor', 'link'],
   voice: ['device'],
-  visitor: ['session'],
+  visitor: ['session', 'link'],
 }
 
 const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null }

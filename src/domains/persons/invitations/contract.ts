@@ -2,13 +2,9 @@ import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, FreeText, Ok, Time } from '../../../platform/http/schema.ts'
-import { bootReply, Code, Email, Password } from '../schemas.ts'
+import { bootReply, Code, Delivery, Email, invitationLink, LinkToken, linkErrors, Password } from '../schemas.ts'
 
 const console = { auth: 'none', shape: 'full', tag: 'Console' } as const
-
-const params = Type.Object({
-  token: Type.String({ maxLength: 200, description: 'The part of the link after #', examples: ['3q2-7w'] }),
-})
 
 const refused = {
   notFound: 'No such invitation, or it has expired',
@@ -18,18 +14,24 @@ const refused = {
 export const showInvitation = contract({
   ...console,
   id: 'showInvitation',
-  method: 'GET',
-  url: '/console/invitations/:token',
+  method: 'POST',
+  url: '/console/invitations/show',
   summary: 'Show an invitation or password link',
-  description: 'The console shows it to the invited person before the person accepts it.',
-  params,
+  description:
+    'The console shows it to the invited person before the person accepts it. The token is in the body, as proxies log paths.',
+  body: Type.Object({ token: LinkToken }),
   status: 200,
   reply: Ok({
     kind: Enum(['invite', 'password'], { description: 'password: sets a new password' }),
     account_name: Type.String({ description: 'Trunkline for a person of the installation' }),
     email: Type.String(),
     name: Type.String({ description: 'The name that the inviting person gave, or that of the person' }),
-    invited_by: Type.String(),
+    invited_by: Type.String({ description: 'Empty if the person asked for the link' }),
+    passkeys: Type.Optional(
+      Type.Array(Type.Object({ name: Type.String(), created_at: Time }), {
+        description: 'Of a password link: the passkeys of the person',
+      }),
+    ),
     expires_at: Time,
   }),
   errors: { ...refused, tooMany: 'Too many unknown tokens from this address (too_many_failures)' },
@@ -42,22 +44,43 @@ export const acceptInvitation = contract({
   id: 'acceptInvitation',
   makes: 'session',
   method: 'POST',
-  url: '/console/invitations/:token',
+  url: '/console/invitations/accept',
   summary: 'Accept an invitation, or set a new password, and sign in',
   description:
-    'A person who exists already joins the account with the present password. A password link sets the new one, and all sessions of the person end. A person with a second factor sends code too (second_factor_required).',
-  params,
-  body: Type.Object({ name: Type.Optional(FreeText(100)), password: Password, code: Type.Optional(Code) }),
+    'A person who exists already joins the account with the present password; otherwise the password is that of a new person. A mailed link proves the address: then a person who proved it before must give the present password. A password link sets the new one; all sessions, voice tokens and passkeys of the person end. A person with a second factor sends code too (second_factor_required).',
+  body: Type.Object(
+    {
+      token: LinkToken,
+      name: Type.Optional(FreeText(100)),
+      password: Password,
+      code: Type.Optional(Code),
+      existing: Type.Optional(
+        Type.Boolean({
+          description:
+            'True: the password is that of a person who exists, however weak, and a wrong one is refused. Default: false',
+        }),
+      ),
+      remove_passkeys: Type.Optional(
+        Type.Boolean({ description: 'Of a password link. False keeps the passkeys of the person. Default: true' }),
+      ),
+    },
+    { examples: [{ token: '3q2-7w', name: 'Ada Lovelace', password: 'seven green boats sail' }] },
+  ),
   status: 201,
   reply: bootReply,
   headers: { 'Set-Cookie': 'The session' },
   errors: {
     ...refused,
-    unauthorized: 'The person exists already, and the password is wrong, or the code (wrong_code)',
+    unauthorized:
+      'The password is not that of the person who exists, or the person who proved the address must give the present one (password_exists), or the code is wrong (wrong_code)',
     tooMany: 'Too many unknown tokens from this address (too_many_failures), or too many wrong attempts (sign_in_pace)',
     unavailable: 'Too many sign-ins are under way (sign_in_busy)',
   },
-  codes: { invalid: ['weak_password'], unauthorized: ['unauthorized'], forbidden: ['second_factor_required'] },
+  codes: {
+    invalid: ['weak_password'],
+    unauthorized: ['unauthorized', 'password_exists'],
+    forbidden: ['second_factor_required'],
+  },
 })
 
 export const inviteOperator = contract({
@@ -72,14 +95,16 @@ export const inviteOperator = contract({
   method: 'POST',
   url: '/operator/invitations',
   summary: 'Invite a person to operate the installation',
-  description: 'The link works once, for seven days. Send it by a channel that only the person reads.',
+  description:
+    'The link works once, for seven days. It is mailed, or shown: send a shown one by a channel that only the person reads. The operator vouches for the address.',
   body: Type.Object({
     email: Email,
     operator: Enum(['operator', 'observer'], { description: 'Rights in the installation' }),
+    delivery: Type.Optional(Delivery),
   }),
   status: 201,
-  reply: Ok({ invite_url: Confidential(Type.String()), expires_at: Time }),
-  errors: {},
+  reply: Ok(invitationLink),
+  errors: linkErrors,
   cli: 'persons invite',
 })
 

@@ -2,28 +2,30 @@ import type { Tx } from '../../../platform/db/sql.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { print, uuid } from '../../../platform/lib/id.ts'
 import { keyHash } from '../../../platform/lib/secret.ts'
-import { invitationDays, passwordLinkDays } from '../limits.ts'
+import { invitationMinutes, passwordLinkMinutes, proofLinkMinutes } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as persons from '../store.ts'
 import { makeToken } from '../visit.ts'
 import * as store from './store.ts'
 
 /** `uuid`: printed id of the invitation. */
-type Link = { readonly uuid: string; readonly url: string; readonly expires_at: string }
+export type Link = { readonly uuid: string; readonly url: string; readonly expires_at: string }
 
 const none = { account_id: null, user_id: null, person_id: null, email: null, operator: null }
+
+type LinkFields = Partial<typeof none | store.InvitationRow> &
+  Pick<store.InvitationRow, 'kind' | 'invited_by' | 'delivery'> & { readonly minutes: number }
 
 /** Stores a link of one use. The token is after the #, so that no proxy logs it. */
 const makeLink = async (
   tx: Tx,
   base: string,
-  page: 'claim' | 'invitation',
-  wanted: Partial<typeof none | store.InvitationRow> & Pick<store.InvitationRow, 'kind' | 'invited_by'>,
+  page: 'claim' | 'invitation' | 'email-proof',
+  wanted: LinkFields,
 ): Promise<Link> => {
   const token = makeToken()
-  const days = wanted.kind === 'password' ? passwordLinkDays : invitationDays
   const id = uuid()
-  const { expires_at } = await store.add(tx, { ...none, ...wanted, id, tokenHash: keyHash(token), days })
+  const { expires_at } = await store.add(tx, { ...none, ...wanted, id, tokenHash: keyHash(token) })
   return { uuid: print('INV', id), url: `${base}/console/${page}#${token}`, expires_at: iso(expires_at) }
 }
 
@@ -31,14 +33,18 @@ const makeLink = async (
  *  @throws Problem 410 if the installation has its first person */
 export const makeClaimLink = async (tx: Tx, base: string, invitedBy: string): Promise<Link> => {
   if (await persons.isClaimed(tx)) throw refusals.alreadyClaimed()
-  return makeLink(tx, base, 'claim', { kind: 'claim', invited_by: invitedBy })
+  const minutes = invitationMinutes
+  return makeLink(tx, base, 'claim', { kind: 'claim', invited_by: invitedBy, delivery: 'link', minutes })
 }
+
+/** The maker of a link, and how the link reaches its reader. */
+type Sender = { readonly invitedBy: string; readonly delivery: store.Delivery }
 
 /** Creates an invitation for a user of an account. Earlier links of the user end. */
 export const makeUserLink = async (
   tx: Tx,
   base: string,
-  { account, user, invitedBy }: { readonly account: string; readonly user: string; readonly invitedBy: string },
+  { account, user, invitedBy, delivery }: Sender & { readonly account: string; readonly user: string },
 ): Promise<Link> => {
   await store.deleteUnused(tx, { user, person: null })
   return makeLink(tx, base, 'invitation', {
@@ -46,13 +52,54 @@ export const makeUserLink = async (
     account_id: account,
     user_id: user,
     invited_by: invitedBy,
+    delivery,
+    minutes: invitationMinutes,
   })
 }
 
-/** Creates a link with which a person sets a new password. Earlier ones end. */
-export const makePasswordLink = async (tx: Tx, base: string, person: string, invitedBy: string): Promise<Link> => {
+/**
+ * Creates a link with which a person sets a new password. Earlier ones end.
+ * @param account whose administrator makes it; null for an operator
+ */
+export const makePasswordLink = async (
+  tx: Tx,
+  base: string,
+  { person, account, invitedBy, delivery }: Sender & { readonly person: string; readonly account: string | null },
+): Promise<Link> => {
   await store.deleteUnused(tx, { user: null, person })
-  return makeLink(tx, base, 'invitation', { kind: 'password', person_id: person, invited_by: invitedBy })
+  return makeLink(tx, base, 'invitation', {
+    kind: 'password',
+    person_id: person,
+    account_id: account,
+    invited_by: invitedBy,
+    delivery,
+    minutes: passwordLinkMinutes,
+  })
+}
+
+/**
+ * Creates a link that a person who forgot the password is mailed. Earlier ones stay valid until one is used: otherwise
+ * anyone who knows the address could end them, again and again.
+ */
+export const makeResetLink = (tx: Tx, base: string, person: string): Promise<Link> =>
+  makeLink(tx, base, 'invitation', {
+    kind: 'password',
+    person_id: person,
+    invited_by: '',
+    delivery: 'mail',
+    minutes: proofLinkMinutes,
+  })
+
+/** Creates a link that proves the address of a person. Earlier ones end. */
+export const makeProofLink = async (tx: Tx, base: string, person: string): Promise<Link> => {
+  await store.deleteUnusedProofs(tx, person)
+  return makeLink(tx, base, 'email-proof', {
+    kind: 'proof',
+    person_id: person,
+    invited_by: '',
+    delivery: 'mail',
+    minutes: proofLinkMinutes,
+  })
 }
 
 /** Creates an invitation to operate the installation. */
@@ -63,5 +110,14 @@ export const makeOperatorLink = (
     email,
     operator,
     invitedBy,
-  }: { readonly email: string; readonly operator: persons.OperatorRole; readonly invitedBy: string },
-): Promise<Link> => makeLink(tx, base, 'invitation', { kind: 'invite', email, operator, invited_by: invitedBy })
+    delivery,
+  }: Sender & { readonly email: string; readonly operator: persons.OperatorRole },
+): Promise<Link> =>
+  makeLink(tx, base, 'invitation', {
+    kind: 'invite',
+    email,
+    operator,
+    invited_by: invitedBy,
+    delivery,
+    minutes: invitationMinutes,
+  })

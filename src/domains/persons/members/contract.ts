@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { roles } from '../../../platform/http/role.ts'
 import { Enum, FreeText, Id, Named, Ok, pageFields, pagingQuery, Time } from '../../../platform/http/schema.ts'
+import { Delivery, invitationLink, linkErrors } from '../schemas.ts'
 
 const member = { auth: 'account', needs: 'people', shape: 'full', tag: 'Members' } as const
 
@@ -33,8 +33,6 @@ const Member = Named(
   }),
 )
 
-const link = { invite_url: Confidential(Type.String()), expires_at: Time }
-
 export const listMembers = contract({
   ...member,
   id: 'listMembers',
@@ -62,19 +60,22 @@ export const createMember = contract({
   url: '/open/members',
   summary: 'Invite a person to the account',
   description:
-    'The response has a link that works once, for seven days. Send it by a channel that only the person reads. An administrator may not make owners. A key with scopes, an end or addresses invites no one.',
+    'The invitation works once, for seven days. It is mailed, or the reply has a link: send that by a channel that only the person reads. An administrator may not make owners. A key with scopes, an end or addresses invites no one.',
   body: Type.Object({
     first_name: Name,
     last_name: Name,
     email: Type.String({ format: 'email', maxLength: 254, examples: ['ada@example.com'] }),
     role: Type.Optional({ ...RoleSchema, default: 'agent' as const }),
+    delivery: Type.Optional(Delivery),
   }),
   status: 201,
-  reply: Ok({ member: Member, ...link }),
+  reply: Ok({ member: Member, ...invitationLink }),
   errors: {
     forbidden:
       'The account is blocked, the role has rights that yours lacks, the key has limits (key_limited), or the account has as many members as it may (limit_exceeded)',
-    conflict: 'Another user of the account has this e-mail address (email_exists)',
+    conflict:
+      'Another user of the account has this e-mail address (email_exists), or the installation sends no mail (mail_not_configured)',
+    tooMany: linkErrors.tooMany,
   },
 })
 
@@ -130,15 +131,18 @@ export const inviteMember = contract({
   ownAnswer: true,
   method: 'POST',
   url: '/open/members/:user_uuid/invitation',
-  summary: 'Create a new link for a member: an invitation, or one to set a new password',
+  summary: 'Mail or show a new link for a member: an invitation, or one to set a new password',
   description:
-    'Earlier links of the member end. Persons who belong to other accounts, or operate the installation, get a password link from the operator only. A key with scopes, an end or addresses makes no links.',
+    'Earlier links of the member end. A shown link with which a new password was set ends the proof of the address. Persons who belong to other accounts, or operate the installation, get a password link from the operator only. A key with scopes, an end or addresses makes no links.',
   params,
+  body: Type.Object({ delivery: Type.Optional(Delivery) }),
   status: 201,
-  reply: Ok(link),
+  reply: Ok(invitationLink),
   errors: {
     forbidden: 'The account is blocked, the role has rights that yours lacks, or the key has limits (key_limited)',
     notFound: 'No such member',
-    conflict: 'Only the operator may create a password link for this person (operator_needed)',
+    conflict:
+      'Only the operator may create a password link for this person (operator_needed), or the installation sends no mail (mail_not_configured)',
+    tooMany: linkErrors.tooMany,
   },
 })

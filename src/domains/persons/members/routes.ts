@@ -10,6 +10,7 @@ import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { revokeKeysOf } from '../../accounts/ops.ts'
 import { addMember, publishMember } from '../../users/ops.ts'
+import { deliverInvitation, deliverPasswordLink, deliveryOf } from '../invitations/deliver.ts'
 import { makePasswordLink, makeUserLink } from '../invitations/links.ts'
 import * as invitations from '../invitations/store.ts'
 import { refusals } from '../refusals.ts'
@@ -44,12 +45,20 @@ const audited = ({ first_name, last_name, email, status, role }: store.MemberRow
 const inviter = ({ session }: FastifyRequest, account: { readonly name: string }): string =>
   session?.person?.name ?? account.name
 
+/** Fields of a mail that an account sends. */
+const letter = ({ session }: FastifyRequest, { id, name }: { readonly id: string; readonly name: string }) => ({
+  account: id,
+  accountName: name,
+  inviter: session?.person?.name ?? null,
+})
+
 const isActiveOwner = ({ role, status, person_id }: Pick<store.MemberRow, 'role' | 'person_id'> & { status: string }) =>
   role === 'owner' && status === 'ACTIVE' && person_id !== null
 
 const cursors = cursorsOf(c.listMembers)
 
-export const memberRoutes = ({ db, changes, quotas, publicUrl }: Services) => {
+export const memberRoutes = (services: Services) => {
+  const { db, changes, quotas, publicUrl } = services
   const lockMember = async (tx: Tx, account: string, printed: string): Promise<store.MemberRow> => {
     const id = parse('USR', printed)
     await store.lock(tx, account)
@@ -72,13 +81,15 @@ export const memberRoutes = ({ db, changes, quotas, publicUrl }: Services) => {
       const id = await addMember(tx, account.id, { first_name, last_name, email })
       await quotas.check(tx, account, 'members', () => store.countUsed(tx, account.id))
       await store.setRole(tx, account.id, id, role)
-      const invitedBy = inviter(request, account)
-      const { url, expires_at } = await makeUserLink(tx, publicUrl(), { account: account.id, user: id, invitedBy })
+      const delivery = deliveryOf(services, body.delivery)
+      const sender = { invitedBy: inviter(request, account), delivery }
+      const link = await makeUserLink(tx, publicUrl(), { account: account.id, user: id, ...sender })
+      const sent = await deliverInvitation(tx, services, { link, to: email, ...letter(request, account), delivery })
       const row = await readMember(tx, account.id, id)
       await audit(tx, { target: print('USR', id), after: audited(row) })
       await publishMember(tx, 'member.changed', account.id, row)
       await changes.invalidate(tx, 'users')
-      return ok({ member: presentMember(row), invite_url: url, expires_at })
+      return ok({ member: presentMember(row), ...sent, expires_at: link.expires_at })
     }),
 
     route(c.changeMember, async ({ account, key, params, body, request, tx, audit }) => {
@@ -110,20 +121,28 @@ export const memberRoutes = ({ db, changes, quotas, publicUrl }: Services) => {
       return ok({ member: presentMember(shown), ...keys })
     }),
 
-    route(c.inviteMember, async ({ account, params, request, tx, audit }) => {
+    route(c.inviteMember, async ({ account, params, body, request, tx, audit }) => {
       const row = await lockMember(tx, account.id, params.user_uuid)
       assertMayMake(request, { kind: 'link', role: row.role })
       const { id: user, person_id: person } = row
-      const invitedBy = inviter(request, account)
+      const delivery = deliveryOf(services, body.delivery)
+      const sender = { invitedBy: inviter(request, account), delivery }
       // Locked: the person may be joining another account, which ends password links.
       const locked = person === null ? null : await persons.lock(tx, person)
       if (person && (locked?.operator || (await store.hasOtherAccount(tx, account.id, person))))
         throw refusals.operatorNeeded()
-      const { url, expires_at } = person
-        ? await makePasswordLink(tx, publicUrl(), person, invitedBy)
-        : await makeUserLink(tx, publicUrl(), { account: account.id, user, invitedBy })
-      await audit(tx, { after: { kind: person ? 'password' : 'invite', expires_at } })
-      return ok({ invite_url: url, expires_at })
+      const letterTo = { ...letter(request, account), delivery }
+      // The owner of the address is invited in the place of a person who yielded it.
+      if (locked && !(delivery === 'mail' && (await persons.hasYielded(tx, locked.id)))) {
+        const link = await makePasswordLink(tx, publicUrl(), { person: locked.id, account: account.id, ...sender })
+        const sent = await deliverPasswordLink(tx, services, { link, to: locked.email, ...letterTo })
+        await audit(tx, { after: { kind: 'password', delivery, expires_at: link.expires_at } })
+        return ok({ ...('url' in sent ? { invite_url: sent.url } : sent), expires_at: link.expires_at })
+      }
+      const link = await makeUserLink(tx, publicUrl(), { account: account.id, user, ...sender })
+      const sent = await deliverInvitation(tx, services, { link, to: row.email, ...letterTo })
+      await audit(tx, { after: { kind: 'invite', delivery, expires_at: link.expires_at } })
+      return ok({ ...sent, expires_at: link.expires_at })
     }),
   ]
 }

@@ -7,6 +7,7 @@ import { parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { rememberPerson } from '../known-browser.ts'
 import { challengeMs, maxPasskeys } from '../limits.ts'
+import { noticeChange } from '../notices.ts'
 import { refusals } from '../refusals.ts'
 import { endAccess, recordVisit } from '../visit.ts'
 import { makeChallenge } from './challenge.ts'
@@ -81,6 +82,7 @@ export const passkeyRoutes = (services: Services) => {
         if (!row) throw refusals.passkeyExists()
         const entry = { target: print('PKY', row.id), after: { name: row.name } }
         await recordVisit(tx, request, session, 'createPasskey', entry)
+        await noticeChange(tx, services, request, person.id, 'passkey_added')
         await changes.invalidate(tx, 'sessions')
         return ok({ passkey: presentPasskey(row) })
       },
@@ -94,6 +96,7 @@ export const passkeyRoutes = (services: Services) => {
       const { ended, person: changed } = await endAccess(tx, services, person.id, session.id)
       rememberPerson(services, request, reply, changed)
       await recordVisit(tx, request, session, 'deletePasskey', { target: print('PKY', id), after: { ended } })
+      await noticeChange(tx, services, request, person.id, 'passkey_removed')
       return ok({})
     }),
 

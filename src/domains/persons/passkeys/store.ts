@@ -46,6 +46,9 @@ export const countUse = async (tx: Tx, id: string, signCount: number): Promise<b
 export const remove = async (tx: Tx, person: string, id: string): Promise<boolean> =>
   (await tx.run`delete from passkeys where person_id = ${person} and id = ${id}`) === 1
 
+/** @returns the number of passkeys that the person had */
+export const removeAll = (tx: Tx, person: string) => tx.run`delete from passkeys where person_id = ${person}`
+
 /** Uses up a challenge. @returns false if it was answered before */
 export const spendChallenge = async (tx: Tx, digest: Buffer, ms: number): Promise<boolean> =>
   (await tx.run`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { bytesOf } from '../../../../test/authenticator-app.ts'
-import { type Browser, callAs, claim, member, signIn } from '../../../../test/persons.ts'
+import { acceptLink, type Browser, callAs, claim, goodPassword, member, signIn } from '../../../../test/persons.ts'
 import { until } from '../../../../test/platform.ts'
 import { makeWorld } from '../../../../test/world.ts'
 import { assemble } from '../../../assemble.ts'
@@ -121,10 +121,7 @@ test('keys, their sessions, operators and other accounts of the person are not a
   const agent = await member(world, tenant, 'agent')
   const fields = { first_name: 'Mia', last_name: 'Two', email: agent.email, role: 'agent' }
   const invited = await call(bob, 'POST', '/open/members', fields)
-  const token = invited.body.invite_url.split('#')[1]
-  const both = await callAs(world, null, 'POST', `/console/invitations/${token}`, {
-    password: 'seven green boats sail',
-  })
+  const both = await acceptLink(world, invited.body.invite_url, { password: goodPassword })
   assert.equal(both.status, 201, JSON.stringify(both.body))
   await require(owner)
   const ask = (account: string) => agent.call('GET', '/open/conversations', undefined, { 'x-account': account })

@@ -7,6 +7,7 @@ import { print } from '../../../platform/lib/id.ts'
 import { keyHash } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
 import { rememberPerson } from '../known-browser.ts'
+import { noticeChange } from '../notices.ts'
 import { refusals } from '../refusals.ts'
 import type { SignInGate } from '../sign-in-gate.ts'
 import { endAccess, recordRefusal, recordVisit, visitorOfSession } from '../visit.ts'
@@ -62,6 +63,7 @@ export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
         rememberPerson(services, request, reply, changed)
         const entry = { target: print('PRS', person.id), after: { second_factor: true, ended } }
         await recordVisit(tx, request, session, 'activateSecondFactor', entry)
+        await noticeChange(tx, services, request, person.id, 'second_factor_on')
         return ok({ recovery_codes: codes })
       })
     }),
@@ -78,6 +80,7 @@ export const secondFactorRoutes = (services: Services, gate: SignInGate) => {
         after: { second_factor: false, ended },
       }
       await recordVisit(tx, request, session, 'removeSecondFactor', entry)
+      await noticeChange(tx, services, request, person.id, 'second_factor_off')
       return ok({})
     }),
   ]

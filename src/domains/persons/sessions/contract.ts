@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
 import { Assertion } from '../passkeys/passkey-credentials.ts'
-import { bootReply, Code, Email, Password } from '../schemas.ts'
+import { bootReply, Code, Email, LinkToken, Password } from '../schemas.ts'
 
 const console = { shape: 'full', tag: 'Console' } as const
 
@@ -16,10 +16,13 @@ export const showClaim = contract({
   id: 'showClaim',
   method: 'GET',
   url: '/console/claim',
-  summary: 'Report whether the installation has its first person',
-  description: 'The start prints a claim link until then.',
+  summary: 'Report whether the installation has its first person, and whether it sends mail',
+  description: 'The start prints a claim link until there is a first person.',
   status: 200,
-  reply: Ok({ claimed: Type.Boolean() }),
+  reply: Ok({
+    claimed: Type.Boolean(),
+    smtp: Type.Boolean({ description: 'Whether a person who forgot the password gets a link by mail' }),
+  }),
   errors: {},
 })
 
@@ -36,7 +39,7 @@ export const claimInstallation = contract({
   description:
     'The person becomes operator of the installation and owner of its first account. A link works once: of several requests at once, one succeeds.',
   body: Type.Object({
-    token: Type.String({ maxLength: 200, description: 'The part of the link after #', examples: ['3q2-7w'] }),
+    token: LinkToken,
     name: FreeText(100),
     email: Email,
     password: Password,
@@ -53,7 +56,7 @@ export const claimInstallation = contract({
   },
   codes: {
     invalid: ['weak_password'],
-    unauthorized: ['unauthorized', 'wrong_code'],
+    unauthorized: ['unauthorized', 'password_exists', 'wrong_code'],
     forbidden: ['second_factor_required'],
   },
 })
@@ -70,12 +73,17 @@ export const signIn = contract({
   summary: 'Sign in with an e-mail address and password, with a passkey, or with a key',
   description:
     'The response sets the cookie of the session. A session of an API key or operator key has the rights of that key. ' +
-    'A refusal does not reveal whether the person exists. A person with a second factor sends code too: a request without it gets 403 second_factor_required.',
+    'A refusal does not reveal whether the person exists. Several persons may have one address until one proves it: the password decides, then account. A person with a second factor sends code too: a request without it gets 403 second_factor_required.',
   body: Type.Object(
     {
       email: Type.Optional(Type.String({ maxLength: 254, examples: ['ada@example.com'] })),
       password: Type.Optional(Password),
       code: Type.Optional(Code),
+      account: Type.Optional({
+        ...Id('ACC'),
+        description:
+          'With email: the person of this account is tried first. Decides when the password fits several persons',
+      }),
       key: Type.Optional(Type.String({ maxLength: 200, description: 'API key or operator key, instead' })),
       passkey: Type.Optional(Assertion),
     },
@@ -86,6 +94,7 @@ export const signIn = contract({
   headers: cookie,
   errors: {
     unauthorized: 'The e-mail address or password is wrong, or the key is not valid (key_expired)',
+    conflict: 'The password fits several persons with this address: send account too (account_choice)',
     tooMany: `${paced}, or ${tooManyKeys}`,
     unavailable: 'Too many sign-ins are under way (sign_in_busy)',
   },
@@ -93,6 +102,13 @@ export const signIn = contract({
     unauthorized: ['unauthorized', 'wrong_code'],
     forbidden: ['address_not_allowed', 'second_factor_required', 'passkeys_unavailable'],
   },
+  faults: Type.Object({
+    accounts: Type.Optional(
+      Type.Array(Type.Object({ uuid: Id('ACC'), name: Type.String() }), {
+        description: 'With account_choice: accounts of which to send one as account',
+      }),
+    ),
+  }),
 })
 
 export const showSession = contract({

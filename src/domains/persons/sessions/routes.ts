@@ -10,9 +10,11 @@ import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import { keyHash } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
+import { attemptPassword, candidatesOf, chosenOf } from '../candidates.ts'
 import { claimWith } from '../invitations/accept.ts'
 import { rememberPerson } from '../known-browser.ts'
 import { maxListedSessions } from '../limits.ts'
+import { noticeSignIn } from '../notices.ts'
 import type { AssertionJson } from '../passkeys/passkey-credentials.ts'
 import { acceptAssertion } from '../passkeys/verify.ts'
 import { hashPassword, isOutdated, verifyPassword } from '../password.ts'
@@ -68,27 +70,49 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
       email,
       password,
       code,
-    }: { readonly email: string; readonly password: string; readonly code?: string | undefined },
+      account,
+    }: {
+      readonly email: string
+      readonly password: string
+      readonly code?: string | undefined
+      readonly account?: string | undefined
+    },
   ): Promise<Opener> => {
-    const visitor = await visitorOf(services, request, email)
+    let candidates: persons.CandidateRow[] = []
     let person: persons.PersonRow | null = null
     let second: SecondFactor = 'passed'
-    const isRight = await gate.attempt(visitor, async (turn) => {
-      person = await persons.findByEmail(db, visitor.email)
-      const isVerified = await verifyPassword(password, person?.password_hash ?? null, turn)
-      if (!isVerified || person?.suspended_at !== null) return false
-      // A wrong code counts like a wrong password.
-      second = await checkSecondFactor(services, gate, visitor, person.id, code)
-      return second === 'passed'
-    })
+    const look = async () => {
+      candidates = await candidatesOf(db, email, account === undefined ? null : parse('ACC', account))
+      return candidates
+    }
+    const isRight = await attemptPassword(
+      services,
+      gate,
+      request,
+      { email, password, look },
+      async (found, visitor) => {
+        person = await chosenOf(
+          db,
+          found.filter(({ suspended_at }) => suspended_at === null),
+        )
+        if (!person) return false
+        // A wrong code counts like a wrong password.
+        second = await checkSecondFactor(services, gate, visitor, person.id, code)
+        return second === 'passed'
+      },
+    )
     // TypeScript does not see the assignment in the closure.
     const found = person as persons.PersonRow | null
     if (!isRight || !found) {
-      await recordRefusal(services, request, found)
+      await recordRefusal(services, request, candidates)
       throw (second as SecondFactor) === 'wrong' ? refusals.wrongCode() : refusals.wrongPassword()
     }
     if (found.password_hash && isOutdated(found.password_hash))
-      await persons.setPassword(db, found.id, await hashPassword(password, gate.turnOf(visitor)))
+      await persons.setPassword(
+        db,
+        found.id,
+        await hashPassword(password, gate.turnOf(visitorOf(services, request, email, found))),
+      )
     return { kind: 'person', person: found }
   }
 
@@ -147,23 +171,26 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
   }
 
   return [
-    route(c.showClaim, async () => ok({ claimed: await persons.isClaimed(db) })),
+    route(c.showClaim, async () => ok({ claimed: await persons.isClaimed(db), smtp: services.mail.isConfigured })),
 
     routeWithoutTransaction(c.claimInstallation, ({ body, request, reply }) =>
       claims.run('claim', async () => enter(services, request, reply, await claimWith(services, gate, request, body))),
     ),
 
     routeWithoutTransaction(c.signIn, async ({ body, request, reply }) => {
-      const { email, password, code, key, passkey } = body
+      const { email, password, code, account, key, passkey } = body
       const opener = passkey
         ? await openByPasskey(request, passkey)
         : key !== undefined
           ? await openByKey(request, key)
           : email !== undefined && password !== undefined
-            ? await openByPassword(request, { email, password, code })
+            ? await openByPassword(request, { email, password, code, account })
             : refuse(refusals.signInFields())
       gate.admit(openerId(opener))
-      const token = await db.begin((tx) => openSession(tx, services, request, opener, 'signIn'))
+      const token = await db.begin(async (tx) => {
+        if (opener.kind === 'person') await noticeSignIn(tx, services, request, opener.person)
+        return await openSession(tx, services, request, opener, 'signIn')
+      })
       return await enter(services, request, reply, token)
     }),
 

@@ -36,6 +36,13 @@ export const ofOwner = (sql: Sql, { person, key }: SessionOwner, idleSeconds: nu
       and expires_at > clock_timestamp() and seen_at > clock_timestamp() - make_interval(secs => ${idleSeconds})
     order by created_at desc, id desc limit ${limit}`
 
+/** Returns the browsers and addresses of the newest sessions of a person, ended ones too. */
+export const browsersOf = (sql: Sql, person: string, limit: number) => sql.many<{
+  address: string
+  user_agent: string
+}>`
+  select address, user_agent from sessions where person_id = ${person} order by created_at desc limit ${limit}`
+
 export const revoke = async (tx: Tx, { person, key }: SessionOwner, id: string): Promise<boolean> =>
   (await tx.run`
     update sessions set revoked_at = clock_timestamp()

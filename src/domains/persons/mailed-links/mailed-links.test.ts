@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mailedLink, mailSettings, mailsTo, resetsAreDone } from '../../../../test/mailed.ts'
+import { acceptLink, callAs, member } from '../../../../test/persons.ts'
+import { makeWorld } from '../../../../test/world.ts'
+import { errorLog, startTestWorker } from '../../../platform/jobs/job-testing.ts'
+import { makeAddressBench, newEmail, outcome, ownPassword, squatterPassword } from '../addresses-testing.ts'
+import { maxMailedLinks, paces } from '../limits.ts'
+import { personJobs, resetKind } from './jobs.ts'
+
+// Links that persons are mailed when they ask for them. Mails are read from the queue.
+
+const world = await makeWorld(mailSettings)
+const { db, call } = world
+startTestWorker({ db, log: errorLog, kinds: personJobs(world.parts) })
+const { join, enter, isProved } = makeAddressBench(world)
+const [ada, bob] = [await world.tenant(), await world.tenant()]
+
+const reset = async (email: string) => {
+  assert.equal((await callAs(world, null, 'POST', '/console/password-reset', { email })).status, 202)
+  await resetsAreDone(world)
+}
+
+test('a person proves the address later by a link, and only with a session of that person', async () => {
+  const email = newEmail('later')
+  const person = await join(ada, email, 'link', ownPassword)
+  const other = await join(bob, email, 'link', squatterPassword)
+  assert.equal((await callAs(world, person.cookie, 'POST', '/console/me/email-proof')).status, 202)
+  const token = (await mailedLink(world, email, 'prove_address')).split('#')[1]
+  const prove = (cookie: string | null) => callAs(world, cookie, 'POST', '/console/me/email-proof/accept', { token })
+  assert.equal(outcome(await prove(null)), '401 unauthorized')
+  assert.equal(outcome(await prove(other.cookie)), '404 not_found')
+  assert.equal(await isProved(person.person.uuid), false)
+  const proved = await prove(person.cookie)
+  assert.deepEqual([proved.status, proved.body.person.email_proved], [200, true])
+  assert.equal(outcome(await prove(person.cookie)), '404 not_found', 'it works once')
+  assert.equal(outcome(await callAs(world, person.cookie, 'POST', '/console/me/email-proof')), '409 email_is_proved')
+  assert.deepEqual((await mailsTo(world, email)).at(-1)?.values.change, 'email_proved')
+})
+
+test('a person who forgot the password gets a link by mail, which ends everything and proves the address', async () => {
+  const email = newEmail('forgot')
+  const person = await join(ada, email, 'link', squatterPassword)
+  await db.run`
+    insert into passkeys (id, person_id, credential_id, public_key, sign_count, transports, name)
+    select gen_random_uuid(), ${person.person.uuid.slice(3)}, ${Buffer.from(email)}, '', 0, '{}', 'Firefox on Linux'`
+  const voice = await callAs(world, person.cookie, 'POST', '/open/sdk/access-token', { user_uuid: person.user })
+  assert.equal(voice.status, 200, JSON.stringify(voice.body))
+  const calls = () =>
+    world.app.inject({
+      method: 'POST',
+      url: '/open/sdk/credentials',
+      headers: { authorization: `Bearer ${voice.body.token}` },
+      payload: {},
+    })
+  const before = (await calls()).statusCode
+  assert.ok(before < 300, String(before))
+
+  await reset(email.toUpperCase())
+  await reset(email)
+  const urls = (await mailsTo(world, email)).flatMap(({ template, values }) =>
+    template === 'password_reset' ? (values.links as { link: string }[]).map(({ link }) => link) : [],
+  )
+  const [first = '', second = ''] = urls
+  assert.equal(urls.length, 2)
+  const shown = await callAs(world, null, 'POST', '/console/invitations/show', { token: first.split('#')[1] })
+  assert.deepEqual(
+    [shown.body.kind, shown.body.passkeys.map(({ name }: { name: string }) => name)],
+    ['password', ['Firefox on Linux']],
+  )
+  const answer = await acceptLink(world, first, { password: ownPassword })
+  assert.deepEqual([answer.status, answer.body.person.email_proved], [201, true])
+  assert.equal((await callAs(world, person.cookie, 'GET', '/console/session')).status, 401)
+  assert.equal((await calls()).statusCode, 401, 'voice tokens end')
+  assert.equal(await db.maybe`select 1 from passkeys where person_id = ${person.person.uuid.slice(3)}`, null)
+  assert.equal((await acceptLink(world, second, { password: squatterPassword })).status, 404, 'other links end')
+  assert.equal((await enter(email, squatterPassword)).status, 401)
+  assert.equal((await enter(email, ownPassword)).status, 201)
+  assert.ok((await mailsTo(world, email)).some(({ values }) => values.change === 'password_reset'))
+})
+
+test('a reset keeps passkeys if the person says so', async () => {
+  const email = newEmail('keeps')
+  const person = await join(ada, email, 'mail', ownPassword)
+  await db.run`
+    insert into passkeys (id, person_id, credential_id, public_key, sign_count, transports, name)
+    select gen_random_uuid(), ${person.person.uuid.slice(3)}, ${Buffer.from(email)}, '', 0, '{}', 'a phone'`
+  await reset(email)
+  const url = await mailedLink(world, email, 'password_reset')
+  assert.equal((await acceptLink(world, url, { password: squatterPassword, remove_passkeys: false })).status, 201)
+  assert.notEqual(await db.maybe`select 1 from passkeys where person_id = ${person.person.uuid.slice(3)}`, null)
+})
+
+test('a request for a new password is answered alike whether the address has a person, and mails are bounded', async () => {
+  const email = newEmail('bounded')
+  await join(ada, email, 'mail', ownPassword)
+  const ask = async (address: string) => {
+    const { status, body } = await callAs(world, null, 'POST', '/console/password-reset', { email: address })
+    return { status, ...body, request_id: '' }
+  }
+  const unknown = newEmail('unknown')
+  for (let i = 0; i < paces.mail.burst + 2; i++) assert.deepEqual(await ask(email), await ask(unknown))
+  await resetsAreDone(world)
+  const mails = (await mailsTo(world, email)).filter(({ template }) => template === 'password_reset')
+  assert.ok(mails.length <= maxMailedLinks, String(mails.length))
+  assert.deepEqual(await mailsTo(world, unknown), [])
+})
+
+test('a reset of an address that a person proved has one link, though others use the address', async () => {
+  const email = newEmail('alone')
+  await join(ada, email, 'link', squatterPassword)
+  await join(bob, email, 'mail', ownPassword)
+  await reset(email)
+  const { template, values } = (await mailsTo(world, email)).at(-1) ?? assert.fail()
+  assert.deepEqual([template, (values.links as unknown[]).length], ['password_reset', 1])
+})
+
+test('a reset of several unproved persons has a link for each, and the one that is used proves the address', async () => {
+  const email = newEmail('both')
+  const [one, other] = [await join(ada, email, 'link', ownPassword), await join(bob, email, 'link', squatterPassword)]
+  await reset(email)
+  const mail = (await mailsTo(world, email)).at(-1)
+  const links = mail?.values.links as { account: string; link: string }[]
+  assert.equal(links.length, 2)
+  const name = (await call(bob, 'GET', '/open/account')).body.account?.name
+  const ofBob = links.find(({ account }) => account === name) ?? links.find(({ account }) => account !== null)
+  const answer = await acceptLink(world, ofBob?.link ?? '', { password: 'seven blue lamps glow' })
+  assert.equal(answer.status, 201)
+  const rest = links.find((link) => link !== ofBob)
+  assert.equal((await acceptLink(world, rest?.link ?? '', { password: 'seven blue lamps glow' })).status, 404)
+  const proved = [await isProved(one.person.uuid), await isProved(other.person.uuid)]
+  assert.equal(proved.filter(Boolean).length, 1)
+})
+
+test('mails about security go to proved addresses alone', async () => {
+  const [proved, unproved] = [newEmail('proved'), newEmail('unproved')]
+  const people: [string, 'mail' | 'link'][] = [
+    [proved, 'mail'],
+    [unproved, 'link'],
+  ]
+  for (const [email, delivery] of people) {
+    const { cookie } = await join(ada, email, delivery, ownPassword)
+    const body = { current: ownPassword, password: squatterPassword }
+    assert.equal((await callAs(world, cookie, 'POST', '/console/me/password', body)).status, 200)
+    const elsewhere = { 'user-agent': 'Another Browser/1.0' }
+    const entered = await callAs(
+      world,
+      null,
+      'POST',
+      '/console/session',
+      { email, password: squatterPassword },
+      elsewhere,
+    )
+    assert.equal(entered.status, 201)
+    const newer = { 'user-agent': 'Another Browser/2.0' }
+    await callAs(world, null, 'POST', '/console/session', { email, password: squatterPassword }, newer)
+  }
+  const templates = async (email: string) => (await mailsTo(world, email)).map(({ template }) => template)
+  assert.deepEqual(await templates(proved), ['invitation', 'security_changed', 'new_sign_in'])
+  assert.deepEqual(await templates(unproved), [])
+})
+
+test('without a mail server links are shown, and nothing counts as proved by mail', async () => {
+  const plain = await makeWorld()
+  const owner = await plain.tenant()
+  const person = await member(plain, owner, 'owner')
+  assert.deepEqual([person.boot.person.email_proved, person.boot.installation.smtp], [false, false])
+  const body = { first_name: 'A', last_name: 'B', email: newEmail(), role: 'agent' }
+  const refused = await plain.call(owner, 'POST', '/open/members', { ...body, delivery: 'mail' })
+  assert.equal(outcome(refused), '409 mail_not_configured')
+  assert.ok((await plain.call(owner, 'POST', '/open/members', body)).body.invite_url)
+  const asked = await callAs(plain, null, 'POST', '/console/password-reset', { email: person.email })
+  assert.equal(asked.status, 202)
+  assert.equal(await plain.db.maybe`select 1 from jobs where kind = ${resetKind}`, null)
+  const proof = await person.call('POST', '/console/me/email-proof')
+  assert.equal(outcome(proof), '409 mail_not_configured')
+})
