@@ -155,7 +155,15 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
     admit: (owner) => void pay([[{ name: `opening ${owner}`, pace: paces.opening }]], refusals.openingPace),
     admitMail: (address, email) => {
       const own = pacesAddresses ? [{ name: `mail from ${peerKeyOf(address)}`, pace: paces.mail }] : []
-      pay([[...own, { name: `mail to ${email}`, pace: paces.mail }]], refusals.signInPace)
+      // Others use up the e-mail address's own: a network that rarely asked for it goes on with a few of its own.
+      const pair = `mail clean ${networkKeyOf(address)} ${email}`
+      pay(
+        [
+          [...own, { name: `mail to ${email}`, pace: paces.mail }],
+          [...own, { name: pair, pace: paces.clean }],
+        ],
+        refusals.signInPace,
+      )
     },
   }
 }

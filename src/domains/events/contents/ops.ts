@@ -5,7 +5,7 @@ import type { Contents } from '../../inbox/narrowing/ops.ts'
 // file: the event log, deliveries, subscriptions, the tunnel, the live feed and the audit trail.
 
 /** Events without contents, by the beginning of their names. */
-const withoutContents = ['number.', 'balance.', 'msgapp.number.', 'msgapp.call.', 'conversation.bulk']
+const withoutContents = ['number.', 'balance.', 'member.', 'msgapp.number.', 'msgapp.call.', 'conversation.bulk']
 
 /** Fields that are masked, at any depth. `text` always is. */
 const fields = new Map<string, Masking>(

@@ -39,7 +39,7 @@ export const claimWith = async (
   }
   const entrant = await entrantOf(services, gate, request, { ...given, proves: true })
   return await db.begin(async (tx) => {
-    const person = await takePerson(tx, services, entrant)
+    const person = await takePerson(tx, services, entrant, true)
     // One of several concurrent claims inserts this row, also if they have several links.
     if (!(await persons.markClaimed(tx, person.id))) throw refusals.alreadyClaimed()
     await store.use(tx, hash)
@@ -117,7 +117,7 @@ export const acceptWith = async (
   })
   return await db.begin(async (tx) => {
     if (!(await store.use(tx, hash))) throw refusals.invitationUsed()
-    const person = await takePerson(tx, services, entrant)
+    const person = await takePerson(tx, services, entrant, remove_passkeys)
     // An administrator of one account may hold a password link: it must not open what the person gains now.
     await store.deleteUnused(tx, { user: null, person: person.id })
     if (account && user) {

@@ -61,7 +61,10 @@ export const acceptInvitation = contract({
         }),
       ),
       remove_passkeys: Type.Optional(
-        Type.Boolean({ description: 'Of a password link. False keeps the passkeys of the person. Default: true' }),
+        Type.Boolean({
+          description:
+            'Of a password link, and of a mailed invitation that proves the address. False keeps the passkeys of the person. Default: true',
+        }),
       ),
     },
     { examples: [{ token: '3q2-7w', name: 'Ada Lovelace', password: 'seven green boats sail' }] },

@@ -3,6 +3,7 @@ import type { Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { attemptPassword, candidatesOf } from '../candidates.ts'
+import * as passkeys from '../passkeys/store.ts'
 import { assertStrong, hashPassword } from '../password.ts'
 import { refusals } from '../refusals.ts'
 import { checkSecondFactor, type SecondFactor } from '../second-factor/check.ts'
@@ -75,12 +76,13 @@ export const entrantOf = async (
 
 /**
  * Locks or creates the person, and proves the address if the link does. Another person may have had it until then: other
- * sessions end.
+ * sessions end, and passkeys go unless the visitor keeps them.
  */
 export const takePerson = async (
   tx: Tx,
   services: Pick<Services, 'changes'>,
   entrant: Entrant,
+  removesPasskeys: boolean,
 ): Promise<persons.PersonRow> => {
   const before = entrant.person && (await persons.lock(tx, entrant.person.id))
   const person = before ?? (await create(tx, entrant))
@@ -88,7 +90,10 @@ export const takePerson = async (
   // Another person proved the address a moment ago.
   if (!(await persons.proveEmail(tx, person.id))) throw refusals.wrongPasswordOfProved()
   await store.deleteMailedOfOthers(tx, person.id)
-  if (before) await endAccessAndVoice(tx, services, person.id, null)
+  if (before) {
+    if (removesPasskeys) await passkeys.removeAll(tx, person.id)
+    await endAccessAndVoice(tx, services, person.id, null)
+  }
   return (await persons.find(tx, person.id)) ?? person
 }
 

@@ -70,6 +70,18 @@ export const countMailed = async (tx: Tx, person: string): Promise<number> =>
       where person_id = ${person} and delivery = 'mail' and used_at is null and expires_at > clock_timestamp()`
   ).n
 
+/** Counts the links of a person that work, were mailed, and set a new password. */
+export const countResets = async (tx: Tx, person: string): Promise<number> =>
+  (
+    await tx.one<{ n: number }>`
+      select count(*)::integer as n from invitations
+      where person_id = ${person} and kind = 'password' and delivery = 'mail' and used_at is null
+        and expires_at > clock_timestamp()`
+  ).n
+
+export const deleteLinks = (tx: Tx, ids: readonly string[]) => tx.run`
+  delete from invitations where id = any (${[...ids]}::uuid[])`
+
 export const deleteExpired = (tx: Tx, days: number) => tx.run`
   delete from invitations where token_hash in (
     select token_hash from invitations where expires_at < clock_timestamp() - make_interval(days => ${days})

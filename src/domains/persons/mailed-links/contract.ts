@@ -54,7 +54,7 @@ export const proveEmail = contract({
   url: '/console/me/email-proof/accept',
   summary: 'Prove the e-mail address of the person with the token of the mailed link',
   description:
-    'The session must be of the person who asked for the link: a stranger who entered the address proves nothing by a mail that its owner opens.',
+    'The session must be of the person who asked for the link: a stranger who entered the address proves nothing by a mail that its owner opens. Other sessions of the person end.',
   body: Type.Object({ token: LinkToken }),
   status: 200,
   reply: Ok({ person: Person }),

@@ -1,5 +1,6 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import type { JobKind } from '../../../platform/jobs/job-kind.ts'
+import { parse } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { queueMail } from '../../mail/ops.ts'
 import { makeResetLink } from '../invitations/links.ts'
@@ -21,17 +22,24 @@ const mailResetLinks = async (tx: Tx, services: Services, email: string): Promis
   const candidates = await persons.candidates(tx, email, null, maxCandidates)
   const proved = candidates.find(({ email_proved_at }) => email_proved_at !== null)
   const links: { account: string | null; link: string }[] = []
+  const made: string[] = []
   let expiresAt = ''
+  // The owner of the address always gets one link an hour: strangers, and persons of other addresses of the mailbox, use up
+  // the limits of mail.
+  const isOwed = proved !== undefined && (await invitations.countResets(tx, proved.id)) === 0
   for (const person of proved ? [proved] : candidates) {
     if (person.suspended_at || (await invitations.countMailed(tx, person.id)) >= maxMailedLinks) continue
-    const { url, expires_at } = await makeResetLink(tx, services.publicUrl(), person.id)
+    const { uuid, url, expires_at } = await makeResetLink(tx, services.publicUrl(), person.id)
+    made.push(parse('INV', uuid) ?? '')
     expiresAt = expires_at
     links.push({ account: proved ? null : await namesOfAccounts(tx, person.id), link: url })
   }
   const [first] = candidates
   if (links.length === 0 || !first) return
   const values = { links, expires_at: expiresAt }
-  await queueMail(tx, services, { to: (proved ?? first).email, template: 'password_reset', values, account: null })
+  const mail = { to: (proved ?? first).email, template: 'password_reset', values, account: null, isOwed } as const
+  // A link that is not mailed must not count as one that works.
+  if ((await queueMail(tx, services, mail)) === null) await invitations.deleteLinks(tx, made)
 }
 
 const namesOfAccounts = async (tx: Tx, person: string): Promise<string | null> =>

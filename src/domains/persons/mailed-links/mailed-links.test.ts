@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mailedLink, mailSettings, mailsTo, resetsAreDone } from '../../../../test/mailed.ts'
-import { acceptLink, callAs, member } from '../../../../test/persons.ts'
+import { acceptLink, callAs, cookieOf, member } from '../../../../test/persons.ts'
 import { makeWorld } from '../../../../test/world.ts'
 import { errorLog, startTestWorker } from '../../../platform/jobs/job-testing.ts'
+import { perRecipient } from '../../mail/limits.ts'
 import { makeAddressBench, newEmail, outcome, ownPassword, squatterPassword } from '../addresses-testing.ts'
 import { maxMailedLinks, paces } from '../limits.ts'
 import { personJobs, resetKind } from './jobs.ts'
@@ -13,7 +14,7 @@ import { personJobs, resetKind } from './jobs.ts'
 const world = await makeWorld(mailSettings)
 const { db, call } = world
 startTestWorker({ db, log: errorLog, kinds: personJobs(world.parts) })
-const { join, enter, isProved } = makeAddressBench(world)
+const { invite, join, enter, isProved } = makeAddressBench(world)
 const [ada, bob] = [await world.tenant(), await world.tenant()]
 
 const reset = async (email: string) => {
@@ -130,6 +131,74 @@ test('a reset of several unproved persons has a link for each, and the one that 
   assert.equal((await acceptLink(world, rest?.link ?? '', { password: 'seven blue lamps glow' })).status, 404)
   const proved = [await isProved(one.person.uuid), await isProved(other.person.uuid)]
   assert.equal(proved.filter(Boolean).length, 1)
+})
+
+test('strangers who ask for links keep no owner of an address from one', async () => {
+  const email = newEmail('wanted')
+  await join(ada, email, 'mail', ownPassword)
+  const resets = async () =>
+    (await db.many`select 1 from mails where recipient_key = ${email} and template = 'password_reset'`).length
+  const ask = async (remoteAddress: string) => {
+    const request = { method: 'POST', url: '/console/password-reset', payload: { email }, remoteAddress } as const
+    const { statusCode } = await world.app.inject({ ...request, headers: { 'x-trunkline-console': '1' } })
+    await resetsAreDone(world)
+    return statusCode
+  }
+  for (let asked = 0; asked < paces.mail.burst; asked++) assert.equal(await ask(`203.0.113.${asked + 1}`), 202)
+  assert.equal(await ask('198.51.100.7'), 202, 'a network that rarely asked goes on')
+  const sent = await resets()
+  assert.equal(sent, maxMailedLinks)
+  // A day of such requests, which used up the limit of mails: the links have expired.
+  await db.run`update mails set created_at = created_at - interval '2 hours' where recipient_key = ${email}`
+  await db.run`
+    insert into mails (id, account_id, recipient, recipient_key, template, created_at)
+    select gen_random_uuid(), null, recipient, recipient_key, template, created_at
+    from mails, generate_series(1, 2) where recipient_key = ${email} and template = 'password_reset'`
+  await db.run`
+    update invitations set expires_at = clock_timestamp() where person_id in (select id from persons where email = ${email})`
+  const before = await resets()
+  assert.ok(before >= perRecipient.day)
+  await ask('198.51.100.8')
+  assert.equal(await resets(), before + 1, 'the owner has a link that works')
+  await ask('198.51.100.9')
+  assert.equal(await resets(), before + 1, 'further ones wait for the limit')
+})
+
+test('persons of other addresses of a mailbox keep its owner from no link', async () => {
+  const email = newEmail('paul')
+  await join(ada, email, 'mail', ownPassword)
+  for (let n = 1; n <= perRecipient.hour; n++) {
+    const other = email.replace('@', `+${n}@`)
+    await join(bob, other, 'link', squatterPassword)
+    await reset(other)
+  }
+  await reset(email)
+  assert.equal((await mailsTo(world, email)).at(-1)?.template, 'password_reset')
+})
+
+test('a proof of the address ends what others had of the person: sessions, voice tokens, and passkeys by invitation', async () => {
+  const email = newEmail('planted')
+  const former = await join(ada, email, 'link', ownPassword)
+  const plant = () => db.run`
+    insert into passkeys (id, person_id, credential_id, public_key, sign_count, transports, name)
+    select gen_random_uuid(), ${former.person.uuid.slice(3)}, ${Buffer.from(email)}, '', 0, '{}', 'of the admin'`
+  await plant()
+  const { url } = await invite(bob, email, 'mail')
+  const joined = await acceptLink(world, url, { password: ownPassword })
+  assert.deepEqual([joined.status, joined.body.person.email_proved], [201, true])
+  const count = async () =>
+    (await db.many`select 1 from passkeys where person_id = ${former.person.uuid.slice(3)}`).length
+  assert.equal(await count(), 0)
+  assert.equal((await callAs(world, former.cookie, 'GET', '/console/session')).status, 401)
+
+  const own = newEmail('two-browsers')
+  const elsewhere = await join(ada, own, 'link', ownPassword)
+  const here = cookieOf(await enter(own, ownPassword))
+  assert.equal((await callAs(world, here, 'POST', '/console/me/email-proof')).status, 202)
+  const token = (await mailedLink(world, own, 'prove_address')).split('#')[1]
+  assert.equal((await callAs(world, here, 'POST', '/console/me/email-proof/accept', { token })).status, 200)
+  assert.equal((await callAs(world, here, 'GET', '/console/session')).status, 200)
+  assert.equal((await callAs(world, elsewhere.cookie, 'GET', '/console/session')).status, 401)
 })
 
 test('mails about security go to proved addresses alone', async () => {

@@ -10,9 +10,11 @@ import { queueMail } from '../../mail/ops.ts'
 import { makeProofLink } from '../invitations/links.ts'
 import * as invitations from '../invitations/store.ts'
 import { makeTokenLookup } from '../invitations/token-lookup.ts'
+import { rememberPerson } from '../known-browser.ts'
 import { noticeChange } from '../notices.ts'
 import { presentPerson } from '../present.ts'
 import { refusals } from '../refusals.ts'
+import { endAccessAndVoice } from '../sessions/end-access.ts'
 import type { SignInGate } from '../sign-in-gate.ts'
 import * as persons from '../store.ts'
 import { emailKeyOf, recordVisit } from '../visit.ts'
@@ -49,7 +51,7 @@ export const mailedLinkRoutes = (services: Services, gate: SignInGate) => {
       return ok({ mailed_to: person.email, expires_at })
     }),
 
-    route(c.proveEmail, async ({ session, body, request, tx }) => {
+    route(c.proveEmail, async ({ session, body, request, reply, tx }) => {
       const { id } = personOf(session)
       const hash = await knownHash(request.ip, body.token)
       const link = await invitations.find(tx, hash)
@@ -58,11 +60,15 @@ export const mailedLinkRoutes = (services: Services, gate: SignInGate) => {
       const person = (await persons.lock(tx, id)) ?? refuse(refusals.noPerson())
       if (!(await persons.proveEmail(tx, id))) throw refusals.emailProvedElsewhere(person.email)
       await invitations.deleteMailedOfOthers(tx, id)
+      // Another person may have had this one until now, as at an invitation.
+      await endAccessAndVoice(tx, services, id, session.id)
+      const proved = (await persons.find(tx, id)) ?? refuse(refusals.noPerson())
+      rememberPerson(services, request, reply, proved)
       await noticeChange(tx, services, request, id, 'email_proved')
       const entry = { target: print('PRS', id), after: { email_proved: true } }
       await recordVisit(tx, request, session, 'proveEmail', entry)
       await changes.invalidate(tx, 'sessions')
-      return ok({ person: presentPerson({ ...person, email_proved_at: new Date() }) })
+      return ok({ person: presentPerson(proved) })
     }),
   ]
 }

@@ -25,7 +25,7 @@ const keyOf = async (...scopes: Capability[]) => {
 const plain = [
   ...['call.status.update', 'call.incoming.completed', 'call.outbound.completed', 'msgapp.call.received'],
   ...['msgapp.call.made', 'msgapp.number.status', 'number.purchased', 'number.released', 'number.suspended'],
-  ...['number.updated', 'balance.low', 'conversation.bulk'],
+  ...['number.updated', 'balance.low', 'conversation.bulk', 'member.joined', 'member.changed'],
 ]
 
 const channelOf = (name: string) => {
@@ -122,19 +122,19 @@ test('a developer operates a webhook with contents, and sends it to no other add
 })
 
 /** Fields of events with contents that every reader of the log may see: they tell who, where and when. */
-const envelope: readonly string[] = [
-  ...'account_uuid active agent_id assignee_uuid at blocked blocked_at by_user_uuid call_price caller_id_used'.split(
-    ' ',
-  ),
-  ...'caller_id_uuid callid channel_phone_number channel_uuid checked code conversation_uuid counterpart created_at'.split(
-    ' ',
-  ),
-  ...'destination direction duration edited edited_at end_dt end_reason end_time error error_code event field'.split(
-    ' ',
-  ),
-  ...'forwarded fragments from group_uuid id is_from_agent is_from_api is_from_chatter is_from_flow_run'.split(' '),
-  ...'is_msgapp_call is_sip_trunk_call'.split(' '),
-]
+const envelope = `
+  account_uuid active agent_id assignee_uuid at blocked blocked_at by_user_uuid call_price caller_id_used
+  caller_id_uuid callid channel_phone_number channel_uuid checked code conversation_uuid counterpart created_at
+  destination direction duration edited edited_at end_dt end_reason end_time error error_code event field
+  forwarded fragments from group_uuid id is_from_agent is_from_api is_from_chatter is_from_flow_run
+  is_msgapp_call is_sip_trunk_call iso_country_code item_uuid jitter_ms kind last_updated loss_percent mentions
+  mos note npdi number participants phone_number previous_assignee_uuid previous_message_at price priority
+  reacted_at reaction_by read read_at reason received received_on_number received_on_number_uuid redacted
+  remote_id remote_phone_number removed removed_at results rn round_trip_ms send_at sent sent_by
+  snoozed_till_reply snoozed_until source start_dt start_time state status sub_status synced_at tags test
+  timestamp to to_number toll_free total updated_at user_uuid uuid version verstat voip_number_setup_id
+  wa_group_id wa_msg_ack wa_msg_id waiting_since
+`
 
 test('each field of an event is either masked or known to be part of its envelope', () => {
   const leaves = (schema: unknown): unknown => {
@@ -159,5 +159,5 @@ test('each field of an event is either masked or known to be part of its envelop
     const redacted = redactPayload(name, JSON.stringify(leaves(body)), none)
     collect(JSON.parse(redacted))
   }
-  assert.deepEqual([...shown].sort(), envelope)
+  assert.deepEqual([...shown].sort(), envelope.trim().split(/\s+/))
 })
