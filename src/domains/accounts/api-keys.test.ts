@@ -82,7 +82,7 @@ test('a key with an address list is refused from other addresses, and the refusa
   for (const outside of ['192.0.3.7', '::ffff:192.0.3.7', '2001:db9::7', '127.0.0.1']) {
     const { status, body } = await from(world, key, outside)
     assert.deepEqual([status, body.error_code], [403, 'address_not_allowed'])
-    assert.ok(body.error_message.includes(outside), body.error_message)
+    assert.ok(body.error_message.includes(outside.replace('::ffff:', '')), body.error_message)
   }
   assert.equal((await from(world, key, '192.0.3.7', '192.0.2.7')).status, 403, 'the header of an untrusted peer')
   for (const wrong of [['here'], ['10.0.0.0/33'], [], Array(51).fill('10.0.0.1')])
