@@ -275,3 +275,14 @@ test('other tables, columns, rows, sequences or migrations than those of the sch
   // Earlier versions wrote keywords in quotes.
   await load(target.url, await tarOf(replaceIn(parts, manifest, '"position"', '"\\"position\\""')))
 })
+
+test('a row that names a file outside of the store is refused, and so is a missing file of such a name', async () => {
+  const media = parts.find(({ name }) => name === 'database/msgapp_media/000001') ?? assert.fail('no rows of files')
+  const inside = /[0-9a-f-]{36}\/[0-9a-f]{2}\/[0-9a-f]{64}/
+  const outside = await tarOf(replaceIn(parts, media.name, inside, '../../secret.txt'))
+  const fault = /do not fit the table msgapp_media: .*violates check constraint/
+  const { url } = await testDatabase()
+  await assert.rejects(load(url, outside), (error) => error instanceof BadBackup && fault.test(error.message))
+  const missing = replaceIn(parts, summary, '"missing": []', '"missing": ["media/../../secret.txt"]')
+  await refusesEntries(await tarOf(missing), /summary\.json of the backup: "\/missing\/0" must match/, 'missing')
+})

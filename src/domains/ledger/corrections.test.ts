@@ -49,6 +49,17 @@ test('corrections in parts add up to at most the transfer, up and down', async (
   assert.equal(await balanceOf(ada), '0.00')
 })
 
+test('what an earlier version corrected beyond a transfer can be taken back in parts, and not beyond', async () => {
+  const ada = await tenant({ balance: '200' })
+  const transfer = await debit(ada, '5.00')
+  await db.run`update transfers set adjusted = 100 where account_id = ${ada.id} and id = ${transfer.slice(3)}`
+  assert.equal((await correct(ada, transfer, '1')).status, 409)
+  assert.equal((await correct(ada, transfer, '-150')).status, 409)
+  for (const part of ['-5', '-90']) assert.equal((await correct(ada, transfer, part)).status, 201, part)
+  isRefused(await correct(ada, transfer, '1'), '0.00')
+  assert.equal((await correct(ada, transfer, '-10')).status, 201)
+})
+
 test('the correction of a correction counts for the first transfer, and makes its correction possible again', async () => {
   const ada = await tenant({ balance: '10' })
   const transfer = await debit(ada, '5.00')

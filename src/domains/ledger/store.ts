@@ -45,7 +45,8 @@ export const addCorrection = (tx: Tx, account: string, id: string, amount: strin
   update transfers set adjusted = coalesce(adjusted, 0) + ${amount}::numeric
   where account_id = ${account}
     and id = (select coalesce(adjusts, id) from transfers where account_id = ${account} and id = ${id})
-    and abs(coalesce(adjusted, 0) + ${amount}::numeric) <= amount
+    and (abs(coalesce(adjusted, 0) + ${amount}::numeric) <= amount
+      or (sign(adjusted + ${amount}::numeric) = sign(adjusted) and abs(adjusted + ${amount}::numeric) < abs(adjusted)))
   returning id`
 
 /** Refunds an amount of a transfer, or what corrections and refunds left of it. The balance must be locked.

@@ -32,6 +32,7 @@ export const makeHashQueue = ({
   let active = 0
 
   let isOldestNext = false
+  let isOthersNext = false
 
   const fits = ({ rank, keys }: Turn) =>
     active < (rank > 1 ? running - 1 : running) && keys.every((key) => !inside.has(key))
@@ -42,7 +43,11 @@ export const makeHashQueue = ({
   }
 
   const first = (): Waiter | undefined => {
-    const able = waiters.filter(({ turn }) => fits(turn))
+    const fitting = waiters.filter(({ turn }) => fits(turn))
+    const others = fitting.filter(({ turn }) => turn.rank > 0)
+    const hasBoth = others.length > 0 && others.length < fitting.length
+    const able = hasBoth && isOthersNext ? others : fitting
+    if (hasBoth) isOthersNext = !isOthersNext
     const best = Math.min(...able.map(({ turn }) => turn.rank))
     const equals = able.filter(({ turn }) => turn.rank === best)
     const chosen = equals.at(isOldestNext ? 0 : -1)

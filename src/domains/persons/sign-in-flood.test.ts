@@ -57,8 +57,9 @@ const signIn = async (from: string, cookie?: string): Promise<number> => {
 
 const member = { first_name: 'Hanna', last_name: 'Home', email, role: 'agent' }
 const invited = await platform.call('POST', '/open/members', member)
-const link = `/console/invitations/${tokenOf(invited.body.invite_url)}`
-const { mark } = await post(home, link, { password: goodPassword })
+const token = tokenOf(invited.body.invite_url)
+const { status, mark } = await post(home, '/console/invitations/accept', { token, password: goodPassword })
+assert.equal(status, 201)
 
 /** Attackers by how they spread, and the visits that stay quick. */
 const floods = [

@@ -62,12 +62,16 @@ export type SignInGate = {
 
 /** Keeps the buckets in this process. @param pacesAddresses false: not by address @param now milliseconds */
 export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () => performance.now()): SignInGate => {
-  const buckets = new Map<string, Bucket>()
+  /** Buckets of guesses at a person, each of which took a hash. */
+  const guesses = new Map<string, Bucket>()
+  /** The others, whose many names cost no hash and must not push out those of guesses. */
+  const others = new Map<string, Bucket>()
+  const bucketsOf = (name: string) => (/^(?:address|mail|opening) /.test(name) ? others : guesses)
   /** Networks together with the e-mail addresses whose right passwords came from there. */
   const homes = new Set<string>()
 
   const tokensOf = ({ name, pace: { burst, intervalMs } }: Purse): number => {
-    const known = buckets.get(name)
+    const known = bucketsOf(name).get(name)
     return known ? Math.min(burst, known.tokens + (now() - known.at) / intervalMs) : burst
   }
 
@@ -78,6 +82,7 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
   /** Stores a bucket at the end: the one with the oldest attempt is dropped first. */
   const add = (purse: Purse, change: number) => {
     const tokens = Math.min(purse.pace.burst, tokensOf(purse) + change)
+    const buckets = bucketsOf(purse.name)
     buckets.delete(purse.name)
     buckets.set(purse.name, { tokens, at: now() })
     if (buckets.size > maxPacedNames)
@@ -133,7 +138,7 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
 
   const turnOf = (visitor: Visitor): Turn => {
     const { address, email, known, isGone } = visitor
-    if (known !== null) return { rank: 0, keys: [known], isGone }
+    if (known !== null) return { rank: 0, keys: [known, `known ${email}`], isGone }
     const purse = addressPurse(address)
     const rank = homes.has(homeOf(visitor)) ? 0 : 1 + Math.round(purse.pace.burst - tokensOf(purse))
     return { rank, keys: [`address ${peerKeyOf(address)}`, `email ${email}`], isGone }

@@ -5,7 +5,8 @@ import { bytesOf } from '../../../test/authenticator-app.ts'
 import { goodPassword, member, tokenOf } from '../../../test/persons.ts'
 import { makeWorld } from '../../../test/world.ts'
 import { makeKey } from '../../platform/lib/secret.ts'
-import { paces } from './limits.ts'
+import { makeHashQueue } from './hash-queue.ts'
+import { maxPacedNames, paces } from './limits.ts'
 import { codeAt, stepAt } from './second-factor/totp.ts'
 import { makeSignInGate, type Visitor } from './sign-in-gate.ts'
 import { activateApp, makeVisitors } from './testing.ts'
@@ -132,4 +133,41 @@ test('guesses of one password are bounded: by address, by network of IPv6, and i
   let inHour = 0
   for (; now < 3_600_000; now += 10_000) inHour += await guesses([{}])
   assert.ok(inHour <= 100, `${inHour} in an hour by one address`)
+})
+
+test('names that cost no password check restore no guesses at a person', async () => {
+  let now = 0
+  const gate = makeSignInGate(true, () => now)
+  const email = 'guessed@example.com'
+  let guessed = 0
+  const guess = async (address: string) =>
+    gate
+      .attempt({ address, email, known: null, isGone: () => false }, async () => {
+        guessed++
+        return false
+      })
+      .catch(() => {})
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 30; i++) await guess(`2001:db8:1:${(round * 30 + i).toString(16)}::1`)
+    for (let i = 0; i < maxPacedNames; i++) {
+      const address = `2001:db8:1:${i.toString(16)}::1`
+      try {
+        gate.failed(address)
+        gate.admitMail(address, `x${i}@example.com`)
+      } catch {}
+    }
+    now += 1_000
+  }
+  assert.ok(guessed <= paces.wrong.burst + paces.clean.burst, `${guessed} guesses`)
+})
+
+test('a person who signs in all the time leaves turns to strangers', async () => {
+  const queue = makeHashQueue({ running: 2, waiting: 100, full: () => new Error('full') })
+  const order: string[] = []
+  const check = (name: string, rank: number, keys: string[]) =>
+    queue.run({ rank, keys, isGone: () => false }, async () => void order.push(name))
+  const person = Array.from({ length: 20 }, (_, i) => check('person', 0, [`browser ${i}`, 'known ada']))
+  await Promise.all([...person, check('stranger', 1, ['address 1', 'email bob'])])
+  assert.ok(order.indexOf('stranger') <= 4, order.join(' '))
+  assert.equal(order.length, 21)
 })

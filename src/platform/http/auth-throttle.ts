@@ -3,7 +3,7 @@ import { peerKeyOf } from '../lib/address-list.ts'
 import { makeFairLimiter } from '../lib/fair-limiter.ts'
 import { isFalseKey, keyHash } from '../lib/secret.ts'
 import { keyLookupLimits, maxThrottledPeers, maxThrottleWaitMs, throttledLookups, throttleResetMs } from './limits.ts'
-import type { Problem } from './problem.ts'
+import { Problem } from './problem.ts'
 import { refusals } from './refusals.ts'
 
 /** Keys of one kind. */
@@ -120,7 +120,16 @@ export const lookUp = async <T>(
   const isNone = isMalformedKey(key)
   const refusal = throttle.refusal(address)
   if (refusal && (isNone || !(await keys.exists(address, key)))) throw refusal
-  const found = isNone ? null : await throttle.runInTurn(address, () => keys.find(key))
+  const inTurn = () =>
+    throttle
+      .runInTurn(address, () => keys.find(key))
+      .catch(async (error: unknown) => {
+        // A queue full of wrong keys refuses no right one.
+        if (error instanceof Problem && error.code === 'too_many_key_lookups' && (await keys.exists(address, key)))
+          return await keys.find(key)
+        throw error
+      })
+  const found = isNone ? null : await inTurn()
   if (found === null) {
     throttle.failed(address)
     throw wrong()

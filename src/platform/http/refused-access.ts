@@ -23,6 +23,7 @@ export const rightsCodes: ReadonlySet<string> = new Set([
   'scope_missing',
   'exceeds_own_key',
   'key_limited',
+  'contents_not_visible',
   'address_not_allowed',
   'second_factor_required',
   'csrf',

@@ -79,16 +79,26 @@ export const moveFile = async (path: string, target: string): Promise<void> => {
   })
 }
 
+/**
+ * Returns the key of a file; rows of a restored backup may have any.
+ * @throws FileNotFound for one that could lead out of the store
+ */
+export const checkedKey = (key: string): string => {
+  const isInside = !/[\0\\]/.test(key) && key.split('/').every((part) => !['', '.', '..'].includes(part))
+  if (isInside) return key
+  throw new FileNotFound(`${JSON.stringify(key)} is no key of a file`)
+}
+
 /** Returns the store of a folder, local or shared between machines. */
 export const makeFolderStore = (folder: string): FileStore => {
-  const pathOf = (key: string) => join(resolve(folder), key)
+  const pathOf = (key: string) => join(resolve(folder), checkedKey(key))
   return {
     put: async (key, { path }) => {
       const target = pathOf(key)
       await moveFile(path, target)
       await syncToDisk(dirname(target))
     },
-    get: (key, span) => openFile(pathOf(key), span),
+    get: async (key, span) => openFile(pathOf(key), span),
     delete: async (key) => {
       const target = pathOf(key)
       await rm(target, { force: true })

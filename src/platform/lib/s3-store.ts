@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
-import { FileNotFound, type FileStore } from './file-store.ts'
+import { checkedKey, FileNotFound, type FileStore } from './file-store.ts'
 import { emptyPayload, type S3Credentials, type S3Request, signedHeaders, uriEncode } from './sigv4.ts'
 
 /** Limits in milliseconds: of an upload, of the response to a request without a body, of a pause in a download. */
@@ -76,7 +76,7 @@ export const makeS3Store = (address: string): FileStore => {
       signal: AbortSignal
     },
   ) => {
-    const url = new URL(`${bucket.base}/${key.split('/').map(uriEncode).join('/')}`)
+    const url = new URL(`${bucket.base}/${checkedKey(key).split('/').map(uriEncode).join('/')}`)
     const { method, payload, headers = {}, body, signal } = request
     const { host, ...rest } = signedHeaders(
       { method, url, payload, headers: { ...headers, host: url.host } },

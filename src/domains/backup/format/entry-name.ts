@@ -17,10 +17,17 @@ const recordingsIdBytes = 64
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 /** Names of files that the platform creates: other files in a folder are neither copied nor overwritten. */
-const fileNames = {
-  media: new RegExp(`^${uuid}/[0-9a-f]{2}/[0-9a-f]{64}(?:\\.enc)?$`),
-  recordings: new RegExp(`^(?:id|${uuid}/${uuid}\\.wav(?:\\.enc)?)$`),
+const fileForms = {
+  media: `${uuid}/[0-9a-f]{2}/[0-9a-f]{64}(?:\\.enc)?`,
+  recordings: `(?:id|${uuid}/${uuid}\\.wav(?:\\.enc)?)`,
 } as const
+const fileNames = {
+  media: new RegExp(`^${fileForms.media}$`),
+  recordings: new RegExp(`^${fileForms.recordings}$`),
+} as const
+
+/** Pattern of the names of entries that hold files. */
+export const fileEntryPattern = `^(?:media/${fileForms.media}|recordings/${fileForms.recordings})$`
 
 /** Returns whether the platform creates files of this name. */
 export const isFileName = (kind: 'media' | 'recordings', name: string): boolean => fileNames[kind].test(name)

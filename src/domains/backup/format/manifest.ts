@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { maxJsonDepth, maxManifestBytes, maxSummaryBytes } from '../limits.ts'
-import { manifestName, shown, summaryName } from './entry-name.ts'
+import { fileEntryPattern, manifestName, shown, summaryName } from './entry-name.ts'
 import { BadBackup } from './envelope.ts'
 
 // The passphrase of a backup proves that the file was not changed, and nothing of its author. So both texts are checked
@@ -15,7 +15,7 @@ const Line = (maxLength: number) => Type.String({ pattern: '^[\\x20-\\x7e]+$', m
 const Decimal = Type.String({ pattern: '^-?[0-9]{1,60}(?:\\.[0-9]{1,60})?$' })
 const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 /** Name of a file in the store, or in the backup. */
-const Path = Line(300)
+const Path = Type.String({ pattern: fileEntryPattern })
 
 const Manifest = Type.Object(
   {
