@@ -52,6 +52,13 @@ export const tarOf = async (parts: readonly Part[]): Promise<Buffer> => {
   return whole
 }
 
+/** Writes the checksum of a tar header into it (POSIX.1-2024, pax: ustar). */
+export const writeChecksum = (header: Buffer): void => {
+  header.write('        ', 148, 'latin1')
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  header.write(sum.toString(8).padStart(6, '0'), 148, 'latin1')
+}
+
 /** Compresses and encrypts a tar file as a backup. */
 export const seal = async (file: string, tar: Buffer | AsyncIterable<Buffer>): Promise<void> => {
   const source = Buffer.isBuffer(tar) ? Readable.from([tar]) : Readable.from(tar)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { testDatabase } from '../../../test/database.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
-import { compressed, load, type Part, partsOf, replaceIn, seal, tarOf } from './archive-testing.ts'
+import { compressed, load, type Part, partsOf, replaceIn, seal, tarOf, writeChecksum } from './archive-testing.ts'
 import { BadBackup } from './format/envelope.ts'
 import { readPlainBackup } from './format/read-backup.ts'
 import { backups } from './ops.ts'
@@ -127,15 +127,7 @@ test('a tar header with another size, format or end is refused', async () => {
     const changed = Buffer.from(tar)
     changed.write(text, at, 'latin1')
     const header = changed.subarray(0, 512)
-    header.write('        ', 148, 'latin1')
-    header.write(
-      header
-        .reduce((sum, byte) => sum + byte, 0)
-        .toString(8)
-        .padStart(6, '0'),
-      148,
-      'latin1',
-    )
+    writeChecksum(header)
     return changed
   }
   const crafted: [Buffer, RegExp][] = [

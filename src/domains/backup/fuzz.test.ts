@@ -10,7 +10,7 @@ import { testDatabase } from '../../../test/database.ts'
 import { mostMs, SlowestInput } from '../../../test/fuzz/slowest-input.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { UnreadableFile } from '../../platform/lib/chunk-cipher.ts'
-import { load, type Part, partsOf, tarOf } from './archive-testing.ts'
+import { load, type Part, partsOf, tarOf, writeChecksum } from './archive-testing.ts'
 import { BadBackup } from './format/envelope.ts'
 import { parseManifest, parseSummary } from './format/manifest.ts'
 import { readPlainBackup } from './format/read-backup.ts'
@@ -150,15 +150,7 @@ const mutateTar = (random: Random, tar: Buffer): Buffer => {
   ][random(6)] ?? [0, 512]
   for (let left = 1 + random(3); left > 0; left--)
     header[(start ?? 0) + random(length ?? 1)] = random(3) === 0 ? random(256) : 0x30 + random(8)
-  header.write('        ', 148, 'latin1')
-  header.write(
-    header
-      .reduce((sum, byte) => sum + byte, 0)
-      .toString(8)
-      .padStart(6, '0'),
-    148,
-    'latin1',
-  )
+  writeChecksum(header)
   if (random(4) === 0) return changed.subarray(0, random(changed.length))
   return random(8) === 0 ? Buffer.concat([changed, mutate(random, [changed.subarray(0, 2_000)])]) : changed
 }
