@@ -376,6 +376,8 @@ test(
   'a scheduled message is in the open thread once it is sent, though more than a page came since it was made',
   needs('chromium'),
   async () => {
+    // The page may mark a text as read before the inbox has taken it in: the next event of the conversation does it again.
+    allow(/404.*\/read/)
     const handset = '+447700900340'
     const page = await opened(ruth, handset, 'Remind me')
     const reminder = { from_number: number, to_number: handset, text: 'A reminder' }

@@ -80,10 +80,10 @@ const mutateJson = (random: Random, bytes: Buffer): Buffer => {
       [Record<string, unknown>, string],
     ]
     const kind = random(6)
-    if (kind < 3) holder[key] = odd[random(odd.length)]
+    if (kind < 3) holder[key] = structuredClone(odd[random(odd.length)])
     else if (kind === 3) holder[key] = structuredClone(other[its])
     else if (kind === 4 && Array.isArray(holder)) holder.push(structuredClone(holder[Number(key)]))
-    else if (kind === 4) holder[String(odd[random(odd.length)])] = holder[key]
+    else if (kind === 4) holder[String(odd[random(odd.length)])] = structuredClone(holder[key])
     else if (Array.isArray(holder)) holder.splice(Number(key), 1)
     else delete holder[key]
   }
