@@ -130,7 +130,9 @@ const wrong = ({ text, closed }: RawResponse, mayPass: boolean): string | null =
   const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(text) ?? []
   if (status === undefined) return `no HTTP: ${text.slice(0, 100)}`
   if (mayPass && Number(status) < 300) return null
-  if (!/^4/.test(status)) return `status ${status}: ${text.slice(0, 300)}`
+  // Uploads beyond the share of an account come later.
+  const isLater = status === '503' && /\r\nretry-after: \d+\r\n/i.test(text)
+  if (!/^4/.test(status) && !(mayPass && isLater)) return `status ${status}: ${text.slice(0, 300)}`
   const [, length] = /\r\ncontent-length: (\d+)\r\n/i.exec(text) ?? []
   const body = text.slice(text.indexOf('\r\n\r\n') + 4).slice(0, length === undefined ? undefined : Number(length))
   const [, type] = /\r\ncontent-type: ([^\r]*)\r\n/i.exec(text) ?? []

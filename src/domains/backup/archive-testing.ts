@@ -43,7 +43,9 @@ export const tarOf = async (parts: readonly Part[]): Promise<Buffer> => {
     lines = []
   }
   for (const { name, bytes, header, isListed = true } of parts) {
-    tar.entry({ name, mode: 0o600, ...header }, bytes)
+    // Entries of other types have no content.
+    const isFile = (header?.type ?? 'file') === 'file'
+    tar.entry({ name, mode: 0o600, ...header }, isFile ? bytes : Buffer.alloc(0))
     if (isListed) lines.push(`${createHash('sha256').update(bytes).digest('hex')}  ${name}\n`)
     if (lines.length === digestsPerList) list()
   }
