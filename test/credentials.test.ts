@@ -36,6 +36,7 @@ const harmless: Readonly<Record<string, string>> = {
   error_code: 'why something failed',
   'failure.code': 'why something failed',
   session_key: 'the id of a conversation',
+  'listMails.mails.to': 'a mailbox',
   public_key: 'public',
   revoked_keys: 'ids',
   hook_url: 'the address of a receiver',
@@ -239,7 +240,7 @@ test('each maker makes only kinds that it may make at all', () => {
     { kind: 'link', role: null },
     { kind: 'voice-token', expiresAt: new Date() },
     { kind: 'device', expiresAt: new Date() },
-    ...(['operator', 'factor', 'session', 'webhook'] as const).map((kind) => ({ kind })),
+    ...(['operator', 'factor', 'session', 'webhook', 'own-link'] as const).map((kind) => ({ kind })),
   ]
   const kindsOf = (kind: Maker['kind']) =>
     wanted.filter((one) => credentialRefusal({ kind, limits: unlimited }, one) === null).map((one) => one.kind)
@@ -248,7 +249,7 @@ test('each maker makes only kinds that it may make at all', () => {
   assert.deepEqual(kindsOf('member'), ofAccount)
   assert.deepEqual(kindsOf('operator').sort(), [...ofAccount, 'operator'].sort())
   assert.deepEqual(kindsOf('observer'), [])
-  assert.deepEqual(kindsOf('person'), ['factor'])
+  assert.deepEqual(kindsOf('person'), ['factor', 'own-link'])
   assert.deepEqual(kindsOf('voice'), ['device'])
-  assert.deepEqual(kindsOf('visitor'), ['session'])
+  assert.deepEqual(kindsOf('visitor'), ['session', 'own-link'])
 })

@@ -18,7 +18,7 @@ export type NewCredential =
   /** `role`: of the person; null for a person of any. */
   | { readonly kind: 'link'; readonly role: Role | null }
   | { readonly kind: 'voice-token' | 'device'; readonly expiresAt: Date }
-  | { readonly kind: 'operator' | 'factor' | 'session' | 'webhook' }
+  | { readonly kind: 'operator' | 'factor' | 'session' | 'webhook' | 'own-link' }
 
 /** The credential of a request, which is asked for another one. A session of a key is that key. */
 export type Maker = {
@@ -32,10 +32,9 @@ const creations: { readonly [maker in Maker['kind']]: readonly CredentialKind[] 
   member: ['api-key', 'person', 'link', 'voice-token', 'webhook'],
   operator: ['api-key', 'person', 'link', 'voice-token', 'webhook', 'operator'],
   observer: [],
-  // Links to the own mailbox.
-  person: ['factor', 'link'],
+  person: ['factor', 'own-link'],
   voice: ['device'],
-  visitor: ['session', 'link'],
+  visitor: ['session', 'own-link'],
 }
 
 const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null }
@@ -115,6 +114,7 @@ export const credentialRefusal = (maker: Maker, wanted: NewCredential): Problem 
     case 'session':
     case 'webhook':
     case 'factor':
+    case 'own-link':
     case 'operator':
       return null
   }

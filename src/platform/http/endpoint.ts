@@ -38,6 +38,7 @@ type ContractAuth =
  * - `operator`: a key, link or person with rights in the installation.
  * - `voice-token`: a token of a voice client. `device`: the SIP and TURN credentials made from one.
  * - `factor`: a password, passkey or authenticator app of the person of the session.
+ * - `own-link`: a link that is mailed to the owner of the mailbox alone.
  * - `session`: a session of the person or key that proves itself by this request.
  * - `webhook`: a signing secret, and a receiver of events.
  */
@@ -45,6 +46,7 @@ export type CredentialKind =
   | 'api-key'
   | 'person'
   | 'link'
+  | 'own-link'
   | 'operator'
   | 'voice-token'
   | 'device'

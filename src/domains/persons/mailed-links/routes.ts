@@ -31,7 +31,7 @@ export const mailedLinkRoutes = (services: Services, gate: SignInGate) => {
     // A job looks for the persons, so that the time of the reply does not depend on them.
     route(c.requestPasswordReset, async ({ body, request, tx }) => {
       const email = emailKeyOf(body.email)
-      assertMayMake(request, { kind: 'link', role: null })
+      assertMayMake(request, { kind: 'own-link' })
       gate.admitMail(request.ip, email)
       if (!mail.isConfigured) return ok({})
       const payload: ResetPayload = { email }
@@ -41,7 +41,7 @@ export const mailedLinkRoutes = (services: Services, gate: SignInGate) => {
 
     route(c.requestEmailProof, async ({ session, request, tx }) => {
       const person = (await persons.lock(tx, personOf(session).id)) ?? refuse(refusals.noPerson())
-      assertMayMake(request, { kind: 'link', role: null })
+      assertMayMake(request, { kind: 'own-link' })
       if (person.email_proved_at) throw refusals.emailIsProved()
       if (await persons.hasYielded(tx, person.id)) throw refusals.emailProvedElsewhere(person.email)
       const { url, expires_at } = await makeProofLink(tx, publicUrl(), person.id)
