@@ -255,7 +255,7 @@ test('stored bytes count files of messages and recordings, however they are adde
     insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, created_at)
     select ${ada.id}, gen_random_uuid(), gen_random_uuid(), 'image', 'image/png', 'a', now() from generate_series(1, 3)`
   assert.equal(await bytes(), 0)
-  await db.run`update msgapp_media set key = 'k', size = 100 where account_id = ${ada.id}`
+  await db.run`update msgapp_media set key = account_id || '/00/' || repeat('0', 64), size = 100 where account_id = ${ada.id}`
   assert.equal(await bytes(), 300)
   await db.run`
     update msgapp_media set error = 'too old'
