@@ -114,7 +114,7 @@ test('a wrong key of each kind is refused with 429 meanwhile', async () => {
     () => ask(world, '/operator/accounts', { 'x-operator-key': makeKey('OPK') }),
     () => ask(world, '/console/session', { cookie: `trunkline=${wrong}` }),
     () => ask(world, '/console/session', changes, 'POST', { key: makeKey('UAK') }),
-    () => ask(world, `/console/invitations/${wrong}`, {}),
+    () => ask(world, '/console/invitations/show', changes, 'POST', { token: wrong }),
     () => ask(world, '/open/sdk/credentials', { authorization: 'Bearer a.b.c' }, 'POST'),
     () => upgrade(world, listenPath, { 'x-user-api-key': makeKey('UAK') }),
   ]
