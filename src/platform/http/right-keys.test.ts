@@ -81,7 +81,7 @@ const doors: Record<string, (at: World) => Promise<number>> = {
   'an API key at the tunnel': (at) => upgrade(at, listenPath, { 'x-user-api-key': ada.key }),
   'an API key that signs in': (at) => ask(at, '/console/session', changes, 'POST', { key: ada.key }),
   'an operator key that signs in': (at) => ask(at, '/console/session', changes, 'POST', { key: operatorKey }),
-  'the token of an invitation': (at) => ask(at, `/console/invitations/${invitation}`, {}),
+  'the token of an invitation': (at) => ask(at, '/console/invitations/show', changes, 'POST', { token: invitation }),
   'the token of a voice client': (at) =>
     ask(at, '/open/sdk/credentials', { authorization: `Bearer ${minted.body.token}` }, 'POST'),
 }
