@@ -74,7 +74,8 @@ const subscriber = (host: string) =>
   db.begin(async (tx) => {
     const account = await openAccount(tx, { name: host, sandbox: true })
     const wish = { hook_url: `http://${host}.localhost:${port}/hook` }
-    await subscribe(tx, parts.seal, account, { spelt: 'contact.created', msgappName: null }, wish, null, allContents)
+    const caller = { account, contents: allContents }
+    await subscribe(tx, parts.seal, caller, { spelt: 'contact.created', msgappName: null }, wish, null)
     return account
   })
 

@@ -12,7 +12,7 @@ import { PasswordField, TextField } from '../parts/text-fields.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/sign-in.ts'
 import { SessionCard } from './card.tsx'
-import { CodeField, inWords, useCodeNeed } from './sign-in-form.tsx'
+import { CodeField, useCodeNeed, useRefusal } from './sign-in-form.tsx'
 import { useSubmit } from './use-submit.ts'
 import { useToken } from './use-token.ts'
 
@@ -42,13 +42,7 @@ export const InvitationPage = () => {
     setKnown(error)
     setExisting(true)
   }
-  const [refusal, setRefusal] = useState<{ of: ApiError | undefined; shown: ReturnType<typeof inWords> }>()
-  // A refusal keeps its identity while it is shown: the form moves the focus to a new one only.
-  if (refusal?.of !== error)
-    setRefusal({
-      of: error,
-      shown: inWords(error, error?.code === 'password_exists' ? words.invitation.known : words.wrong),
-    })
+  const refusal = useRefusal(error, error?.code === 'password_exists' ? words.invitation.known : words.wrong)
   const isUsed = (error ?? fault)?.code === 'invitation_used'
   if (fault || isUsed)
     return (
@@ -75,7 +69,7 @@ export const InvitationPage = () => {
       lead={isNew ? words.invitation.from(invited_by, email) : words.invitation.toEmail(email)}
     >
       <Form
-        refusal={refusal?.shown}
+        refusal={refusal}
         label={words.invitation.plainTitle}
         onSubmit={({ name = '', password = '', code }) => {
           if (isPending) return

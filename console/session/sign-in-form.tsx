@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/errors.ts'
-import { send as sendRequest } from '../api/send.ts'
+import { send } from '../api/send.ts'
 import type { Session } from '../api/session-types.ts'
 import { Button } from '../parts/button.tsx'
 import { type Option, RadioField } from '../parts/choice-fields.tsx'
@@ -21,6 +21,13 @@ export const inWords = (error: ApiError | undefined, wrong: string) => {
   if (status === 429) return { message: words.paced(retryAfter ?? 30), code }
   if (status === 0) return { message: words.noConnection, code }
   return { message, code, requestId: error.requestId, fields: error.fields }
+}
+
+/** Returns the refusal in words, the same object while it is shown: the form moves the focus to a new one only. */
+export const useRefusal = (error: ApiError | undefined, wrong: string): ReturnType<typeof inWords> => {
+  const [refusal, setRefusal] = useState<{ of: ApiError | undefined; shown: ReturnType<typeof inWords> }>()
+  if (refusal?.of !== error) setRefusal({ of: error, shown: inWords(error, wrong) })
+  return refusal?.shown
 }
 
 /** True once a refusal said that the person has a second factor. */
@@ -73,21 +80,19 @@ const useChoices = (error: ApiError | undefined): readonly Option[] => {
 export const SignInForm = ({ onDone, email, startWithKey = false, account }: SignInFormProps) => {
   const [withKey, setWithKey] = useState(startWithKey)
   const { submit, isPending, error } = useSubmit<Session>('POST /console/session', onDone)
-  const [refusal, setRefusal] = useState<{ of: ApiError | undefined; shown: ReturnType<typeof inWords> }>()
-  // A refusal keeps its identity while it is shown: the form moves the focus to a new one only.
-  if (refusal?.of !== error) setRefusal({ of: error, shown: inWords(error, withKey ? words.wrongKey : words.wrong) })
+  const refusal = useRefusal(error, withKey ? words.wrongKey : words.wrong)
   const needsCode = useCodeNeed(error)
   const choices = useChoices(error)
-  const send = (values: Readonly<Record<string, string>>) =>
+  const signIn = (values: Readonly<Record<string, string>>) =>
     submit(withKey ? { key: (values.key ?? '').trim() } : { ...(account ? { account } : {}), ...values })
   return (
     <div class="stack">
       <Form
         key={String(withKey)}
-        refusal={refusal?.shown}
+        refusal={refusal}
         label={words.signIn.title}
         onSubmit={(values) => {
-          if (!isPending) void send(values)
+          if (!isPending) void signIn(values)
         }}
       >
         {withKey ? (
@@ -123,7 +128,7 @@ export const SignInForm = ({ onDone, email, startWithKey = false, account }: Sig
       <PasskeyButton
         onAnswer={async (passkey) => {
           // The contract of the route has this type.
-          onDone((await sendRequest('POST /console/session', { body: { passkey } }, { recover: false })) as Session)
+          onDone((await send('POST /console/session', { body: { passkey } }, { recover: false })) as Session)
         }}
       />
       <button type="button" class="link session-other" onClick={() => setWithKey(!withKey)}>

@@ -48,7 +48,8 @@ const account = await db.begin((tx) => openAccount(tx, { name: 'one', sandbox: t
 const hook = (path: string, event = 'contact.created') =>
   db.begin((tx) => {
     const names = { spelt: event, msgappName: null }
-    return subscribe(tx, makeSeal(key), account, names, { hook_url: receiver.url(path) }, null, allContents)
+    const caller = { account, contents: allContents }
+    return subscribe(tx, makeSeal(key), caller, names, { hook_url: receiver.url(path) }, null)
   })
 
 let n = 0

@@ -77,7 +77,8 @@ export const words = section('signIn', {
   },
   emailProof: {
     title: 'Confirm your email address',
-    why: (email: string) => `Confirm that ${email} is yours. Mails about your account go there from then on.`,
+    why: (email: string) =>
+      `Confirm that ${email} is yours. Mails about your account go there from then on. Your other sessions end.`,
     signIn: 'Sign in as the person who asked for this link.',
     act: 'Confirm',
     done: 'Your email address is confirmed',

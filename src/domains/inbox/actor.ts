@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Sql } from '../../platform/db/sql.ts'
 import { type Account, type AccountKey, scopeRefusal } from '../../platform/http/auth.ts'
-import { bitOf, type Capability } from '../../platform/http/capability.ts'
+import { type Capability, hasOneOf } from '../../platform/http/capability.ts'
 import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
 import { type Access, accessOf } from './access.ts'
 
@@ -19,7 +19,7 @@ export const actorOf = async (sql: Sql, call: Call): Promise<Actor> => {
   const { key, request } = call
   return {
     ...(await accessOf(sql, call)),
-    can: (capability) => (key.scopes & bitOf(capability)) !== 0,
+    can: (capability) => hasOneOf(key, capability),
     require: (capability) => {
       const refusal = scopeRefusal(key, capability)
       if (refusal) throw request.session ? httpRefusals.sessionLacks(capability) : refusal

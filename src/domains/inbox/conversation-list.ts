@@ -11,7 +11,7 @@ import { parseWords } from './words.ts'
 /** Filters of a list of conversations. Ids have no prefix. */
 export type ConversationFilter = {
   readonly status: Status | null
-  /** null: any; otherwise users, and `keyReader` for none. */
+  /** null: all conversations; otherwise those of users, and `keyReader` for those without. */
   readonly assignees: readonly string[] | null
   /** The user whom a note mentions; null: any conversation. */
   readonly mentioned: string | null

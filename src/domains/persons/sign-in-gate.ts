@@ -28,8 +28,11 @@ export type Visitor = {
 
 type Bucket = { readonly tokens: number; readonly at: number }
 
-/** A bucket from which an attempt takes. */
-type Purse = { readonly name: string; readonly pace: Pace }
+/**
+ * A bucket from which an attempt takes. `guess`: of guesses at a person, which cost a hash or the password. `address`: of
+ * everything wrong from there. `request`: of requests that cost neither.
+ */
+type Purse = { readonly kind: 'guess' | 'address' | 'request'; readonly name: string; readonly pace: Pace }
 
 /** Paces wrong passwords and codes, and new sessions by their owner. */
 export type SignInGate = {
@@ -62,16 +65,16 @@ export type SignInGate = {
 
 /** Keeps the buckets in this process. @param pacesAddresses false: not by address @param now milliseconds */
 export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () => performance.now()): SignInGate => {
-  /** Buckets of guesses at a person, each of which took a hash. */
   const guesses = new Map<string, Bucket>()
-  /** The others, whose many names cost no hash and must not push out those of guesses. */
+  /** Buckets of addresses and requests. Their names are cheap, and must not push out those of guesses. */
   const others = new Map<string, Bucket>()
-  const bucketsOf = (name: string) => (/^(?:address|mail|opening) /.test(name) ? others : guesses)
+  const bucketsOf = ({ kind }: Purse) => (kind === 'guess' ? guesses : others)
   /** Networks together with the e-mail addresses whose right passwords came from there. */
   const homes = new Set<string>()
 
-  const tokensOf = ({ name, pace: { burst, intervalMs } }: Purse): number => {
-    const known = bucketsOf(name).get(name)
+  const tokensOf = (purse: Purse): number => {
+    const { burst, intervalMs } = purse.pace
+    const known = bucketsOf(purse).get(purse.name)
     return known ? Math.min(burst, known.tokens + (now() - known.at) / intervalMs) : burst
   }
 
@@ -82,23 +85,29 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
   /** Stores a bucket at the end: the one with the oldest attempt is dropped first. */
   const add = (purse: Purse, change: number) => {
     const tokens = Math.min(purse.pace.burst, tokensOf(purse) + change)
-    const buckets = bucketsOf(purse.name)
+    const buckets = bucketsOf(purse)
     buckets.delete(purse.name)
     buckets.set(purse.name, { tokens, at: now() })
     if (buckets.size > maxPacedNames)
       for (const oldest of buckets.keys().take(maxPacedNames / 10)) buckets.delete(oldest)
   }
 
-  const addressPurse = (address: string): Purse => ({ name: `address ${peerKeyOf(address)}`, pace: paces.wrong })
+  const addressPurse = (address: string): Purse => ({
+    kind: 'address',
+    name: `address ${peerKeyOf(address)}`,
+    pace: paces.wrong,
+  })
+  const guessPurse = (name: string, pace: Pace): Purse => ({ kind: 'guess', name, pace })
+  const requestPurse = (name: string, pace: Pace): Purse => ({ kind: 'request', name, pace })
 
   /** Ways to pay for an attempt, the usual one first. */
   const waysOf = ({ address, email, known }: Visitor): (readonly Purse[])[] => {
-    if (known !== null) return [[{ name: `known ${known}`, pace: paces.wrong }]]
+    if (known !== null) return [[guessPurse(`known ${known}`, paces.wrong)]]
     const own = pacesAddresses ? [addressPurse(address)] : []
     const pair = `clean ${networkKeyOf(address)} ${email}`
     return [
-      [...own, { name: `email ${email}`, pace: paces.wrong }],
-      [...own, { name: pair, pace: paces.clean }, { name: `clean ${email}`, pace: paces.cleanInAll }],
+      [...own, guessPurse(`email ${email}`, paces.wrong)],
+      [...own, guessPurse(pair, paces.clean), guessPurse(`clean ${email}`, paces.cleanInAll)],
     ]
   }
 
@@ -121,7 +130,7 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
     try {
       const outcome = await verify()
       if (outcome === false) kept = purses
-      if (outcome === 'new') kept = purses.filter(({ name }) => !name.startsWith('address '))
+      if (outcome === 'new') kept = purses.filter(({ kind }) => kind !== 'address')
       return outcome === true
     } finally {
       for (const purse of purses) if (!kept.includes(purse)) add(purse, 1)
@@ -152,20 +161,20 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
       if (isRight) remember(homeOf(visitor))
       return isRight
     },
-    attemptCode: (owner, verify) => paid([[{ name: `code ${owner}`, pace: paces.code }]], verify),
+    attemptCode: (owner, verify) => paid([[guessPurse(`code ${owner}`, paces.code)]], verify),
     failed: (address) => {
       if (pacesAddresses) pay([[addressPurse(address)]], refusals.signInPace)
     },
     turnOf,
-    admit: (owner) => void pay([[{ name: `opening ${owner}`, pace: paces.opening }]], refusals.openingPace),
+    admit: (owner) => void pay([[requestPurse(`opening ${owner}`, paces.opening)]], refusals.openingPace),
     admitMail: (address, email) => {
-      const own = pacesAddresses ? [{ name: `mail from ${peerKeyOf(address)}`, pace: paces.mail }] : []
+      const own = pacesAddresses ? [requestPurse(`mail from ${peerKeyOf(address)}`, paces.mail)] : []
       // Others use up the e-mail address's own: a network that rarely asked for it goes on with a few of its own.
       const pair = `mail clean ${networkKeyOf(address)} ${email}`
       pay(
         [
-          [...own, { name: `mail to ${email}`, pace: paces.mail }],
-          [...own, { name: pair, pace: paces.clean }],
+          [...own, requestPurse(`mail to ${email}`, paces.mail)],
+          [...own, requestPurse(pair, paces.clean)],
         ],
         refusals.signInPace,
       )

@@ -1,5 +1,4 @@
 import type { Sql } from '../../platform/db/sql.ts'
-import { bitOf, type Capability } from '../../platform/http/capability.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
 import { type EventSubject, type FoundEvent, findEventsOf } from '../events/log/ops.ts'
@@ -25,10 +24,6 @@ export type Verdict = {
   readonly text: string
   readonly step: NextStep
 }
-
-/** True if the key has one of these capabilities. */
-export const hasOneOf = (key: { readonly scopes: number }, ...capabilities: readonly Capability[]): boolean =>
-  capabilities.some((one) => (key.scopes & bitOf(one)) !== 0)
 
 export const nothingToDo: NextStep = { kind: 'none', text: 'Nothing to do.' }
 

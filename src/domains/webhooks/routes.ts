@@ -65,8 +65,8 @@ export const webhookRoutes = (parts: Services) => {
         )
         const msgappName = asked === params.event_name ? null : config.msgappName
         const names = { spelt: params.event_name, msgappName }
-        const contents = await contentsOf(tx, call)
-        const { row, isNew, wasEnabled } = await subscribe(tx, seal, account.id, names, body, prepared, contents)
+        const caller = { account: account.id, contents: await contentsOf(tx, call) }
+        const { row, isNew, wasEnabled } = await subscribe(tx, seal, caller, names, body, prepared)
         if (!wasEnabled) await checkQuota(tx, account)
         const { uuid: target, ...after } = presentWebhook(row)
         await audit(tx, { target, after: isNew ? after : { enabled: true } })

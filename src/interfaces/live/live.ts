@@ -8,7 +8,7 @@ import { refusals as webhookRefusals } from '../../domains/webhooks/refusals.ts'
 import { type AuditActor, auditVisit } from '../../platform/http/audit.ts'
 import { blockedRefusal, keyRefusal } from '../../platform/http/auth.ts'
 import { sessionKeyRefusal } from '../../platform/http/authenticate-session.ts'
-import { bitOf } from '../../platform/http/capability.ts'
+import { hasOneOf } from '../../platform/http/capability.ts'
 import { Problem, refuse } from '../../platform/http/problem.ts'
 import type { Session, SessionAccount } from '../../platform/http/session.ts'
 import type { Upgrade } from '../../platform/http/upgrade.ts'
@@ -111,7 +111,7 @@ export const makeLive = ({ db, sessions, changes, log, config, clock, version, p
   /** Whether a page may see only conversations of its user, and those without an assignee. */
   const isNarrowed = async (entered: SessionAccount): Promise<boolean> => {
     const { account, key, role } = entered
-    if ((key.scopes & bitOf('inbox')) === 0) return false
+    if (!hasOneOf(key, 'inbox')) return false
     const isOn = (await narrowingOf(db, callOf(entered))) !== null
     if (role === 'agent') narrowed.set(account.id, isOn)
     return isOn

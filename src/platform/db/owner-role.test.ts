@@ -43,7 +43,7 @@ test('SQL on the embedded database runs no program, reads no file and gains no r
       "copy accounts from program 'true'",
       "copy accounts to program 'true'",
       "copy accounts from '/etc/passwd'",
-      "copy accounts to '/tmp/out'",
+      "copy accounts to '/etc/out'",
       "select pg_read_file('/etc/passwd')",
       "select pg_ls_dir('.')",
       "select lo_import('/etc/passwd')",

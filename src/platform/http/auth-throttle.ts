@@ -109,6 +109,22 @@ export const makeAuthThrottle = (limit: number, now: () => number = () => perfor
   }
 }
 
+/** Looks up a key when it is the turn of its address. A queue full of wrong keys refuses no right one. */
+const findInTurn = async <T>(
+  throttle: AuthThrottle,
+  address: string,
+  key: string,
+  keys: KeyStore<T>,
+): Promise<T | null> => {
+  try {
+    return await throttle.runInTurn(address, () => keys.find(key))
+  } catch (error) {
+    const isFull = error instanceof Problem && error.code === 'too_many_key_lookups'
+    if (isFull && (await keys.exists(address, key))) return await keys.find(key)
+    throw error
+  }
+}
+
 /** Looks up an uncached key. @throws Problem 429, or `wrong` */
 export const lookUp = async <T>(
   throttle: AuthThrottle,
@@ -120,16 +136,7 @@ export const lookUp = async <T>(
   const isNone = isMalformedKey(key)
   const refusal = throttle.refusal(address)
   if (refusal && (isNone || !(await keys.exists(address, key)))) throw refusal
-  const inTurn = () =>
-    throttle
-      .runInTurn(address, () => keys.find(key))
-      .catch(async (error: unknown) => {
-        // A queue full of wrong keys refuses no right one.
-        if (error instanceof Problem && error.code === 'too_many_key_lookups' && (await keys.exists(address, key)))
-          return await keys.find(key)
-        throw error
-      })
-  const found = isNone ? null : await inTurn()
+  const found = isNone ? null : await findInTurn(throttle, address, key, keys)
   if (found === null) {
     throttle.failed(address)
     throw wrong()

@@ -21,3 +21,7 @@ export const bitOf = (name: string): number => bits.get(name) ?? 0
 /** Returns the mask of a list of capabilities. @param names null: all, including those of later versions */
 export const maskOf = (names: readonly string[] | null): number =>
   names === null ? -1 : names.reduce((mask, name) => mask | bitOf(name), 0)
+
+/** True if the key has one of these capabilities. */
+export const hasOneOf = (key: { readonly scopes: number }, ...names: readonly Capability[]): boolean =>
+  (key.scopes & maskOf(names)) !== 0

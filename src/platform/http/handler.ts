@@ -3,7 +3,7 @@ import type { Db, Tx } from '../db/sql.ts'
 import type { Seal } from '../lib/secret.ts'
 import { makeAuditor, makeExportAuditor, makeSessionAuditor } from './audit.ts'
 import type { AccountKey } from './auth.ts'
-import { bitOf } from './capability.ts'
+import { hasOneOf } from './capability.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
 import { sendCsv, wantsCsv } from './csv-export.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
@@ -84,7 +84,7 @@ const answerOwner = (contract: Contract, { key, request }: HandlerCall): string 
   const by = sessionAccount?.userId ?? key?.id ?? operator?.id
   if (contract.ownAnswer) return key?.id ?? operator?.id
   if (!showsTexts(contract) || !key) return undefined
-  const seesAll = ['inbox', 'inbox.all'].every((one) => (key.scopes & bitOf(one)) !== 0)
+  const seesAll = hasOneOf(key, 'inbox') && hasOneOf(key, 'inbox.all')
   return seesAll && sessionAccount?.role !== 'agent' ? undefined : by
 }
 

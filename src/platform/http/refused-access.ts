@@ -133,7 +133,9 @@ export const makeRefusedAccess = ({
     const first = count(caller, refusal)
     if (!first) return
     try {
-      await write([{ caller, refusal, count: 1, seen: { ...first } }])
+      // Concurrent refusals change the sets of the window meanwhile.
+      const seen = { ...first, operations: new Set(first.operations), codes: new Set(first.codes) }
+      await write([{ caller, refusal, count: 1, seen }])
     } catch (error) {
       // The refusal itself needs no database.
       log.error({ err: error, operation: refusal.operation }, 'audit: refusal not recorded')

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Sql } from '../../../platform/db/sql.ts'
-import { bitOf, type Capability } from '../../../platform/http/capability.ts'
+import { type Capability, hasOneOf } from '../../../platform/http/capability.ts'
 
 // Some readers may see only their own conversations, and those without an assignee (docs/inbox.md, "Who sees what").
 // Every domain that returns messages or calls decides by the functions of this file. The rule follows the counterpart,
@@ -28,9 +28,9 @@ export const narrowingOf = async (
   { account: { id: account }, key, request }: NarrowingCall,
   unless?: Capability,
 ): Promise<Narrowing | null> => {
-  const has = (capability: Capability) => (key.scopes & bitOf(capability)) !== 0
   const { role = null, userId: user = null } = request.sessionAccount ?? {}
-  if (role !== 'agent') return has('inbox.all') || (unless !== undefined && has(unless)) ? null : { account, user }
+  if (role !== 'agent')
+    return hasOneOf(key, 'inbox.all', ...(unless === undefined ? [] : [unless])) ? null : { account, user }
   const { all } = await sql.one<{ all: boolean }>`select agents_see_all as all from accounts where id = ${account}`
   return all ? null : { account, user }
 }
@@ -50,11 +50,10 @@ export const allContents: Contents = { messages: true, recordings: true }
  * read every conversation. Calls with their recordings belong to the log, too: `read_only`.
  */
 export const contentsOf = async (sql: Sql, call: NarrowingCall): Promise<Contents> => {
-  const has = (capability: Capability) => (call.key.scopes & bitOf(capability)) !== 0
   const seesAll = (await narrowingOf(sql, call)) === null
-  const messages = has('inbox') && seesAll
+  const messages = hasOneOf(call.key, 'inbox') && seesAll
   const isAgent = call.request.sessionAccount?.role === 'agent'
-  return { messages, recordings: messages || (has('read_only') && (seesAll || !isAgent)) }
+  return { messages, recordings: messages || (hasOneOf(call.key, 'read_only') && (seesAll || !isAgent)) }
 }
 
 /**

@@ -34,14 +34,14 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
         const { account, request } = call
         assertMayMake(request, { kind: 'webhook' })
         const { hook_url: url, channel_uuid: channel, replace = false } = body
-        const contents = await contentsOf(tx, call)
+        const caller = { account: account.id, contents: await contentsOf(tx, call) }
         const secret = await secretOf(tx, account.id, url)
         const subscription = { hook_url: url, ...(channel === undefined ? {} : { channel_uuid: channel }) }
         const made: Awaited<ReturnType<typeof subscribe>>[] = []
         for (const spelt of new Set(body.event_names)) {
           const msgappName = request.spelling === 'alias' && spelt.startsWith('msgapp.') ? config.msgappName : null
           const names = { spelt, msgappName }
-          made.push(await subscribe(tx, seal, account.id, names, subscription, prepared, contents, secret))
+          made.push(await subscribe(tx, seal, caller, names, subscription, prepared, secret))
         }
         const rows = made.map(({ row }) => row)
         const removed = replace ? await store.removeOthers(tx, account.id, rows) : []

@@ -122,25 +122,27 @@ export const checkAddress = (fault: string | null): void => {
   if (fault !== null) throw refusals.hookUrlRefused(fault)
 }
 
+/** The account that subscribes, and the contents that the caller may see. */
+type Subscriber = { readonly account: string; readonly contents: Contents }
+
 /**
  * Subscribes to an event. If the same subscription exists, enables and returns it.
  * @param spelt the event's name as the request spells it
  * @param msgappName the configured alias of msgapp, if the request used it
  * @param fault why the address must not be called, checked before the transaction
- * @param contents that the caller may see
  * @param secret of the new webhook; null: a secret of its own
  * @throws the 400, 403, 404 or 422 Problem
  */
 export const subscribe = async (
   tx: Tx,
   seal: Seal,
-  account: string,
+  caller: Subscriber,
   { spelt, msgappName }: { spelt: string; msgappName: string | null },
   request: SubscriptionRequest,
   fault: string | null,
-  contents: Contents,
   secret: store.SealedSecret | null = null,
 ): Promise<{ row: store.WebhookRow; isNew: boolean; wasEnabled: boolean }> => {
+  const { account, contents } = caller
   await assertOpen(tx, account)
   const { name, kind } = requireSubscribable(spelt)
   checkContents(name, contents)
@@ -167,7 +169,7 @@ export const subscribe = async (
   const row = await store.add(tx, made)
   if (row) return { row, isNew: true, wasEnabled: false }
   const existing = await store.findSame(tx, made)
-  if (!existing) return subscribe(tx, seal, account, { spelt, msgappName }, request, fault, contents, secret)
+  if (!existing) return subscribe(tx, seal, caller, { spelt, msgappName }, request, fault, secret)
   const enabled = existing.enabled
     ? existing
     : await store.change(tx, account, existing.id, { url: null, enabled: true })
