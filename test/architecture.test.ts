@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 
@@ -18,6 +18,17 @@ test('ARCHITECTURE.md lists every folder of domains, adapters, interfaces, platf
   const listed = [...read('ARCHITECTURE.md').matchAll(/^\| `([\w-]+(?:\/[\w-]+)+)` \|/gm)].map(([, name = '']) => name)
   assert.ok(actual.length >= 40, `saw only ${actual.length} folders`)
   assert.deepEqual(listed.toSorted(), actual.toSorted())
+})
+
+test('every domain has one README, and limits and refusals stand at its top', () => {
+  const domains = foldersOf('src/domains')
+  assert.ok(domains.length >= 25, `saw only ${domains.length} domains`)
+  assert.deepEqual(
+    domains.filter((path) => !existsSync(join(root, path, 'README.md'))),
+    [],
+  )
+  const below = 'src/{domains,adapters,interfaces}/*/*/**/{README.md,limits.ts,refusals.ts}'
+  assert.deepEqual(globSync(below, { cwd: root }), [])
 })
 
 for (const document of ['ARCHITECTURE.md', 'GLOSSARY.md', 'docs/standards.md', 'docs/compatibility.md'])

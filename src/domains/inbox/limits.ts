@@ -75,3 +75,118 @@ export const openHistoryMs = 604_800_000
 
 /** Accounts that the metrics of the inbox examine: those that were projected last. */
 export const countedAccounts = 10_000
+
+// Bulk changes.
+
+/** Conversations that one request names. */
+export const maxBulkIds = 1_000
+
+/** Conversations that one change concerns, if it names them by filters. */
+export const maxBulkConversations = 100_000
+
+/** Seconds in which a change can be undone. */
+export const undoSeconds = 600
+
+/** Conversations of one transaction. */
+export const bulkBatchSize = 100
+
+/** Conversations found by one statement. */
+export const bulkPageSize = 200
+
+/** Hours for which a finished change is stored. */
+export const bulkRetentionHours = 24
+
+/** Old changes that one run deletes, and their conversations, beyond which it deletes no further change. */
+export const purgedChanges = { most: 1_000, conversations: 100_000 }
+
+// Conversations that are closed after days without an item.
+
+/** Seconds between two runs. */
+export const closeEverySeconds = 60
+
+/** Conversations that one run closes: of one account, and in all. */
+export const closedAtOnce = { account: 200, all: 1_000 }
+
+// Drafts.
+
+/** UTF-16 units of a draft: those of a message or note. */
+export const maxDraftLength = 10_000
+
+// Messages within conversations.
+
+/** UTF-16 units of a text. SMS and networks have lower limits of their own. */
+export const maxMessageLength = 10_000
+
+/** Items that a refusal shows. */
+export const maxShownItems = 20
+
+/** UTF-16 units of a text on the messaging app: as in its own contract. */
+export const maxChatTextLength = 4_096
+
+// Notes.
+
+/** UTF-16 units of a note. */
+export const maxNoteLength = 10_000
+
+/** Users that a note mentions. */
+export const maxMentions = 50
+
+// Canned replies.
+
+/** Shared replies of an account. */
+export const maxSharedReplies = 500
+
+/** Replies of one user. */
+export const maxOwnReplies = 200
+
+/** Characters of a text: a list of all replies stays below 2 MB. */
+export const maxReplyLength = 3_000
+
+/** Characters of a shortcut. */
+export const maxShortcutLength = 40
+
+// The search in conversations.
+
+/** Rows that are read backwards by time: a word that is found less often in them is looked up in the index. */
+export const examinedNewest = 3_000
+
+/** Texts that are compared with the words, for each result: the index knows beginnings of 6 letters only. */
+export const comparedTexts = 4
+
+/** Conversations with the words of a search that are ordered by their last item; older ones are not found by a name. */
+export const comparedNames = 200
+
+/** UTF-16 units of a text that a result shows. */
+export const snippetLength = 160
+
+// Snoozed conversations.
+
+/** Conversations that are opened in one transaction. */
+export const dueBatchSize = 200
+
+// Tags.
+
+/** Tags of an account. */
+export const maxTags = 500
+
+/** Tags of one conversation. */
+export const maxConversationTags = 20
+
+/** Characters of a name. */
+export const maxTagNameLength = 50
+
+/** Conversations that lose a deleted tag in one transaction. */
+export const untagBatchSize = 500
+
+// The team page.
+
+/** Members that one response shows, oldest first. */
+export const maxTeamMembers = 500
+
+// Saved views.
+
+/** Shared views of an account. */
+export const maxSharedViews = 100
+
+/** Views of one user. */
+export const maxOwnViews = 200

@@ -1,7 +1,7 @@
 import type { Sql } from '../../../platform/db/sql.ts'
 import { timeOf } from '../../../platform/lib/id.ts'
+import { around } from '../limits.ts'
 import { firstIdAt } from './event-id.ts'
-import { around } from './limits.ts'
 import * as store from './store.ts'
 
 /** A thing whose events are looked up. */

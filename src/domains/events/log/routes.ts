@@ -9,12 +9,12 @@ import { contentsOf } from '../../inbox/narrowing/ops.ts'
 import { refusals as msgappRefusals } from '../../msgapp/refusals.ts'
 import { attemptFacts, nothingToDo, presentTimeline, type Verdict, webhookStep } from '../../timelines/ops.ts'
 import { deliveriesOf, type EventDelivery } from '../../webhooks/event-deliveries/ops.ts'
+import { clockSkewMs } from '../limits.ts'
 import { requireEventName } from '../ops.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { firstIdAt } from './event-id.ts'
 import { presentEvent } from './event-presenter.ts'
-import { clockSkewMs } from './limits.ts'
 import * as store from './store.ts'
 
 const cursors = cursorsOf(c.listEvents)

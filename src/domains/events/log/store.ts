@@ -2,7 +2,7 @@ import { makeConditions } from '../../../platform/db/conditions.ts'
 import type { Sql, Value } from '../../../platform/db/sql.ts'
 import type { ConversationEvents } from '../../inbox/messages/ops.ts'
 import type { EventName } from '../event-names.ts'
-import { examinedAround, examinedEvents, maxEventsOfSubject } from './limits.ts'
+import { examinedAround, examinedEvents, maxEventsOfSubject } from '../limits.ts'
 
 /** Below and above every id. */
 export const least = '00000000-0000-0000-0000-000000000000'

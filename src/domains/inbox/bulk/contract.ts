@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok, Time } from '../../../platform/http/schema.ts'
 import { inbox } from '../endpoint-fields.ts'
+import { maxBulkConversations, maxBulkIds, undoSeconds } from '../limits.ts'
 import { conversationFilters, Status } from '../schemas.ts'
-import { maxBulkConversations, maxBulkIds, undoSeconds } from './limits.ts'
 
 const Tags = Type.Array(Id('TAG'), { maxItems: 20 })
 

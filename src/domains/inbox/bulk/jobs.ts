@@ -7,9 +7,14 @@ import { type Access, maySee } from '../access.ts'
 import { type ChangeRequest, changeConversations } from '../change-conversation.ts'
 import { listConversations } from '../conversation-list.ts'
 import type { ConversationRow } from '../conversation-row.ts'
+import {
+  bulkBatchSize,
+  bulkPageSize,
+  bulkRetentionHours,
+  maxBulkConversations,
+  maxConversationTags,
+} from '../limits.ts'
 import { keyReader } from '../presenter.ts'
-import { maxConversationTags } from '../tags/limits.ts'
-import { bulkBatchSize, bulkPageSize, bulkRetentionHours, maxBulkConversations } from './limits.ts'
 import { presentBulk } from './present-bulk.ts'
 import * as store from './store.ts'
 

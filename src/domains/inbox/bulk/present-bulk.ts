@@ -1,6 +1,6 @@
 import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
-import { undoSeconds } from './limits.ts'
+import { undoSeconds } from '../limits.ts'
 import type { BulkRow } from './store.ts'
 
 /** Maps a bulk change to its form in the API and in events. */

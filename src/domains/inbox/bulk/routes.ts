@@ -9,14 +9,12 @@ import { type Access, accessOf, maySee } from '../access.ts'
 import { actorOf } from '../actor.ts'
 import { readChange } from '../change-conversation.ts'
 import type { ConversationFilter } from '../conversation-list.ts'
+import { undoSeconds } from '../limits.ts'
 import { readFilter } from '../list-filters.ts'
-import { refusals as inboxRefusals } from '../refusals.ts'
-import { refusals as tagRefusals } from '../tags/refusals.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { type BulkPayload, bulkKind } from './jobs.ts'
-import { undoSeconds } from './limits.ts'
 import { presentBulk } from './present-bulk.ts'
-import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const start = (tx: Tx, account: string, job: string) =>
@@ -43,15 +41,15 @@ const readIds = async (tx: Tx, access: Access, printed: readonly string[]): Prom
       .map(({ id }) => id),
   )
   return [...ids].map(([id, one]) =>
-    id !== null && known.has(id) ? id : refuse(inboxRefusals.unknownConversation(one).at('uuids')),
+    id !== null && known.has(id) ? id : refuse(refusals.unknownConversation(one).at('uuids')),
   )
 }
 
 /** Returns the bare ids of tags. @throws Problem 404 */
 const readTags = async (tx: Tx, account: string, printed: readonly string[]): Promise<string[]> => {
-  const ids = printed.map((one) => parse('TAG', one) ?? refuse(tagRefusals.unknownTag(one)))
+  const ids = printed.map((one) => parse('TAG', one) ?? refuse(refusals.unknownTag(one)))
   const known = await store.lockTags(tx, account, ids)
-  for (const id of ids) if (!known.has(id)) throw tagRefusals.unknownTag(print('TAG', id))
+  for (const id of ids) if (!known.has(id)) throw refusals.unknownTag(print('TAG', id))
   return [...new Set(ids)]
 }
 
@@ -82,7 +80,7 @@ export const bulkRoutes = ({ db, clock }: Pick<Services, 'db' | 'clock'>) => {
       const { add_tags = [], remove_tags = [], ...rest } = change
       const wanted = await readChange(tx, account, clock.now(), rest)
       const ends = wanted.snoozedUntil instanceof Date || wanted.snoozedTillReply === true
-      if (wanted.status === 'snoozed' && !ends) throw inboxRefusals.snoozeWithoutEnd()
+      if (wanted.status === 'snoozed' && !ends) throw refusals.snoozeWithoutEnd()
       const { snoozedUntil, ...others } = wanted
       const edit: store.BulkEdit = {
         ...Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined)),

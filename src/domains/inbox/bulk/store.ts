@@ -1,7 +1,7 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { ConversationFilter } from '../conversation-list.ts'
 import type { ConversationRow, Status } from '../conversation-row.ts'
-import { purgedChanges } from './limits.ts'
+import { purgedChanges } from '../limits.ts'
 
 /** Change of many conversations. Ids have no prefix; times are ISO 8601. */
 export type BulkEdit = {

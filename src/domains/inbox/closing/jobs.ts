@@ -1,6 +1,6 @@
 import type { Schedule } from '../../../platform/jobs/schedule.ts'
 import { changeConversations } from '../change-conversation.ts'
-import { closeEverySeconds } from './limits.ts'
+import { closeEverySeconds } from '../limits.ts'
 import { lockIdle } from './store.ts'
 
 /** Closes conversations that wait for no answer, as many days after their last item as the account wants. */

@@ -1,6 +1,6 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import type { ConversationRow } from '../conversation-row.ts'
-import { closedAtOnce } from './limits.ts'
+import { closedAtOnce } from '../limits.ts'
 
 /**
  * Locks open conversations of all accounts that wait for no answer and have had no item for as many days as their

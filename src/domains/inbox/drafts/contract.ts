@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
 import { inbox, oneConversation } from '../endpoint-fields.ts'
+import { maxDraftLength } from '../limits.ts'
 import { ItemId } from '../schemas.ts'
-import { maxDraftLength } from './limits.ts'
 
 const fields = {
   channel_uuid: Type.Optional(

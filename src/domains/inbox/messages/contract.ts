@@ -3,8 +3,8 @@ import { contract } from '../../../platform/http/endpoint.ts'
 import { Id, Ok } from '../../../platform/http/schema.ts'
 import { sendMessage } from '../../msgapp/messages/contract.ts'
 import { inbox, oneConversation } from '../endpoint-fields.ts'
+import { maxMessageLength } from '../limits.ts'
 import { ConversationItem, ItemId } from '../schemas.ts'
-import { maxMessageLength } from './limits.ts'
 
 export const sendConversationMessage = contract({
   ...inbox,

@@ -7,8 +7,8 @@ import { checkSendRequest, sendMessage as sendOnMessagingApp } from '../../msgap
 import { checkLength, sendMessage as sendSms, sendTimeOf } from '../../sms/ops.ts'
 import type { ChannelRow } from '../context-store.ts'
 import type { ConversationRow } from '../conversation-row.ts'
-import { maxChatTextLength } from './limits.ts'
-import { refusals } from './refusals.ts'
+import { maxChatTextLength } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 
 /** A message as an agent writes it. Ids are printed. */
 export type WrittenMessage = {

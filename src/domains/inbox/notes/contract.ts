@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { FreeText, Id, Ok, Success } from '../../../platform/http/schema.ts'
 import { inbox, oneConversation } from '../endpoint-fields.ts'
+import { maxMentions, maxNoteLength } from '../limits.ts'
 import { ConversationItem } from '../schemas.ts'
-import { maxMentions, maxNoteLength } from './limits.ts'
 
 const Mentions = Type.Array(Id('USR'), {
   maxItems: maxMentions,

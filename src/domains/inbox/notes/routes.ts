@@ -10,10 +10,9 @@ import { publishConversations } from '../conversation-events.ts'
 import { type ItemRow, lock as lockRow } from '../conversation-store.ts'
 import { lockConversation } from '../find-conversation.ts'
 import { makeItemPresenter } from '../item-presenter.ts'
-import { refusals as teamRefusals } from '../team/refusals.ts'
+import { refusals } from '../refusals.ts'
 import { hashesOf } from '../words.ts'
 import * as c from './contract.ts'
-import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 /** Returns the bare ids of mentioned users. @throws Problem 404 for one who is not an active user */
@@ -22,7 +21,7 @@ const mentionedUsers = async (tx: Tx, account: string, printed: readonly string[
   const ids = [...new Set(users.flatMap(({ id }) => id ?? []))]
   const active = ids.length > 0 ? await store.activeUsers(tx, account, ids) : new Set()
   for (const one of users)
-    if (one.id === null || !active.has(one.id)) throw teamRefusals.unknownMember(one.printed).at('mentions')
+    if (one.id === null || !active.has(one.id)) throw refusals.unknownMember(one.printed).at('mentions')
   return ids
 }
 

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
 import { inbox } from '../endpoint-fields.ts'
-import { maxOwnReplies, maxReplyLength, maxSharedReplies, maxShortcutLength } from './limits.ts'
+import { maxOwnReplies, maxReplyLength, maxSharedReplies, maxShortcutLength } from '../limits.ts'
 
 const CannedReply = Named(
   'CannedReply',

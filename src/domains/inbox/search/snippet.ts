@@ -1,5 +1,5 @@
+import { snippetLength } from '../limits.ts'
 import { type WordQuery, wordsOf } from '../words.ts'
-import { snippetLength } from './limits.ts'
 
 /** True if a text has the words of a query. The index knows beginnings of up to 6 letters only. */
 export const hasWords = ({ words, last }: WordQuery, text: string): boolean => {

@@ -1,6 +1,6 @@
 import type { Schedule } from '../../../platform/jobs/schedule.ts'
 import { changeConversations } from '../change-conversation.ts'
-import { dueBatchSize } from './limits.ts'
+import { dueBatchSize } from '../limits.ts'
 import { lockDue } from './store.ts'
 
 /** Opens conversations whose time has come. A reply opens them earlier: see fold-items.ts. */

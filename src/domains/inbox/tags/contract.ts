@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
 import { inbox } from '../endpoint-fields.ts'
+import { maxConversationTags, maxTagNameLength, maxTags } from '../limits.ts'
 import { Conversation } from '../schemas.ts'
-import { maxConversationTags, maxTagNameLength, maxTags } from './limits.ts'
 
 const colors = ['grey', 'red', 'orange', 'yellow', 'green', 'teal', 'blue', 'purple', 'pink'] as const
 

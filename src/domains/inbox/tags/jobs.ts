@@ -2,7 +2,7 @@ import type { Db } from '../../../platform/db/sql.ts'
 import { type JobKind, Snooze } from '../../../platform/jobs/job-kind.ts'
 import { lockById } from '../apply-store.ts'
 import { changeConversations } from '../change-conversation.ts'
-import { untagBatchSize } from './limits.ts'
+import { untagBatchSize } from '../limits.ts'
 import * as store from './store.ts'
 
 export const untagKind = 'inbox.untag'

@@ -8,11 +8,11 @@ import type { Services } from '../../../services.ts'
 import { accessOf } from '../access.ts'
 import { changeConversations } from '../change-conversation.ts'
 import { lockConversation } from '../find-conversation.ts'
+import { maxConversationTags, maxTags } from '../limits.ts'
 import { presentConversations } from '../presenter.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { type UntagPayload, untagKind } from './jobs.ts'
-import { maxConversationTags, maxTags } from './limits.ts'
-import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const presentTag = ({ id, name, color, created_at }: store.TagRow) => ({

@@ -4,9 +4,9 @@ import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { actorOf } from '../actor.ts'
+import { maxTeamMembers } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
-import { maxTeamMembers } from './limits.ts'
-import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 /** Roles whose members take conversations. */

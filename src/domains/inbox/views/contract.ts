@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, FreeText, Id, Named, Ok, Success } from '../../../platform/http/schema.ts'
 import { inbox } from '../endpoint-fields.ts'
-import { maxOwnViews, maxSharedViews } from './limits.ts'
+import { maxOwnViews, maxSharedViews } from '../limits.ts'
 
 const pages = ['inbox', 'contacts', 'calls', 'numbers', 'messages', 'events', 'webhooks', 'usage'] as const
 

@@ -1,5 +1,5 @@
+import { refusals } from '../refusals.ts'
 import { contactKinds, statuses } from '../schemas.ts'
-import { refusals } from './refusals.ts'
 
 type FilterValue = string | number | boolean
 

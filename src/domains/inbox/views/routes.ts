@@ -3,10 +3,10 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { actorOf } from '../actor.ts'
+import { maxOwnViews, maxSharedViews } from '../limits.ts'
+import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { readInboxQuery } from './inbox-query.ts'
-import { maxOwnViews, maxSharedViews } from './limits.ts'
-import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 const presentView = ({ id, user_id, name, page, query }: store.ViewRow) => ({
