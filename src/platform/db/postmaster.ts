@@ -50,9 +50,9 @@ const settings = (
   // Mapped, but touched only as it fills: at rest it costs next to nothing.
   shared_buffers: '128MB',
   huge_pages: 'off',
-  // Bounds the disk and the time of recovery. A larger one saves almost no log: decision 0034.
+  // Bounds the disk and the time of recovery. A larger one saves almost no log: bench/notes/sms.md.
   max_wal_size: '1GB',
-  // Files of the log are kept and used again. A new one holds up every commit while its 16 MB are written: decision 0034.
+  // Files of the log are kept and used again. A new one holds up every commit while its 16 MB are written: bench/notes/sms.md.
   min_wal_size: '512MB',
   checkpoint_timeout: '15min',
   wal_compression: 'pglz',
