@@ -6,7 +6,7 @@
 
 import { listContacts } from '../src/domains/contacts/contract.ts'
 import { add, type Draft } from '../src/domains/contacts/ops.ts'
-import { cursorsOf } from '../src/platform/http/cursor.ts'
+import { cursorsOf } from '../src/platform/http/list-cursor.ts'
 import { benchRun } from './bench.ts'
 import { startDatabase } from './database.ts'
 import { assembleInProcess, openCustomer } from './in-process.ts'

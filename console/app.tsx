@@ -20,9 +20,9 @@ import { sections } from './sections.ts'
 import { chooseDensity, chooseTheme, density, lastAccount, rememberAccount, theme, themes } from './shell/choices.ts'
 import { NoAccount, NotLoaded } from './shell/faults.tsx'
 import { Frame, WaitingFrame } from './shell/frame.tsx'
-import { type Shortcut, useShortcuts } from './shell/keys.ts'
 import { isHelpOpen, isPaletteOpen, openPalette } from './shell/open-palette.ts'
 import { Recovery } from './shell/recovery.tsx'
+import { type Shortcut, useShortcuts } from './shell/shell-keys.ts'
 import { words } from './words/en/shell.ts'
 
 const lazily = <T,>(load: () => Promise<T>) => lazy(() => load().catch(() => NotLoaded as unknown as T))
@@ -37,7 +37,7 @@ const EmailProofPage = lazily(() => import('./session/email-proof.tsx').then(({ 
 
 leaving.prepare = async () => {
   try {
-    return await (await import('./inbox/forget.ts')).prepareToForget()
+    return await (await import('./inbox/draft-removal.ts')).prepareToForget()
   } catch {
     // Signing out comes first.
     return async () => {}

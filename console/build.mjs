@@ -81,7 +81,7 @@ const lazyImport = /\bimport\('(\.[^']+)'\)/g
 
 /** Files that the usable inbox consists of, with the entry. They do without the parts of other pages. */
 const firstFiles = new Set(
-  ['inbox/inbox.tsx', 'inbox/thread-pane.tsx', 'live/attention.ts'].map((file) => join(here, file)),
+  ['inbox/inbox-page.tsx', 'inbox/thread-pane.tsx', 'live/attention.ts'].map((file) => join(here, file)),
 )
 
 /**

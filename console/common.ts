@@ -2,7 +2,7 @@
 
 import './parts/menu.tsx'
 import './parts/page.tsx'
-import './parts/states.tsx'
+import './parts/page-states.tsx'
 import './parts/values.tsx'
 import './api/files.ts'
 import './api/query.ts'

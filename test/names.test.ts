@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 
 // The rules of names that a program can check (CONTRIBUTING.md, Names).
@@ -82,4 +82,31 @@ test('no type is named by a bare participle', () => {
     faults.map(({ path, name }) => `${path}: ${name}`),
     [],
   )
+})
+
+test('no two files have one stem if the folder of one imports from that of the other', () => {
+  const standard = ['contract', 'routes', 'ops', 'store', 'jobs', 'limits', 'refusals', 'testing', 'main']
+  const own = files.filter((path) => /^(?:src|packages|simulator|console)\//.test(path) && !path.endsWith('.test.ts'))
+  const stem = (path: string) => basename(path).replace(/\.tsx?$/, '')
+  const imports = new Set(
+    own.flatMap((path) =>
+      [...read(path).matchAll(/from '(\.[^']+)'/g)].map(
+        ([, to = '']) => `${dirname(path)} ${dirname(join(dirname(path), to))}`,
+      ),
+    ),
+  )
+  const named = Map.groupBy(
+    own.filter((path) => !standard.includes(stem(path)) && !path.startsWith('console/words/')),
+    stem,
+  )
+  const areRelated = (one: string, other: string) =>
+    one !== other &&
+    (one.replace(/x$/, '') === other.replace(/x$/, '') ||
+      imports.has(`${dirname(one)} ${dirname(other)}`) ||
+      imports.has(`${dirname(other)} ${dirname(one)}`))
+  assert.ok(named.size >= 900, `saw only ${named.size} names`)
+  const doubled = [...named.values()].flatMap((paths) =>
+    paths.filter((one) => paths.some((other) => areRelated(one, other))),
+  )
+  assert.deepEqual(doubled, [])
 })

@@ -77,7 +77,7 @@ const startsAdapters = /\/(?:carriers|supplier-registry|drivers|voice-drivers)\.
 /** Folders of the console that every section may import. */
 const sharedByPages = new Set(['api', 'icons', 'live', 'parts', 'shell', 'words'])
 
-/** `console/developers/keys.tsx` → `developers`; a file of console/ itself → its own name. */
+/** `console/developers/api-keys.tsx` → `developers`; a file of console/ itself → its own name. */
 const consoleUnit = (path: string) => path.split('/')[1] ?? ''
 
 /** The reason why the console may not import a file, or null. */

@@ -1,6 +1,6 @@
 import { InfiniteQueryObserver, QueryClient, QueryObserver } from '@tanstack/query-core'
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
-import { useTopics } from '../live/topics.ts'
+import { useTopics } from '../live/live-topics.ts'
 import { type ActRoute, api, type ReadRoute, type ReplyOf, type RequestOf } from './client.ts'
 import { ApiError, asApiError, isPassing, isUncertain } from './errors.ts'
 import { newIdempotencyKey, requestContext } from './send.ts'

@@ -6,8 +6,8 @@ import { paths } from '../paths.ts'
 import { phone } from '../shell/phone.ts'
 import { words } from '../words/en/calls.ts'
 import { phoneNumber, stopwatch } from '../words/format.ts'
+import { type Call, partiesOf } from './call-state.tsx'
 import { otherName } from './party.tsx'
-import { type Call, partiesOf } from './states.tsx'
 
 /** Names of users by their ids, for persons who may see them. */
 export const useUserNames = (): ReadonlyMap<string, string> => {

@@ -1,7 +1,7 @@
 import { PhoneNumber } from '../parts/values.tsx'
 import { words } from '../words/en/calls.ts'
 import { phoneNumber } from '../words/format.ts'
-import { type Call, partiesOf } from './states.tsx'
+import { type Call, partiesOf } from './call-state.tsx'
 
 /** A number of a call. */
 export const Party = ({ number }: { number: string }) =>

@@ -3,7 +3,7 @@ import { Status, type Tone } from '../parts/status.tsx'
 import type { Sides } from '../shell/fact-timeline.tsx'
 import { words } from '../words/en/calls.ts'
 import { duration, number, percent } from '../words/format.ts'
-import type { Call } from './states.tsx'
+import type { Call } from './call-state.tsx'
 
 type Quality = NonNullable<Call['quality']>
 type LegQuality = NonNullable<Quality['caller']>

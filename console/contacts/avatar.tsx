@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { addressOf, requestContext } from '../api/send.ts'
-import { type Contact, nameOf } from './contact.ts'
+import { type Contact, nameOf } from './contact-details.ts'
 
 /** Pictures that are being read. A list of 50 must not hold up the rest of the page. */
 let running = 0

@@ -6,7 +6,7 @@ import { ConfirmDialog } from '../parts/dialog.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/contacts.ts'
-import { type Contact, nameOf, staleLists } from './contact.ts'
+import { type Contact, nameOf, staleLists } from './contact-details.ts'
 
 /** Blocks, unblocks and deletes a contact. */
 export const ContactActs = ({ contact }: { contact: Contact }) => {

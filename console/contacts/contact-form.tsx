@@ -8,7 +8,7 @@ import { PhoneField, TextField } from '../parts/text-fields.tsx'
 import { words } from '../words/en/contacts.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { phoneNumber } from '../words/format.ts'
-import { type Contact, isNumber, type Kind, kinds } from './contact.ts'
+import { type Contact, isNumber, type Kind, kinds } from './contact-details.ts'
 
 /** The fields of a contact as the API takes them. */
 export type Fields = {

@@ -9,7 +9,7 @@ import { words } from '../words/en/contacts.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { phoneNumber, shortDay } from '../words/format.ts'
 import { Avatar } from './avatar.tsx'
-import { type Contact, type Detail, isNumber, nameOf, staleLists } from './contact.ts'
+import { type Contact, type Detail, isNumber, nameOf, staleLists } from './contact-details.ts'
 
 /** Equal details of several contacts are one. */
 const detailKey = ({ type, value }: Detail): string => `${isNumber({ type }) ? 'PH' : type} ${value.toLowerCase()}`

@@ -23,7 +23,7 @@ export const developers: Section = {
       title: () => words.pages.keys,
       needs,
       isListed: true,
-      load: () => import('./keys.tsx').then(({ KeysPage }) => KeysPage),
+      load: () => import('./api-keys.tsx').then(({ KeysPage }) => KeysPage),
     }),
     page({
       path: paths.webhooks,

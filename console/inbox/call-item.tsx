@@ -7,8 +7,8 @@ import { paths } from '../paths.ts'
 import { callNumber } from '../shell/phone.ts'
 import { words as texts } from '../words/en/conversation.ts'
 import { clock, exactTime, stopwatch } from '../words/format.ts'
-import { memberName } from './team.ts'
-import type { Item, ThreadTarget } from './types.ts'
+import type { Item, ThreadTarget } from './inbox-types.ts'
+import { memberName } from './team-members.ts'
 
 type Call = NonNullable<Item['call']>
 

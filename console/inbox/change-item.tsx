@@ -3,9 +3,9 @@ import { Icon } from '../parts/icon.tsx'
 import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { clock, exactTime, shortTime } from '../words/format.ts'
-import { now } from './clock.ts'
-import { memberName, ownUser, tags } from './team.ts'
-import type { Item } from './types.ts'
+import type { Item } from './inbox-types.ts'
+import { memberName, ownUser, tags } from './team-members.ts'
+import { now } from './waiting-clock.ts'
 
 const who = (user: string | undefined): string =>
   user === undefined

@@ -5,8 +5,8 @@ import { Button } from '../parts/button.tsx'
 import { TextareaField } from '../parts/text-fields.tsx'
 import { words as texts } from '../words/en/conversation.ts'
 import { words as parts } from '../words/en/parts.ts'
-import { putItems } from './store.ts'
-import type { Item } from './types.ts'
+import { putItems } from './inbox-store.ts'
+import type { Item } from './inbox-types.ts'
 
 /** The text of a note as a field. */
 export const EditNote = ({

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { paths } from '../paths.ts'
 import { words as texts } from '../words/en/conversation.ts'
+import { threadOf } from './inbox-store.ts'
+import type { Item, ThreadTarget } from './inbox-types.ts'
+import { textOf } from './item-state.ts'
 import { sendMessage } from './outbox.ts'
-import { textOf } from './states.ts'
-import { threadOf } from './store.ts'
-import type { Item, ThreadTarget } from './types.ts'
 
 /** Acts on items that ask first. */
 export type ItemActs = {

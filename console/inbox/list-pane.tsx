@@ -5,23 +5,23 @@ import lazy from 'preact-iso/lazy'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { List } from '../parts/list.tsx'
-import { ErrorState, Skeleton } from '../parts/states.tsx'
+import { ErrorState, Skeleton } from '../parts/page-states.tsx'
 import { density } from '../shell/choices.ts'
 import { words } from '../words/en/inbox.ts'
 import { words as parts } from '../words/en/parts.ts'
-import type { Place } from './context.ts'
-import { counts } from './counts.ts'
-import { EmptyList } from './empty.tsx'
-import { busyWith, faults, loadList, loadMore } from './load.ts'
-import type { ListQuery } from './match.ts'
-import { Row } from './row.tsx'
-import { clearSelection, cursor, isAllSelected, rows, selection } from './selection.ts'
-import { keyOfQuery, listOf, shownList } from './store.ts'
+import { EmptyList } from './empty-list.tsx'
+import { countText, filtersIn, type Search } from './house-views.ts'
+import type { Place } from './inbox-place.ts'
+import { busyWith, faults, loadList, loadMore } from './inbox-reader.ts'
+import { keyOfQuery, listOf, shownList } from './inbox-store.ts'
+import type { ListQuery } from './list-query.ts'
+import { Row } from './list-row.tsx'
+import { clearSelection, cursor, isAllSelected, rows, selection } from './list-selection.ts'
+import { counts } from './live-counts.ts'
 import { ViewSwitch } from './view-switch.tsx'
-import { countText, filtersIn, type Search } from './views.ts'
 
 const BulkBar = lazy(() => import('./bulk-bar.tsx').then(({ BulkBar }) => BulkBar))
-const Begin = lazy(() => import('./begin.tsx').then(({ Begin }) => Begin))
+const Begin = lazy(() => import('./new-conversation.tsx').then(({ Begin }) => Begin))
 
 const typingDelay = 200
 
@@ -29,7 +29,7 @@ const typingDelay = 200
 const filterBox = signal<ComponentType<{ place: Place }> | null | undefined>(undefined)
 
 const loadFilterBox = async (): Promise<void> => {
-  filterBox.value = await import('./filters.tsx').then(
+  filterBox.value = await import('./filter-box.tsx').then(
     ({ FilterBox }) => FilterBox,
     () => null,
   )

@@ -1,13 +1,13 @@
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { words as texts } from '../words/en/conversation.ts'
-import { changeDraft } from './drafts.ts'
-import { moved, setMoved } from './moved.ts'
+import type { Conversation } from './inbox-types.ts'
+import { textOf } from './item-state.ts'
+import { shownName } from './list-row.tsx'
+import { moved, setMoved } from './moved-messages.ts'
 import { releaseHeld } from './outbox.ts'
-import { shownName } from './row.tsx'
-import { textOf } from './states.ts'
-import { memberName } from './team.ts'
-import type { Conversation } from './types.ts'
+import { changeDraft } from './saved-drafts.ts'
+import { memberName } from './team-members.ts'
 
 /** Shows the answers that came while the person wrote, above the text that was not sent. The box sends it. */
 export const MovedNotice = ({ conversation }: { conversation: Conversation }) => {

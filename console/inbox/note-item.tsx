@@ -5,9 +5,9 @@ import { Icon } from '../parts/icon.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { words as texts } from '../words/en/conversation.ts'
 import { clock, exactTime } from '../words/format.ts'
+import type { Item, ThreadTarget } from './inbox-types.ts'
 import type { ItemActs } from './item-acts.tsx'
-import { memberName, members, ownUser } from './team.ts'
-import type { Item, ThreadTarget } from './types.ts'
+import { memberName, members, ownUser } from './team-members.ts'
 
 /** The text of a note, with the names of colleagues that it mentions. */
 const NoteText = ({ text }: { text: string }) => {

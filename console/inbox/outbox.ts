@@ -3,6 +3,7 @@ import { api, type ReplyOf } from '../api/client.ts'
 import { asApiError } from '../api/errors.ts'
 import { newIdempotencyKey, requestContext } from '../api/send.ts'
 import { line } from '../live/socket.ts'
+import type { Item } from './inbox-types.ts'
 import {
   expire,
   isAnswerOfAnother,
@@ -15,7 +16,6 @@ import {
   pauseAfter,
 } from './outbox-rules.ts'
 import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
-import type { Item } from './types.ts'
 
 // Messages on their way to the server. Enter puts one here; it leaves when the server has it.
 

@@ -3,8 +3,8 @@ import { api } from '../api/client.ts'
 import { asApiError } from '../api/errors.ts'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { words as texts } from '../words/en/conversation.ts'
-import { readers } from './store.ts'
-import type { Item } from './types.ts'
+import { readers } from './inbox-store.ts'
+import type { Item } from './inbox-types.ts'
 
 /** The question before a note or message is deleted. */
 export const RemoveItem = ({

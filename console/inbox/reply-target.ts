@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { Item } from './types.ts'
+import type { Item } from './inbox-types.ts'
 
 /** The message that the person answers, until the answer is sent. */
 export const replyTo = signal<{ readonly conversation: string; readonly item: Item } | null>(null)

@@ -14,7 +14,7 @@ export const inbox: Section = {
       title: () => words.pages.inbox,
       needs: 'inbox',
       isListed: true,
-      load: () => import('./inbox.tsx').then(({ InboxPage }) => InboxPage),
+      load: () => import('./inbox-page.tsx').then(({ InboxPage }) => InboxPage),
     }),
   ],
 }

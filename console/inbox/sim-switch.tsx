@@ -3,7 +3,7 @@ import { Menu } from '../parts/menu.tsx'
 import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { phoneNumber } from '../words/format.ts'
-import type { Channel, Conversation } from './types.ts'
+import type { Channel, Conversation } from './inbox-types.ts'
 
 /** Why nothing can be written on a channel, in words. */
 export const reasonOf = ({ can_write, reason }: Channel): string | undefined =>

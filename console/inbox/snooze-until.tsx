@@ -5,7 +5,7 @@ import { Form } from '../parts/form.tsx'
 import { TextField } from '../parts/text-fields.tsx'
 import { words } from '../words/en/inbox.ts'
 import { words as parts } from '../words/en/parts.ts'
-import { snoozeConversation } from './acts.ts'
+import { snoozeConversation } from './conversation-acts.ts'
 import { localValue } from './snooze-times.ts'
 
 type AskTimeProps = {

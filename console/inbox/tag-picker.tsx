@@ -4,9 +4,9 @@ import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
 import { Popup } from '../shell/popup.tsx'
 import { words } from '../words/en/inbox.ts'
-import { toggleTag } from './acts.ts'
-import { tags } from './team.ts'
-import type { Conversation, Tag } from './types.ts'
+import { toggleTag } from './conversation-acts.ts'
+import type { Conversation, Tag } from './inbox-types.ts'
+import { tags } from './team-members.ts'
 
 /** A tag of the account in its colour. */
 export const TagName = ({ tag }: { tag: Tag }) => (

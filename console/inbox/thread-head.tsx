@@ -11,14 +11,20 @@ import { callNumber } from '../shell/phone.ts'
 import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { phoneNumber, shortTime } from '../words/format.ts'
-import { assignConversation, markUnread, reopenConversation, setPriority, snoozeConversation } from './acts.ts'
-import type { Place } from './context.ts'
-import { closeAndNext } from './next.ts'
-import { shownName } from './row.tsx'
+import {
+  assignConversation,
+  markUnread,
+  reopenConversation,
+  setPriority,
+  snoozeConversation,
+} from './conversation-acts.ts'
+import type { Place } from './inbox-place.ts'
+import type { Conversation } from './inbox-types.ts'
+import { shownName } from './list-row.tsx'
+import { closeAndNext } from './next-conversation.ts'
 import { snoozeTimes } from './snooze-times.ts'
 import { TagPicker } from './tag-picker.tsx'
-import { memberName, members, ownUser } from './team.ts'
-import type { Conversation } from './types.ts'
+import { memberName, members, ownUser } from './team-members.ts'
 
 const SnoozeUntil = lazy(() => import('./snooze-until.tsx').then(({ SnoozeUntil }) => SnoozeUntil))
 

@@ -3,11 +3,11 @@ import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
 import { Popup } from '../shell/popup.tsx'
 import { words } from '../words/en/inbox.ts'
-import type { Place } from './context.ts'
-import { counts } from './counts.ts'
-import { ownUser, savedViews } from './team.ts'
-import type { SavedView } from './types.ts'
-import { countText, houseViewsFor, viewName } from './views.ts'
+import { countText, houseViewsFor, viewName } from './house-views.ts'
+import type { Place } from './inbox-place.ts'
+import type { SavedView } from './inbox-types.ts'
+import { counts } from './live-counts.ts'
+import { ownUser, savedViews } from './team-members.ts'
 
 const ViewLink = ({ view, place, name }: { view: string; place: Place; name: string }) => (
   <a class="popup-item view-link" href={paths.inbox({ view })} aria-current={view === place.view ? 'true' : undefined}>

@@ -2,12 +2,12 @@ import { effect, signal, untracked } from '@preact/signals'
 import { account, session } from '../api/session.ts'
 import unreadIcon from '../icon-unread.svg'
 import { words } from '../words/en/notifications.ts'
-import type { LiveEvent } from './apply.ts'
+import { followTopic } from './live-topics.ts'
+import type { LiveEvent } from './log-position.ts'
 import { isQuietNow, notificationChoices } from './notification-choices.ts'
 import { notificationOf, type PushMessage } from './push-messages.ts'
 import { onEvent, onLiveFrame, sendLiveFrame } from './socket.ts'
 import { playSound } from './sound.ts'
-import { followTopic } from './topics.ts'
 
 // Signals of the page to a person who looks elsewhere: a count in the title, a dot in the icon, a sound, and the same
 // notification that Web Push shows once all pages are closed or hidden for 30 s.

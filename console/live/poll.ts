@@ -1,6 +1,6 @@
 import { api } from '../api/client.ts'
 import { asApiError, isPassing } from '../api/errors.ts'
-import type { LiveEvent } from './apply.ts'
+import type { LiveEvent } from './log-position.ts'
 
 /** Milliseconds between questions: after an answer, and without one. */
 const pause = 2_000

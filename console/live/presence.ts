@@ -1,8 +1,8 @@
 import { effect, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { LiveCounts, LivePerson } from '../../src/interfaces/live/contract.ts'
+import { followTopic } from './live-topics.ts'
 import { line, onLiveFrame, sendLiveFrame } from './socket.ts'
-import { followTopic } from './topics.ts'
 
 // People who view and write in the same conversation, and the counts of the sidebar. Both come over the line, and are
 // never in the event log.

@@ -2,9 +2,9 @@ import { effect, signal } from '@preact/signals'
 import type { LivePageFrame, LiveServerFrame } from '../../src/interfaces/live/contract.ts'
 import { markStale, refreshAll, refreshFailed } from '../api/query.ts'
 import { recovery, requestContext } from '../api/send.ts'
-import { apply, type LiveEvent, type Position, start } from './apply.ts'
+import { followed } from './live-topics.ts'
+import { apply, type LiveEvent, type Position, start } from './log-position.ts'
 import { pollEvents } from './poll.ts'
-import { followed } from './topics.ts'
 
 // The line to the server: events of the account as they happen, resumed behind the last one after an interruption.
 

@@ -1,4 +1,4 @@
-import { type Message, sidesOf } from './states.tsx'
+import { type Message, sidesOf } from './message-state.tsx'
 
 /** Puts a text in single quotes for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -8,7 +8,7 @@ import { Money } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/logs.ts'
 import { phoneNumber } from '../words/format.ts'
-import { type Message, sidesOf } from './states.tsx'
+import { type Message, sidesOf } from './message-state.tsx'
 
 type Props = { readonly message: Message; readonly isOpen: boolean; readonly isMain: boolean }
 

@@ -1,11 +1,11 @@
 import type { ReplyOf } from '../api/client.ts'
 import { useList } from '../api/query.ts'
-import { Empty } from '../parts/states.tsx'
+import { Empty } from '../parts/page-states.tsx'
 import { Moment, Money } from '../parts/values.tsx'
 import type { PageOf, paths } from '../paths.ts'
 import { ExportButton } from '../shell/export-button.tsx'
 import { ListTable } from '../shell/list-table.tsx'
-import { Page } from '../shell/page.tsx'
+import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/money.ts'
 import { PaidItem } from './paid-item.tsx'
 

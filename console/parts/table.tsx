@@ -6,7 +6,7 @@ import { classes } from './classes.ts'
 import type { Refusal } from './form.tsx'
 import { Icon } from './icon.tsx'
 import { Menu, type MenuItem } from './menu.tsx'
-import { ErrorState, Skeleton } from './states.tsx'
+import { ErrorState, Skeleton } from './page-states.tsx'
 
 export type Column<Row> = {
   /** Also the name of the sort in the URL. */

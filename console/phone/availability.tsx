@@ -5,8 +5,8 @@ import { CheckboxField } from '../parts/choice-fields.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { phone } from '../shell/phone.ts'
 import { words } from '../words/en/phone.ts'
-import { storeAway } from './presence.ts'
-import { act } from './tabs.ts'
+import { storeAway } from './phone-presence.ts'
+import { act } from './tab-lock.ts'
 
 const setAway = (isAway: boolean) => {
   storeAway(isAway)

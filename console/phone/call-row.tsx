@@ -10,7 +10,7 @@ import { Keypad } from './keypad.tsx'
 import { askMicrophone } from './microphone.ts'
 import { nameOf, numberOf } from './names.ts'
 import { NoteForm } from './note.tsx'
-import { act } from './tabs.ts'
+import { act } from './tab-lock.ts'
 
 /** Seconds since a time, as a clock that runs. */
 const Timer = ({ since }: { since: number }) => {

@@ -17,7 +17,7 @@ import { Keypad } from './keypad.tsx'
 import { LineStatus } from './line-status.tsx'
 import { localTimeOf } from './local-time.ts'
 import { askMicrophone } from './microphone.ts'
-import { act } from './tabs.ts'
+import { act } from './tab-lock.ts'
 
 const lastFromKey = 'trunkline.callerId'
 

@@ -11,10 +11,10 @@ import { callNumber } from '../shell/phone.ts'
 import type { EndedCall } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
 import { phoneNumber, stopwatch } from '../words/format.ts'
-import { conversationOf, hasConversation } from './conversation.ts'
+import { conversationOf, hasConversation } from './caller-conversation.ts'
 import { nameOf, numberOf } from './names.ts'
 import { NoteForm } from './note.tsx'
-import { act } from './tabs.ts'
+import { act } from './tab-lock.ts'
 
 type TagRow = ReplyOf<'GET /open/tags'>['tags'][number]
 

@@ -3,7 +3,7 @@ import { Status, type Tone } from '../parts/status.tsx'
 import { phone } from '../shell/phone.ts'
 import type { LineState } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
-import { act } from './tabs.ts'
+import { act } from './tab-lock.ts'
 
 const tones: Readonly<Record<LineState, Tone>> = {
   off: 'neutral',

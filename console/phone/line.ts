@@ -3,10 +3,10 @@ import { api } from '../api/client.ts'
 import { audio } from '../shell/audio.ts'
 import type { CallFacts, EndedCall, LineState, PhoneCall, PhoneState } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
+import { qualityOf } from './call-quality.ts'
 import { readFacts, recordOf } from './facts.ts'
 import { outcomeOf } from './outcome.ts'
 import type { PhoneCommand } from './protocol.ts'
-import { qualityOf } from './quality.ts'
 
 // The telephone itself, in the one tab that runs it: the device of the voice SDK and its calls.
 

@@ -8,7 +8,7 @@ import { TextareaField } from '../parts/text-fields.tsx'
 import { showToast } from '../parts/toast.tsx'
 import type { EndedCall, PhoneCall } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
-import { conversationOf } from './conversation.ts'
+import { conversationOf } from './caller-conversation.ts'
 
 /** Notes that are not saved yet, by call: what was typed during a call is there after it. */
 const drafts = new Map<string, string>()

@@ -1,6 +1,6 @@
 import { Icon } from '../parts/icon.tsx'
 import { words } from '../words/en/phone.ts'
-import { act } from './tabs.ts'
+import { act } from './tab-lock.ts'
 
 /** A fault of the last act, with its remedy. */
 export const ProblemRow = ({ text }: { text: string }) => (

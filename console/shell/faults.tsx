@@ -2,12 +2,12 @@ import { useEffect } from 'preact/hooks'
 import { loadSession } from '../api/session.ts'
 import type { Capability } from '../api/session-types.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
-import { Empty } from '../parts/states.tsx'
+import { Empty } from '../parts/page-states.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/shell.ts'
 import { list } from '../words/format.ts'
-import { Page } from './page.tsx'
 import { rolesWith } from './rights.ts'
+import { Page } from './section-page.tsx'
 
 // Pages that take the place of one that cannot be shown.
 

@@ -8,14 +8,14 @@ import { mayOpen } from '../router.tsx'
 import { sections } from '../sections.ts'
 import { words } from '../words/en/shell.ts'
 import { Announcer } from './announcer.tsx'
-import { Banners } from './banner.tsx'
 import { chooseTheme, theme, themes } from './choices.ts'
-import { capsOf } from './keys.ts'
 import { openPalette } from './open-palette.ts'
 import { callNumber } from './phone.ts'
 import { Phone } from './phone-host.tsx'
 import { Popup } from './popup.tsx'
 import type { PageRoute, Section } from './section.ts'
+import { Banners } from './shell-banner.tsx'
+import { capsOf } from './shell-keys.ts'
 
 const listed = ({ pages }: Section): readonly PageRoute[] => pages.filter((page) => page.isListed && mayOpen(page))
 

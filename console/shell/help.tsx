@@ -3,8 +3,8 @@ import { Button } from '../parts/button.tsx'
 import { words as parts } from '../words/en/parts.ts'
 import { words } from '../words/en/shell.ts'
 import { singleKeys } from './choices.ts'
-import { capsOf, type Shortcut, shortcuts } from './keys.ts'
 import { isHelpOpen } from './open-palette.ts'
+import { capsOf, type Shortcut, shortcuts } from './shell-keys.ts'
 
 const Keys = ({ title, all }: { title: string; all: readonly Shortcut[] }) =>
   all.length === 0 ? null : (

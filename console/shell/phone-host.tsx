@@ -14,7 +14,7 @@ const retryDelay = 5_000
 const load = async (isWanted: () => boolean): Promise<void> => {
   while (loaded.value === null && isWanted()) {
     try {
-      const [{ Phone }] = await Promise.all([import('../phone/phone.tsx'), loadStyle('phone')])
+      const [{ Phone }] = await Promise.all([import('../phone/phone-window.tsx'), loadStyle('phone')])
       loaded.value = Phone
     } catch {
       await new Promise((resolve) => setTimeout(resolve, retryDelay))

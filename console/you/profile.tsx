@@ -19,7 +19,7 @@ import {
   theme,
   themes,
 } from '../shell/choices.ts'
-import { Page } from '../shell/page.tsx'
+import { Page } from '../shell/section-page.tsx'
 import { words as shell } from '../words/en/shell.ts'
 import { words } from '../words/en/you.ts'
 

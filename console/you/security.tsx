@@ -1,6 +1,6 @@
 import { account, session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
-import { Page } from '../shell/page.tsx'
+import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/security.ts'
 import { EmailAddress } from './email-address.tsx'
 import { Passkeys } from './passkeys.tsx'

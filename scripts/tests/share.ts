@@ -27,7 +27,7 @@ const harmless = [
   // Scripts of pages, which are text here.
   ...['console/fixture', 'media/page-peer', 'sdk/tab'],
   // These files read `globalThis`.
-  ...['../console/inbox/store', '../packages/client/src/event-stream', '../packages/client/src/transport'],
+  ...['../console/inbox/inbox-store', '../packages/client/src/event-stream', '../packages/client/src/transport'],
 ].map((name) => `test/${name}.ts`)
 
 const imports = /^(?:import|export)\s+(?!type\b)[^'"(=]*?\s*(?:from\s+)?'(\.[^']+)'/gm

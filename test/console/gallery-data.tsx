@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Button } from '../../console/parts/button.tsx'
 import { Card, Figure, Section } from '../../console/parts/page.tsx'
-import { Empty, ErrorState, Skeleton, WhoCan } from '../../console/parts/states.tsx'
+import { Empty, ErrorState, Skeleton, WhoCan } from '../../console/parts/page-states.tsx'
 import { Status } from '../../console/parts/status.tsx'
 import { type Column, Pagination, type Sort, Table } from '../../console/parts/table.tsx'
 import { Copy, Moment, Money, PhoneNumber } from '../../console/parts/values.tsx'

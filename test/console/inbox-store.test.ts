@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changesOf, type InboxSnapshot, laterLast } from '../../console/inbox/apply.ts'
-import { replaceTrigger, triggerAt } from '../../console/inbox/canned.ts'
-import { rowsOf } from '../../console/inbox/groups.ts'
-import { mergeItems, placeInWindow } from '../../console/inbox/order.ts'
-import { keyLife, nextToSend, notYetShown, type Outgoing, outcomeOf } from '../../console/inbox/outbox-rules.ts'
-import { segmentsOf } from '../../console/inbox/segments.ts'
+import { changesOf, type InboxSnapshot, laterLast } from '../../console/inbox/inbox-changes.ts'
 import {
   applyChanges,
   listOf,
@@ -16,8 +11,13 @@ import {
   replaceThread,
   shownList,
   threadOf,
-} from '../../console/inbox/store.ts'
-import type { Conversation, Item } from '../../console/inbox/types.ts'
+} from '../../console/inbox/inbox-store.ts'
+import type { Conversation, Item } from '../../console/inbox/inbox-types.ts'
+import { rowsOf } from '../../console/inbox/item-groups.ts'
+import { mergeItems, placeInWindow } from '../../console/inbox/item-order.ts'
+import { keyLife, nextToSend, notYetShown, type Outgoing, outcomeOf } from '../../console/inbox/outbox-rules.ts'
+import { segmentsOf } from '../../console/inbox/segment-count.ts'
+import { replaceTrigger, triggerAt } from '../../console/inbox/typing-trigger.ts'
 
 // The rules of the inbox that need no browser.
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page, Response } from 'playwright-core'
-import { isInList, type ListQuery } from '../../console/inbox/match.ts'
+import { isInList, type ListQuery } from '../../console/inbox/list-query.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import { isWellMade, joinPlatform, type Member, openPlatform } from './fixture.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { apply, start } from '../../console/live/apply.ts'
+import { apply, start } from '../../console/live/log-position.ts'
 
 const event = (id: string, logged = true) => ({
   ...{ type: 'event' as const, id, name: 'sms.message.received', at: '', topics: ['inbox' as const], data: {} },

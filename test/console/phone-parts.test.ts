@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { peaksOf } from '../../console/calls/wav.ts'
+import { qualityOf } from '../../console/phone/call-quality.ts'
 import { outcomeOf } from '../../console/phone/outcome.ts'
-import { qualityOf } from '../../console/phone/quality.ts'
 
 /** A stereo recording of 8,000 samples a second: loud on the left in its first half, on the right in its second. */
 const recording = (seconds: number): ArrayBuffer => {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { ChatFile } from '../../ports/chat-message.ts'
 import { readError, retryAfterOf } from './codec/errors.ts'
 import { numberOfId } from './codec/numbers.ts'
-import { isNetworkHost, mediaCategoryOf } from './media.ts'
+import { isNetworkHost, mediaCategoryOf } from './media-files.ts'
 import { bodyOf, contentError } from './message-body.ts'
 
 const file: ChatFile = {

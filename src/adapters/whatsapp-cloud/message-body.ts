@@ -1,6 +1,6 @@
 import type { ChatOutgoing, ChatPeer, ChatTemplate } from '../../ports/chat-message.ts'
 import { maxCaptionLength } from './limits.ts'
-import type { MediaCategory } from './media.ts'
+import type { MediaCategory } from './media-files.ts'
 
 /** Error for content that the network cannot carry in one message, or null. */
 export const contentError = (

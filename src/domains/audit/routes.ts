@@ -1,5 +1,5 @@
 import { auditedActions, canonicalTarget, isOfInbox } from '../../platform/http/audit.ts'
-import { type Cursors, cursorsOf } from '../../platform/http/cursor.ts'
+import { type Cursors, cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { boundOf, cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'

@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../../platform/db/identifier.ts'
-import type { Session } from '../../platform/db/session.ts'
+import type { Session } from '../../platform/db/database-session.ts'
 
 /** Tables that a restore and its checks read, and their names before migration 0060. */
 const formerNames = [

@@ -11,7 +11,7 @@ import { buyNumber, type Platform, startPlatform, until } from '../../../test/pl
 import { temporaryFolder } from '../../../test/servers.ts'
 import { answer, closedAfter, dial, fromBrowser, receivesTone } from '../../adapters/sip-gateway/testing.ts'
 import { runningUrl } from '../../platform/db/embedded.ts'
-import { openSession } from '../../platform/db/session.ts'
+import { openSession } from '../../platform/db/database-session.ts'
 import { makeSeal } from '../../platform/lib/secret.ts'
 import { openVoicePlatform, startVoicePlatform, usersOf } from '../calls/call-testing.ts'
 import { runCli } from './testing.ts'

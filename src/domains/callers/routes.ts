@@ -1,7 +1,7 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
-import { cursorsOf } from '../../platform/http/cursor.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'

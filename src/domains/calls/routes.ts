@@ -1,7 +1,7 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
 import { hasOneOf } from '../../platform/http/capability.ts'
-import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { boundOf, cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'

@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/cursor.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { cutPage, type PageRequest, type PagingQuery, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
@@ -11,7 +11,7 @@ import { listContacts } from './contract.ts'
 import { maxFoundContacts } from './limits.ts'
 import { load } from './ops.ts'
 import { refusals } from './refusals.ts'
-import { search } from './search/search.ts'
+import { search } from './search/contact-search.ts'
 import * as store from './store.ts'
 
 export type ContactQuery = PagingQuery & {

@@ -10,8 +10,8 @@ import {
   pagingQuery,
   Success,
 } from '../../platform/http/schema.ts'
+import { Channel, Contact, Details, FirstName, LastName, Picture } from './contact-schemas.ts'
 import { maxFoundContacts } from './limits.ts'
-import { Channel, Contact, Details, FirstName, LastName, Picture } from './schema.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
 

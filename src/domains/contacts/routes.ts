@@ -13,7 +13,7 @@ import * as c from './contract.ts'
 import { toInput } from './details.ts'
 import * as ops from './ops.ts'
 import { refusals } from './refusals.ts'
-import { search } from './search/search.ts'
+import { search } from './search/contact-search.ts'
 import * as store from './store.ts'
 
 type BlockInput = {

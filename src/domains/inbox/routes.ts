@@ -1,5 +1,5 @@
 import type { Sql } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/cursor.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../platform/http/refusals.ts'

@@ -10,7 +10,7 @@ import { onEachPostgres, type TestDatabase, testDatabase } from '../../../test/d
 import { startPlatform, until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeWorld } from '../../../test/world.ts'
-import { openSession } from '../../platform/db/session.ts'
+import { openSession } from '../../platform/db/database-session.ts'
 import { connect } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import type { Seal } from '../../platform/lib/secret.ts'

@@ -1,4 +1,4 @@
-import { cursorsOf } from '../../platform/http/cursor.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/cursor.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route, routeHotPath } from '../../platform/http/endpoint.ts'
 import { requestDigest } from '../../platform/http/idempotency.ts'
 import { cutPage, isPaged, pageOf, refuseBeyond, requestedPage, totalFields } from '../../platform/http/paging.ts'

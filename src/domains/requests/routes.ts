@@ -1,4 +1,4 @@
-import { cursorsOf } from '../../platform/http/cursor.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { greatestId, idAt } from '../../platform/lib/id.ts'

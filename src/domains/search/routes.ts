@@ -4,10 +4,10 @@ import type { Services } from '../../services.ts'
 import { contentsOf, narrowingOf } from '../inbox/narrowing/ops.ts'
 import { inboxSearch } from '../inbox/search/ops.ts'
 import * as c from './contract.ts'
-import { readCursor, writeCursor } from './cursor.ts'
 import { searchKinds } from './kinds.ts'
 import { defaultResults } from './limits.ts'
 import { searchAll } from './search.ts'
+import { readCursor, writeCursor } from './search-cursor.ts'
 
 /** Routes of the search. */
 export const searchRoutes = ({ db }: Services) => [

@@ -1,7 +1,7 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Sql } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/cursor.ts'
 import { ok, route, routeHot, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { boundOf, cutPage, isNumbered, optionalPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'

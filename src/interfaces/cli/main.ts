@@ -5,7 +5,7 @@ import type { Contract } from '../../platform/http/endpoint.ts'
 import { UsageError } from './input/parse-arguments.ts'
 import { promptHidden } from './input/prompt.ts'
 import { runCommand } from './run-command.ts'
-import { openFile } from './transfer/upload.ts'
+import { openFile } from './transfer/upload-file.ts'
 
 const { version }: { version: string } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8'),

@@ -1,4 +1,4 @@
-import { openSession, type Session } from '../../../platform/db/session.ts'
+import { openSession, type Session } from '../../../platform/db/database-session.ts'
 import type { RowCounts } from '../create/database-dump.ts'
 import type { Entry } from '../format/backup-archive.ts'
 import { shown } from '../format/entry-name.ts'

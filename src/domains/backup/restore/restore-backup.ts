@@ -5,7 +5,7 @@ import { lockDataDirectory, restoreFolderIn } from '../../../platform/db/data-di
 import { startEmbedded } from '../../../platform/db/embedded.ts'
 import { quoteIdentifier } from '../../../platform/db/identifier.ts'
 import { hasDatabase, silentLog } from '../../../platform/db/installation-database.ts'
-import { openSession, type Session } from '../../../platform/db/session.ts'
+import { openSession, type Session } from '../../../platform/db/database-session.ts'
 import { syncToDisk } from '../../../platform/lib/file-store.ts'
 import { isKeyOf, readMaster, writeMaster } from '../../keys/ops.ts'
 import { type BackupContents, type RunControl, requireSpace, type Settings } from '../create/create-backup.ts'

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok } from '../../../platform/http/schema.ts'
+import { Channel, Contact, Details, FirstName, LastName, Picture } from '../contact-schemas.ts'
 import { maxDuplicatesShown, maxMerged } from '../limits.ts'
-import { Channel, Contact, Details, FirstName, LastName, Picture } from '../schema.ts'
 
 const open = { auth: 'account', needs: 'inbox', shape: 'full', tag: 'Contacts' } as const
 

@@ -2,7 +2,7 @@ import type { Db } from '../../../platform/db/sql.ts'
 import { print } from '../../../platform/lib/id.ts'
 import type { Contact } from '../contact-presenter.ts'
 import { load } from '../ops.ts'
-import { search } from './search.ts'
+import { search } from './contact-search.ts'
 
 /** A contact as a search shows it. */
 export type FoundContact = {

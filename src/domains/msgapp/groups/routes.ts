@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { cursorsOf } from '../../../platform/http/cursor.ts'
+import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { type HandlerInput, ok, route, routeHotPath, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { cutPage, optionalPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'

@@ -1,6 +1,6 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
-import { type Cursors, cursorsOf } from '../../../platform/http/cursor.ts'
+import { type Cursors, cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { ok, route, routeHotWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { cutPage, type PagingQuery, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'

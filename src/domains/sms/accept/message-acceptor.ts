@@ -10,7 +10,7 @@ import { type BatchJob, batchKind, batchPayload, submissionOf } from '../batch.t
 import { maxBatchMessages } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
-import { acceptBatches, type NewBatch } from './batch-store.ts'
+import { acceptBatches, type NewBatch } from './accepted-batch-store.ts'
 
 /** A validated message that still has to be charged. */
 export type ValidatedMessage = Omit<store.NewMessage, 'transfer'>

@@ -1,4 +1,4 @@
-import { cursorsOf } from '../../../platform/http/cursor.ts'
+import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { checkFields } from '../../../platform/http/unknown-fields.ts'

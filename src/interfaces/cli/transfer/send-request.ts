@@ -1,7 +1,7 @@
 import type { Request } from '../input/build-request.ts'
 import { UsageError } from '../input/parse-arguments.ts'
 import { serverTimeoutMs } from '../limits.ts'
-import { type FileSource, upload } from './upload.ts'
+import { type FileSource, upload } from './upload-file.ts'
 
 type Reply = Record<string, unknown>
 
