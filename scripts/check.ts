@@ -16,6 +16,7 @@ const names = [
   'decisions',
   'bench',
   'identifiers',
+  'migrations/landed',
 ]
 const files = names.map((name) => `test/${name}.test.ts`)
 const { status } = spawnSync(process.execPath, ['--test', ...files], { cwd: root, stdio: 'inherit' })

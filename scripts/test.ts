@@ -21,6 +21,7 @@ const longForms: Record<string, string[]> = {
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
   console: ['test/console/outage.test.ts'],
   'list-cost': ['test/list-cost.test.ts'],
+  releases: ['test/migrations/release.test.ts'],
 }
 
 const longNames = Object.keys(longForms).join(', ')

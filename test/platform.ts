@@ -28,7 +28,7 @@ export type Answer = { status: number; body: any }
 export const apiKey = 'an api key for these tests'
 export const operatorKey = 'an operator key for these tests'
 
-const main = join(import.meta.dirname, '../src/main.ts')
+const ours = join(import.meta.dirname, '..')
 
 const isReady = (child: ChildProcess, output: () => string): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -52,11 +52,19 @@ export const startedHome = (): string => prepared(memoryFolder())
 /** The same on a disk, for a platform that a test kills to prove what was durable. */
 export const homeOnDisk = (): string => prepared(temporaryFolder())
 
-/** @param home of an earlier start, to continue with it; an empty one for a first start. Default: a prepared one */
-export const startPlatform = async (home = startedHome(), env: Record<string, string> = {}): Promise<Platform> => {
+/**
+ * @param home of an earlier start, to continue with it; an empty one for a first start. Default: a prepared one
+ * @param tree of another version. Default: this one
+ */
+export const startPlatform = async (
+  home = startedHome(),
+  env: Record<string, string> = {},
+  tree = ours,
+): Promise<Platform> => {
   const readyFile = join(home, 'ready.json')
   rmSync(readyFile, { force: true })
-  const child = spawn(process.execPath, [preloadFlag, main], {
+  const preload = tree === ours ? preloadFlag : `--import=${join(tree, 'scripts/preload.mjs')}`
+  const child = spawn(process.execPath, [preload, join(tree, 'src/main.ts')], {
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

@@ -106,8 +106,7 @@ const rates = (passages: readonly Passage[], factor: number) => {
 
 const comments = () =>
   find('{src,packages,simulator,test,scripts,bench,console}/**/*.{ts,tsx,mjs,js,sql}', 'bin/*.mjs')
-    // Migrations that have landed are not edited.
-    .filter((path) => !path.startsWith('src/platform/db/migrations/numbered/') && path !== 'test/words.test.ts')
+    .filter((path) => path !== 'test/words.test.ts')
     .flatMap(commentsOf)
 
 const documents = () =>

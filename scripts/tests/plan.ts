@@ -29,7 +29,7 @@ export const slowFiles = [
   ...['test/console/developers.test.ts', 'test/console/pseudo.test.ts', 'test/counterparts/sipp.test.ts'],
   ...['test/console/ground.test.ts', 'test/fuzz.test.ts', 'test/voice/devices.test.ts', 'test/isolation.test.ts'],
   ...['test/console/numbers.test.ts', 'src/domains/msgapp/networks/prosody.test.ts', 'test/console/phone.test.ts'],
-  ...['test/console/inbox.test.ts', 'src/adapters/xmpp/liveness.test.ts', 'test/migrations/bridge.test.ts'],
+  ...['test/console/inbox.test.ts', 'src/adapters/xmpp/liveness.test.ts'],
   ...['test/console/inbox-sending.test.ts', 'test/voice/rtpengine.test.ts', 'test/start.test.ts'],
   ...['test/csv-export.test.ts', 'test/sandbox.test.ts', 'test/pages.test.ts'],
   ...['test/console/people.test.ts', 'test/console/notifications.test.ts', 'test/counterparts/tshark.test.ts'],

@@ -29,7 +29,7 @@ export type CallerIdRow = {
 /** Wrong attempts that invalidate a code. */
 const maxAttempts = (call: string | null) => (call === null ? attemptsPerCode : attemptsPerCall)
 
-// The view caller_id_status (migrations/baseline/12_calls.sql) defines `verified`.
+// The view caller_id_status (migrations/baseline/16_calls.sql) defines `verified`.
 
 const readText = (rows: string) => `
   select s.*, ${exactTime('s.created_at')} as at, k.call_id as code_call_id, k.expires_at as code_expires_at,

@@ -18,7 +18,7 @@ export type ConnectionRow = {
 
 type Content = Pick<ConnectionRow, 'name' | 'settings' | 'sealed_secrets' | 'enabled'>
 
-// The view connections_with_accounts (migrations/baseline/05_connections.sql) adds the accounts.
+// The view connections_with_accounts (migrations/baseline/07_connections.sql) adds the accounts.
 
 export const all = (db: Sql) => db.many<ConnectionRow>`select * from connections_with_accounts order by created_at, id`
 

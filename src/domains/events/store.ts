@@ -19,7 +19,7 @@ export type EventRow = {
 export type FanOutRow = { account_id: string; webhook_id: string | null }
 
 /**
- * Inserts events in the given order, with a delivery for each current subscriber: see migrations/baseline/06_webhooks.sql.
+ * Inserts events in the given order, with a delivery for each current subscriber: see migrations/baseline/08_webhooks.sql.
  * @param isBulk true if deliveries are made later, at the account's fan-out rate
  * @returns the webhooks with deliveries
  */

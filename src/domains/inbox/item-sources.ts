@@ -206,7 +206,7 @@ const hiddenForm = /^remote:([0-9a-f-]{36}):(.*)$/s
 
 /**
  * Finds the newest messages and calls with a counterpart, over all channels, along the index of each: see
- * migrations/20261125T150000_inbox_refs.sql.
+ * migrations/baseline/17_inbox.sql.
  * @param before only older ids; null: the newest
  */
 export const refsOf = async (

@@ -1,12 +1,6 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { testDatabase } from '../../../test/database.ts'
+import { test } from 'node:test'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
-import { migrate } from '../../platform/db/migrate.ts'
-import { connect } from '../../platform/db/sql.ts'
-import { uuid } from '../../platform/lib/id.ts'
 import { capture, hold } from './ops.ts'
 
 const { call, db, tenant } = await makeWorld()
@@ -84,41 +78,4 @@ test('money that a hold moves is corrected by the transfer of the sale only', as
   }
   assert.equal((await correct(ada, await transferOf(ada, 'call'), '2')).body.balance, '10.00')
   isRefused(await correct(ada, await transferOf(ada, 'call'), '1'), '0.00')
-})
-
-test('an upgrade counts the corrections and refunds that were made before', async () => {
-  const folder = join(import.meta.dirname, '../../platform/db/migrations')
-  const names = [join(folder, 'baseline'), folder].flatMap((path) => readdirSync(path).sort())
-  const all = names.filter((name) => name.endsWith('.sql')).map((name) => name.replace('.sql', ''))
-  const { url, raw } = await testDatabase()
-  await raw('create schema before')
-  const old = connect({ url: `${url}&options=-csearch_path%3Dbefore`, connections: 3, unlimited: true })
-  after(() => old.end())
-  await migrate(old, { only: all.filter((name) => !name.startsWith('20261127')) })
-  const account = uuid()
-  await old.run`insert into accounts (id, name, requests_per_minute) values (${account}, 'x', 1)`
-  const transfer = async (kind: string, amount: string, isCredit: boolean, reference: string | null = null) => {
-    const id = uuid()
-    const [from, to] = isCredit ? ['corrections', 'balance'] : ['balance', 'corrections']
-    await old.run`
-      insert into transfers (account_id, id, debit, credit, amount, kind, reference)
-      values (${account}, ${id}, ${from}, ${to}, ${amount}::numeric, ${kind}, ${reference})`
-    return id
-  }
-  const taken = await transfer('debit', '5', false)
-  const first = await transfer('correction', '5', true, `TRF${taken}`)
-  const second = await transfer('correction', '3', true, `TRF${first}`)
-  const third = await transfer('correction', '1', false, `TRF${second}`)
-  await transfer('correction', '1', true)
-  await migrate(old)
-  const rows = await old.many`
-    select id, adjusts, adjusted from transfers where adjusts is not null or adjusted is not null order by id`
-  const expected = [
-    { id: taken, adjusts: null, adjusted: '7.000000' },
-    ...[first, second, third].map((id) => ({ id, adjusts: taken, adjusted: null })),
-  ]
-  assert.deepEqual(
-    rows,
-    expected.sort((a, b) => (a.id < b.id ? -1 : 1)),
-  )
 })

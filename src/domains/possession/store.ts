@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 
-// The view number_possession (migrations/baseline/12_calls.sql) is the only definition of possession.
+// The view number_possession (migrations/baseline/16_calls.sql) is the only definition of possession.
 
 export const lockNumber = (tx: Tx, number: string) => tx.run`
   select pg_advisory_xact_lock(hashtextextended('number possession ' || ${number}::text, 0))`

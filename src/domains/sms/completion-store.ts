@@ -4,7 +4,7 @@ import { notifyRecorded } from '../events/ops.ts'
 import type { AcceptedPart } from './submit/submit-handler.ts'
 
 /** Hot-path statements of sends and receipts, each with all effects in one statement: see
- *  migrations/baseline/09_sms.sql. */
+ *  migrations/baseline/12_sms_functions.sql. */
 
 /** A message whose parts carriers accepted; `taken` is its only part if that is not stored yet. */
 export type CompletedMessage = { id: string; account: string; fence: number; taken: AcceptedPart | null }

@@ -4,7 +4,7 @@ import type { EventRow } from './store.ts'
 /**
  * SQL for state transitions of messages and their parts. The functions return the messages whose state changed.
  *
- * Every row is looked up in the order of its key, as in migrations/20261123T200000_sms_plans.sql. Messages are locked
+ * Every row is looked up in the order of its key, as in migrations/baseline/12_sms_functions.sql. Messages are locked
  * first, and then changed where they were found.
  */
 

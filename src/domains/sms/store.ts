@@ -111,7 +111,8 @@ export type Refusal = 'balance' | 'opted_out'
  * messages that belong to the caller's transaction, and batches that were refused (accept/batch-store.ts).
  *
  * Opt-outs are read from the table, not from a cache, so that each holds in every process from its commit on. The
- * statement is a database function: see migrations/baseline/09_sms.sql. Its parameters for leases are not used any more.
+ * statement is a database function: see migrations/baseline/12_sms_functions.sql. Its parameters for leases are not
+ * used any more.
  * @returns the refused messages with the reason
  */
 export const accept = async (

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { before, test } from 'node:test'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { quoteIdentifier } from './identifier.ts'
-import { migrate } from './migrate.ts'
+import { type AppliedMigration, migrate } from './migrate.ts'
 import { connect, type Db } from './sql.ts'
 
 const folders = temporaryFolder()
@@ -93,7 +93,7 @@ onEachPostgres((database) => {
     const refused = (files: Record<string, string>, why: RegExp) =>
       assert.rejects(migrate(own, { folder: filesOf(files) }), why)
     await refused({ ...items, 'baseline/01_a.sql': '', 'baseline/01_twin.sql': '' }, /have the number of 01_twin.sql/)
-    await refused({ ...items, 'numbered/0001_a.sql': '', 'numbered/0003_far.sql': '' }, /missing before 0003_far.sql/)
+    await refused({ ...items, 'baseline/01_a.sql': '', 'baseline/03_far.sql': '' }, /missing before 03_far.sql/)
     await refused({ ...items, '0002_two.sql': '' }, /0002_two.sql is not named like 20261201T093000_name.sql/)
     await refused({ ...items, 'baseline/0001_a.sql': '' }, /0001_a.sql is not named like 01_name.sql/)
     await refused({}, /has no migrations/)
@@ -118,48 +118,68 @@ onEachPostgres((database) => {
     await own.end()
   })
 
-  const series = {
+  const baselineName = '20261128T000000_baseline'
+  const baseline = {
     'baseline/01_items.sql': 'create table items (id integer);',
     'baseline/02_names.sql': 'alter table items add name text;',
-    'numbered/0001_things.sql': 'create table things (id integer);',
-    'numbered/0002_rename.sql': 'alter table things rename to items; alter table items add name text;',
   }
-  const appliedTo = async (db: Db) =>
-    (
-      await db.many<{ name: string }>`select name from schema_migrations where checksum <> '' order by applied_at, name`
-    ).map(({ name }) => name)
+  const price = { '20261201T000000_price.sql': 'alter table items add price integer;' }
+  const alone = { '20261201T000000_price.sql': 'create table prices (id integer);' }
+  const colour = { '20261202T000000_colour.sql': 'alter table items add colour text;' }
+  const rowsOf = (db: Db) =>
+    db.many<AppliedMigration>`select name, checksum from schema_migrations where checksum <> '' order by name`
+  const namesOf = async (db: Db) => (await rowsOf(db)).map(({ name }) => name)
 
-  test('a new database gets the baseline, and one with a numbered migration gets the rest of these', async () => {
-    const later = { [`${first}_price.sql`]: 'alter table items add price integer;' }
-    const fresh = await freshSchema()
-    assert.equal(await migrate(fresh, { folder: filesOf({ ...series, ...later }) }), 3)
-    assert.deepEqual(await appliedTo(fresh), ['01_items', '02_names', `${first}_price`])
-    const old = await freshSchema()
-    assert.equal(await migrate(old, { folder: filesOf(series), only: ['0001_things'] }), 1)
-    assert.equal(await migrate(old, { folder: filesOf({ ...series, ...later }) }), 2)
-    assert.deepEqual(await appliedTo(old), ['0001_things', '0002_rename', `${first}_price`])
-    await Promise.all([fresh.end(), old.end()])
+  test('a new database gets the baseline as one migration, and then the files named by time', async () => {
+    const own = await freshSchema()
+    assert.equal(await migrate(own, { folder: filesOf({ ...baseline, ...price }) }), 2)
+    assert.deepEqual(await namesOf(own), [baselineName, '20261201T000000_price'])
+    assert.equal(await migrate(own, { folder: filesOf({ ...baseline, ...price, ...colour }) }), 1)
+    assert.deepEqual(await own.many`select id, name, price, colour from items`, [])
+    const changed = filesOf({ ...baseline, 'baseline/02_names.sql': 'alter table items add name varchar;', ...price })
+    await assert.rejects(migrate(own, { folder: changed }), /^Error: baseline\/ was changed after it had been applied/)
+    await own.end()
   })
 
-  test('a database that lacks a migration within its series is refused', async () => {
+  test('a baseline that fails changes nothing, and the error names the line', async () => {
     const own = await freshSchema()
-    const folder = filesOf(series)
-    await migrate(own, { folder, only: ['0001_things'] })
-    await own.run`update schema_migrations set name = '0002_rename' where name = '0001_things'`
-    const checksum = createHash('sha256').update(series['numbered/0002_rename.sql']).digest('hex')
-    await own.run`update schema_migrations set checksum = ${checksum} where name = '0002_rename'`
-    await assert.rejects(migrate(own, { folder }), /has 0002_rename but not 0001_things.sql, which comes before it/)
+    const folder = filesOf({ ...baseline, 'baseline/03_bad.sql': 'select nonsense\nfrom items;' })
+    await assert.rejects(migrate(own, { folder }), /baseline\/ failed at `select nonsense`: column "nonsense"/)
+    assert.deepEqual(await own.many`select to_regclass('items') as items`, [{ items: null }])
+    await own.end()
+  })
+
+  test('a database without the baseline but with a file that follows it is refused', async () => {
+    const own = await freshSchema()
+    await migrate(own, { folder: filesOf(alone) })
+    const whole = migrate(own, { folder: filesOf({ ...baseline, ...alone }) })
+    await assert.rejects(whole, /has the migration 20261201T000000_price but not the baseline, which comes before it/)
     await own.end()
   })
 
   test('the migrations of a backup are applied and no others', async () => {
-    const own = await freshSchema()
-    const folder = filesOf({ ...series, ...items, ...names })
-    const unknown = migrate(own, { folder, only: ['01_items', '20270101T000000_new'] })
-    await assert.rejects(unknown, /does not know the migration 20270101T000000_new: it was made by a newer one/)
-    assert.equal(await migrate(own, { folder: filesOf(series), only: ['01_items'] }), 1)
-    assert.deepEqual(await appliedTo(own), ['01_items'])
-    await own.end()
+    const [model, own] = [await freshSchema(), await freshSchema()]
+    const folder = filesOf({ ...baseline, ...price, ...colour })
+    await migrate(model, { folder })
+    const all = await rowsOf(model)
+    const backup = all.filter(({ name }) => !name.endsWith('price'))
+    const refused = (rows: AppliedMigration[], fault: RegExp) =>
+      assert.rejects(migrate(own, { folder, backup: rows }), fault)
+    const newer = { name: '20270101T000000_new', checksum: 'x' }
+    await refused(
+      [...backup, newer],
+      /The backup has the migration 20270101T000000_new, which this version does not know/,
+    )
+    await refused(
+      all.map((one) => ({ ...one, checksum: 'x' })),
+      /has another migration 20261128T000000_baseline than/,
+    )
+    await refused(all.slice(1), /The backup has the migration 20261201T000000_price but not the baseline/)
+    await refused([{ name: '01_platform', checksum: 'x' }], /up to 01_platform: restore it with commit ab8c613e/)
+    assert.deepEqual(await namesOf(own), [])
+    assert.equal(await migrate(own, { folder, backup }), 2)
+    assert.deepEqual(await rowsOf(own), backup)
+    await Promise.all([model.end(), own.end()])
   })
 
   test('nodes that start at the same time apply each file once in total', async () => {

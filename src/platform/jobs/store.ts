@@ -1,7 +1,7 @@
 import type { Sql } from '../db/sql.ts'
 import type { Job } from './job-kind.ts'
 
-// Most statements are database functions; migrations/baseline/04_jobs.sql documents them.
+// Most statements are database functions; migrations/baseline/06_jobs.sql documents them.
 
 /** A job leased to this worker under a fence. */
 export type LeasedJob = { readonly job: Job; readonly fence: number }

@@ -4,7 +4,6 @@ import type { Entry } from '../format/backup-archive.ts'
 import { shown } from '../format/entry-name.ts'
 import { BadBackup } from '../format/envelope.ts'
 import type { Manifest, Summary } from '../format/manifest.ts'
-import { addPresentNames } from '../former-names.ts'
 import * as store from '../store.ts'
 import { withoutQuotes } from './select-tables.ts'
 import { beginLoading, type Loader, makeSchema } from './table-loader.ts'
@@ -57,7 +56,6 @@ export const makeDatabaseLoad = (url: string, report: (line: string) => void): D
       const session = await openSession(url)
       try {
         opened = { session, manifest, loader: await beginLoading(session, manifest.tables) }
-        await addPresentNames(session)
       } catch (error) {
         await session.end()
         throw error

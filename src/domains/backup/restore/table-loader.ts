@@ -10,18 +10,12 @@ import * as store from '../store.ts'
 import { selectTables } from './select-tables.ts'
 
 /** Creates the schema of a backup in an empty database. @throws BadBackup when other migrations made the backup */
-export const makeSchema = async (url: string, expected: readonly store.Migration[]): Promise<void> => {
+export const makeSchema = async (url: string, backup: readonly store.Migration[]): Promise<void> => {
   const db = connect({ url, connections: 2, unlimited: true })
   try {
-    await migrate(db, { only: expected.map(({ name }) => name) }).catch((error: unknown) => {
-      throw new BadBackup(error instanceof Error ? error.message : String(error))
-    })
-    const made = await store.migrations(db)
-    const other = expected.find(({ name, checksum }, i) => made[i]?.name !== name || made[i].checksum !== checksum)
-    if (other)
-      throw new BadBackup(
-        `The backup has another migration ${other.name} than this version: restore it with the version that made it.`,
-      )
+    await migrate(db, { backup })
+  } catch (error) {
+    throw isUnavailable(error) ? error : new BadBackup(error instanceof Error ? error.message : String(error))
   } finally {
     await db.end()
   }

@@ -34,7 +34,7 @@ export type ChannelRow = {
   sealed_pairing: Buffer | null
 }
 
-// The view msgapp_channel_status (migrations/baseline/11_msgapp.sql) alone defines `connection_status`.
+// The view msgapp_channel_status (migrations/baseline/14_msgapp.sql) alone defines `connection_status`.
 
 export const find = (sql: Sql, account: string, id: string) =>
   sql.maybe<ChannelRow>`select * from msgapp_channel_status where account_id = ${account} and id = ${id}`

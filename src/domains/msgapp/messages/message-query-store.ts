@@ -6,7 +6,7 @@ import type { MessageRow } from './message-presenter.ts'
 import { visibleChatSql, visibleMessageSql } from './narrowing.ts'
 import { peerOf } from './peer.ts'
 
-// Messages are read through the view msgapp_visible_messages (migrations/baseline/11_msgapp.sql), with their conversation and file.
+// Messages are read through the view msgapp_visible_messages (migrations/baseline/14_msgapp.sql), with their conversation and file.
 
 /** A row of a page, with its time as the database prints it. */
 export type ListedMessageRow = MessageRow & { exact: string }

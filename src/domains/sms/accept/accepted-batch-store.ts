@@ -3,7 +3,7 @@ import { decimal } from '../../../platform/lib/money.ts'
 import { batchPayload } from '../batch.ts'
 import { arrayLiteral, type NewMessage } from '../store.ts'
 
-/** SQL that accepts batches: see migrations/20261123T100000_sms_batches.sql and 20261125T120000_sms_short_columns.sql. */
+/** SQL that accepts batches: see migrations/baseline/12_sms_functions.sql. */
 
 /** Messages of one account that are due at once. */
 export type NewBatch = {

@@ -6,7 +6,7 @@ import { type BatchMember, type BatchPayload, readBatchPayload, submissionOf } f
 import { submitKind } from './carriers.ts'
 import type { AcceptedPart, Submission } from './submit-handler.ts'
 
-/** SQL for batches and their messages: see migrations/20261123T100000_sms_batches.sql. */
+/** SQL for batches and their messages: see migrations/baseline/12_sms_functions.sql. */
 
 /** The job of a batch, as far as its messages depend on it. */
 export type StoredBatch = { readonly account: string | null; readonly payload: BatchPayload; readonly createdAt: Date }

@@ -116,7 +116,7 @@ export type LoadRequest = EndpointKey & { readonly most: number; readonly inHand
 
 /**
  * Loads due deliveries of these webhooks, oldest first, except those in memory. See
- * migrations/baseline/06_webhooks.sql.
+ * migrations/baseline/08_webhooks.sql.
  */
 export const load = (sql: Sql, endpoints: readonly LoadRequest[]) => sql.many<DeliveryRow>`
   select webhook_id, event_id, conversation, tries, body from webhooks_load(

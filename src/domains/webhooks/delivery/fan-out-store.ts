@@ -1,6 +1,6 @@
 import type { Sql } from '../../../platform/db/sql.ts'
 
-// SQL of the fan-out backlog: events whose deliveries are created later. See migrations/baseline/06_webhooks.sql.
+// SQL of the fan-out backlog: events whose deliveries are created later. See migrations/baseline/08_webhooks.sql.
 
 const start = '00000000-0000-0000-0000-000000000000'
 

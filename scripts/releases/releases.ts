@@ -1,0 +1,74 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+// Earlier releases: their list, their files, and their trees for checks that start them.
+
+const root = join(import.meta.dirname, '../..')
+
+/** A release, with the name of its last migration. */
+export type Release = { version: string; commit: string; last_migration: string; date: string }
+
+/** The releases, the oldest first. */
+export const releases = (): Release[] => JSON.parse(readFileSync(join(root, 'docs/releases.json'), 'utf8'))
+
+export const lastRelease = (): Release | null => releases().at(-1) ?? null
+
+const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 })
+
+/** @throws Error with what the program printed */
+const run = (program: string, args: string[], cwd: string): string => {
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 28 })
+  if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${error?.message ?? stderr}`)
+  return stdout
+}
+
+/** Whether this clone has a commit. A shallow clone, or a copy without `.git`, lacks earlier ones. */
+export const hasCommit = (commit: string): boolean => git('cat-file', '-e', `${commit}^{commit}`).status === 0
+
+/** Whether a commit has a file. */
+export const hasFile = (commit: string, path: string): boolean =>
+  git('cat-file', '-e', `${commit}:${path}`).status === 0
+
+/** The text of a file in a commit. @throws Error when the commit does not have it */
+export const readAt = (commit: string, path: string): string => run('git', ['show', `${commit}:${path}`], root)
+
+/**
+ * Links the packages of this tree into another one with the same lock file. The workspaces are its own: a link to the
+ * whole folder would lead to those of this tree.
+ */
+const linkPackages = (folder: string): void => {
+  const [from, to] = [join(root, 'node_modules'), join(folder, 'node_modules')]
+  mkdirSync(join(to, '@trunkline'), { recursive: true })
+  for (const name of readdirSync(from))
+    if (!['@trunkline', '.cache'].includes(name)) symlinkSync(join(from, name), join(to, name))
+  for (const name of readdirSync(join(folder, 'packages')))
+    if (existsSync(join(folder, 'packages', name, 'package.json')))
+      symlinkSync(join('../../packages', name), join(to, '@trunkline', name))
+}
+
+/**
+ * Checks a commit out into a worktree in a temporary folder, with its packages: linked from this tree where the lock
+ * files are equal, installed otherwise.
+ * @param isReady also prepares it as `npm start` does, which builds its console
+ */
+export const makeWorktree = (commit: string, isReady = false): { folder: string; remove(): void } => {
+  const parent = mkdtempSync(join(tmpdir(), 'trunkline-release-'))
+  const folder = join(parent, 'tree')
+  const remove = () => {
+    git('worktree', 'remove', '--force', folder)
+    rmSync(parent, { recursive: true, force: true })
+  }
+  try {
+    run('git', ['worktree', 'add', '--detach', '--quiet', folder, commit], root)
+    const lock = (tree: string) => readFileSync(join(tree, 'package-lock.json'), 'utf8')
+    const isSame = lock(folder) === lock(root)
+    if (isSame) linkPackages(folder)
+    if (isReady || !isSame) run(process.execPath, ['scripts/ready.mjs'], folder)
+  } catch (error) {
+    remove()
+    throw error
+  }
+  return { folder, remove }
+}
