@@ -97,6 +97,11 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     requestLog: makeRequestRecorder({ db, metrics }),
     refusedAccess: makeRefusedAccess({ db, log, sessions, authThrottle }),
     countPush: makePushCounter(metrics),
+    countDroppedJobs: metrics.counter(
+      'trunkline_dead_jobs_dropped_total',
+      'Dead jobs deleted for their age or number',
+      ['kind', 'reason', 'settled'],
+    ),
     mail: makeMailer(config, metrics),
     quotas,
     tokens: makeTokens(db, seal, changes),

@@ -20,6 +20,7 @@ import * as replies from './domains/inbox/replies/contract.ts'
 import * as tags from './domains/inbox/tags/contract.ts'
 import * as team from './domains/inbox/team/contract.ts'
 import * as views from './domains/inbox/views/contract.ts'
+import * as jobs from './domains/jobs/contract.ts'
 import * as ledger from './domains/ledger/contract.ts'
 import * as mail from './domains/mail/contract.ts'
 import * as msgappChannels from './domains/msgapp/channels/contract.ts'
@@ -69,6 +70,7 @@ export const contracts: readonly Contract[] = [
   possession,
   operators,
   audit,
+  jobs,
   sessions,
   persons,
   passkeys,

@@ -20,6 +20,7 @@ import { inboxRoutes } from './domains/inbox/routes.ts'
 import { tagRoutes } from './domains/inbox/tags/routes.ts'
 import { teamRoutes } from './domains/inbox/team/routes.ts'
 import { viewRoutes } from './domains/inbox/views/routes.ts'
+import { jobRoutes } from './domains/jobs/routes.ts'
 import { ownLedgerRoutes } from './domains/ledger/own-routes.ts'
 import { ledgerRoutes } from './domains/ledger/routes.ts'
 import { mailRoutes } from './domains/mail/routes.ts'
@@ -67,6 +68,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...possessionRoutes(services),
   ...operatorRoutes(services),
   ...auditRoutes(services),
+  ...jobRoutes(services),
   ...personRoutes(services),
   ...pushRoutes(services),
   ...mailRoutes(services),

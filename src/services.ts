@@ -63,6 +63,8 @@ export type Services = StartOptions & {
   readonly metrics: Metrics
   /** Counts notifications by Web Push, by outcome. */
   readonly countPush: ReturnType<Metrics['counter']>
+  /** Counts dead jobs that were deleted for their age or number. */
+  readonly countDroppedJobs: ReturnType<Metrics['counter']>
   /** Sends mails; other domains queue them with queueMail. */
   readonly mail: Mailer
   /** Log of API requests for `GET /open/requests`. */

@@ -14,6 +14,7 @@ import { installInboxMetrics } from './domains/inbox/ops.ts'
 import { type Projector, startProjector } from './domains/inbox/projector/projector.ts'
 import { endSnoozes } from './domains/inbox/snooze/jobs.ts'
 import { untagJob } from './domains/inbox/tags/jobs.ts'
+import { deadJobRetention } from './domains/jobs/jobs.ts'
 import { lowBalances } from './domains/ledger/jobs.ts'
 import { deleteOldMails, installMailMetrics, mailJobs } from './domains/mail/jobs.ts'
 import { countChannels } from './domains/msgapp/channels/ops.ts'
@@ -244,6 +245,7 @@ export const startRoles = async (
         deleteEndedSessions,
         purgePush,
         deleteOldMails,
+        deadJobRetention(services),
       ],
     })
     deliveries = startDeliveryEngine(services)

@@ -26,6 +26,7 @@ export const listedTables: ReadonlySet<string> = new Set([
   'conversation_items',
   'conversation_words',
   'conversations',
+  'dead_jobs',
   'documents',
   'events',
   'holds',
@@ -101,6 +102,8 @@ const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner):
     select '${account}', id, '${chatChannel}', 'a', ${at}, ${at} from row`,
   `msgapp_dead_letters (account_id, id, channel_id, what, content, digest, reason, created_at)
     select '${account}', id, '${chatChannel}', 'inbound', '[]', uuid_send(id), 'a', ${at} from row`,
+  `dead_jobs (account_id, id, kind, payload, run_at, fence, attempts, created_at, died_at)
+    select '${account}', id, (array['sms', 'filler'])[1 + n % 2], '{}', ${at}, 1, 1, ${at}, ${at} from row`,
   `events (account_id, id, name, payload, created_at)
     select '${account}', id, 'contact.created', '{}', ${at} from row`,
   `api_requests (account_id, id, at, request_id, key_id, method, route, status, ms)

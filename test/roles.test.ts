@@ -48,7 +48,14 @@ test('the walk sees both kinds of contracts', () => {
   assert.ok(operators.length - open.length >= 28, `saw only ${operators.length - open.length} that need an operator`)
   assert.ok(open.length >= 20, `saw only ${open.length} for observers`)
   const marked = open.filter(({ reply }) => confidentialNames(reply).size > 0).map(({ id }) => id)
-  assert.deepEqual(marked.sort(), ['inspectMessage', 'listMails', 'listSetAside', 'showRegistration', 'showWebhooks'])
+  assert.deepEqual(marked.sort(), [
+    'inspectMessage',
+    'listDeadJobs',
+    'listMails',
+    'listSetAside',
+    'showRegistration',
+    'showWebhooks',
+  ])
 })
 
 test('an observer sees the route of a message without its text, and an operator sees it with the text', async () => {

@@ -70,6 +70,7 @@ export const makeStock = (scene: Scene, toy: Scene, pool: Pool): Stock => {
     EVT: pinned('EVT', async () => (await recipe('getEvent'))?.params?.event_uuid),
     CDR: pinned('CDR', async () => (await recipe('getCall'))?.params?.call_uuid),
     ASD: pinned('ASD', async () => (await recipe('retrySetAside'))?.params?.uuid),
+    DJB: pinned('DJB', async () => (await recipe('deleteDeadJob'))?.params?.job_uuid),
     CNV: pinned('CNV', async () => (await recipe('getInboxConversation'))?.params?.conversation_uuid),
     TAG: pinned('TAG', async () => (await recipe('deleteTag'))?.params?.tag_uuid),
     NTE: pinned('NTE', async () => (await recipe('deleteNote'))?.params?.note_uuid),

@@ -9,6 +9,7 @@ import { handsetRecipes } from './handsets.ts'
 import { inboxRecipes } from './inbox.ts'
 import { inboxActRecipes } from './inbox-acts.ts'
 import { inventoryRecipes } from './inventory.ts'
+import { jobRecipes } from './jobs.ts'
 import { mailRecipes } from './mail.ts'
 import { messageRecipes } from './messages.ts'
 import { channelRecipes } from './msgapp.ts'
@@ -32,6 +33,7 @@ export const recipes: Recipes = {
   ...inboxRecipes,
   ...inboxActRecipes,
   ...inventoryRecipes,
+  ...jobRecipes,
   ...mailRecipes,
   ...messageRecipes,
   ...numberRecipes,

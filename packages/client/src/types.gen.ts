@@ -350,6 +350,24 @@ export type OwnAuditEntry = {
   session_uuid?: string
 }
 
+export type DeadJob = {
+  /** Starts with DJB */
+  uuid: string
+  /** Kind of the jobs */
+  kind: string
+  /** Starts with ACC */
+  account_uuid?: string
+  attempts: number
+  /** Error of the last attempt */
+  error?: string
+  /** True: the failure took effect (a message failed, money went back, a request was answered). Such a job cannot be requeued */
+  settled: boolean
+  /** As JSON; its first 4,000 characters */
+  payload: string
+  created_at: string
+  died_at: string
+}
+
 export type Person = {
   /** Starts with PRS */
   uuid: string
@@ -3336,7 +3354,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -6767,6 +6785,65 @@ export type OperatorOperations = {
     }, options?: CallOptions): Promise<{
       success: true
       connection: Connection
+    }>
+  }
+  readonly deadJobs: {
+    /**
+     * Delete a dead job.
+     * Its work is not done. The audit trail keeps its kind.
+     */
+    delete(args: {
+      /** Starts with DJB */
+      job_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * Delete all dead jobs of a kind.
+     * Deletes the oldest 10,000 at most. Repeat the request until it deletes none.
+     */
+    deleteAll(args: {
+      /** Kind of the jobs */
+      kind: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      deleted: number
+    }>
+    /**
+     * List the jobs that failed permanently, newest first.
+     * Each entry shows the kind, the account, the last error and the payload. Requeue a job after its cause is fixed. Follow next_cursor for older entries.
+     */
+    list(args?: {
+      /** Kind of the jobs */
+      kind?: string | undefined
+      /** Only jobs of this account */
+      account_uuid?: string | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      count: number
+      dead_jobs: readonly (DeadJob)[]
+      next_cursor?: string
+    }, 'dead_jobs'>
+    /**
+     * Return a dead job to the queue, due at once and with all its attempts.
+     * Fix the cause first: a job that fails again is listed again. Settled jobs cannot be requeued.
+     */
+    requeue(args: {
+      /** Starts with DJB */
+      job_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * Return all dead jobs of a kind to the queue, except settled ones.
+     * Requeues the oldest 10,000 at most. Repeat the request until it requeues none.
+     */
+    requeueAll(args: {
+      /** Kind of the jobs */
+      kind: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      requeued: number
     }>
   }
   readonly deadLetters: {

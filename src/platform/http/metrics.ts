@@ -7,8 +7,8 @@ export type Metrics = {
   route(method: string, route: string): (status: number, elapsed: number) => void
   /** Registers a gauge that is read at each scrape. A name in `formerGauges` is served too, as deprecated. */
   gauge(name: string, help: string, labels: string[], read: () => Promise<GaugeReading[]> | GaugeReading[]): void
-  /** @returns a function that counts one event; the set of label values must be bounded */
-  counter(name: string, help: string, labels: string[]): (labels: Record<string, string>) => void
+  /** @returns a function that counts events, one by default; the set of label values must be bounded */
+  counter(name: string, help: string, labels: string[]): (labels: Record<string, string>, count?: number) => void
   /** @returns a function that records a duration in seconds; the set of label values must be bounded */
   histogram(
     name: string,
@@ -78,7 +78,7 @@ export const makeMetrics = (): Metrics => {
     },
     counter: (name, help, labelNames) => {
       const counter = new Counter({ name, help, labelNames, registers: [registry] })
-      return (labels) => counter.inc(labels)
+      return (labels, count = 1) => counter.inc(labels, count)
     },
     histogram: (name, help, labelNames, buckets) => {
       const histogram = new Histogram({ name, help, labelNames, buckets, registers: [registry] })

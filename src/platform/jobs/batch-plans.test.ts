@@ -76,6 +76,7 @@ onEachPostgres((database) => {
           const dead = await moveToDeadLetter(
             tx,
             second.claimed.slice(0, 1).map((one) => ({ ...one, error: 'broken' })),
+            false,
           )
           assert.equal(dead.size, 1)
         })

@@ -69,7 +69,8 @@ export type JobKind<Payload = unknown, Result = unknown> = {
     db: Sql,
     done: readonly (CompletedRun<Payload, Result> & { readonly fence: number })[],
   ): Promise<Set<string>> | null
-  /** Called when a job fails permanently, in the transaction that moves it to `dead_jobs`. */
+  /** Makes the failure take effect when a job fails permanently, in the transaction that moves it to `dead_jobs`. Such a
+   *  job is settled: an operator cannot requeue it. */
   onDiscard?(tx: Tx, job: Job<Payload>, error: string): Promise<void>
 }
 

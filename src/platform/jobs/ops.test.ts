@@ -3,64 +3,14 @@ import { before, test } from 'node:test'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
 import { type JobKind, Snooze } from './job-kind.ts'
 import { errorLog, startTestWorker, until } from './job-testing.ts'
-import { deadJobs, deleteDeadJobs, promoteJobs, queueDepth, requeue } from './ops.ts'
-import { enqueue, enqueueAll } from './queue.ts'
+import { promoteJobs, queueDepth } from './ops.ts'
+import { enqueueAll } from './queue.ts'
 import { completeAndClaim } from './store.ts'
 
 onEachPostgres((database) => {
   let db: TestDatabase
   before(async () => {
     db = await database()
-  })
-
-  test('dead jobs are listed newest first, page by page, and run again when requeued', async () => {
-    let working = false
-    const ran: string[] = []
-    const kind: JobKind = {
-      kind: 'broken',
-      concurrency: 1,
-      leaseSeconds: 30,
-      maxAttempts: 1,
-      run: async ({ id, attempt }) => {
-        assert.equal(attempt, 1)
-        if (!working) throw new Error('broken')
-        ran.push(id)
-      },
-    }
-    const worker = startTestWorker({ db, kinds: [kind], log: errorLog })
-    const ids: string[] = []
-    for (let n = 1; n <= 5; n++) {
-      ids.push(await db.begin((tx) => enqueue(tx, 'broken', { n })))
-      await until('it is given up', async () => (await deadJobs(db)).length === n)
-    }
-    const [last, ...others] = await deadJobs(db, { kind: 'broken', limit: 2 })
-    assert.deepEqual([last?.id, others[0]?.id], [ids[4], ids[3]])
-    assert.equal(last?.last_error, 'Error: broken')
-    const before = others[0]
-    assert.ok(before)
-    assert.deepEqual(
-      (await deadJobs(db, { kind: 'broken', before })).map(({ id }) => id),
-      [ids[2], ids[1], ids[0]],
-    )
-    assert.deepEqual(await deadJobs(db, { kind: 'other' }), [])
-
-    working = true
-    assert.equal(await db.begin((tx) => requeue(tx, ids.slice(0, 4))), 4)
-    await until('they run', () => ran.length === 4)
-    assert.equal(await db.begin((tx) => requeue(tx, ids.slice(0, 4))), 0)
-    assert.equal(await deleteDeadJobs(db, new Date(Date.now() + 60_000)), 1)
-    await worker.stop()
-  })
-
-  test('a requeued job cannot be ended under its former fence', async () => {
-    const id = await db.begin((tx) => enqueue(tx, 'reborn', {}))
-    const wanted = { kind: 'reborn', count: 1, worker: id, leaseSeconds: 30, after: null }
-    const before = await completeAndClaim(db, [], wanted)
-    await db.many`select jobs_move_to_dead_letter(array[${id}]::uuid[], array[1], array['x'])`
-    await db.begin((tx) => requeue(tx, [id]))
-    await completeAndClaim(db, [], wanted)
-    assert.equal((await completeAndClaim(db, before.claimed, { ...wanted, count: 0 })).ended.size, 0)
-    await db.run`delete from jobs`
   })
 
   test('promoting a condition makes the jobs that wait for it due, and no others', async () => {

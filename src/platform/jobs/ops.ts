@@ -2,51 +2,9 @@ import type { Sql, Tx } from '../db/sql.ts'
 import type { Job } from './job-kind.ts'
 import { notify } from './queue.ts'
 
-/** A permanently failed job. */
-export type DeadJob = {
-  id: string
-  account_id: string | null
-  kind: string
-  key: string | null
-  payload: unknown
-  attempts: number
-  created_at: Date
-  last_error: string | null
-  died_at: Date
-}
-
-/**
- * Lists permanently failed jobs, newest first.
- * @param before the last job of the previous page
- */
-export const deadJobs = (
-  sql: Sql,
-  { kind, before, limit = 50 }: { kind?: string; before?: Pick<DeadJob, 'died_at' | 'id'>; limit?: number } = {},
-): Promise<DeadJob[]> =>
-  sql.many<DeadJob>`
-    select id, account_id, kind, key, payload, attempts, created_at, last_error, died_at from dead_jobs
-    where (${kind ?? null}::text is null or kind = ${kind ?? null})
-      and (${before?.id ?? null}::uuid is null
-        or (died_at, id) < (${before?.died_at ?? null}::timestamptz, ${before?.id ?? null}::uuid))
-    order by died_at desc, id desc limit ${limit}`
-
 /** Whether a job is queued or running. */
 export const isQueued = async (sql: Sql, id: string): Promise<boolean> =>
   (await sql.maybe`select 1 from jobs where id = ${id}`) !== null
-
-/**
- * Returns dead jobs to the queue, due at once and with all their attempts.
- * @returns the number of requeued jobs
- */
-export const requeue = async (tx: Tx, ids: readonly string[]): Promise<number> => {
-  const rows = await tx.many<{ kind: string }>`
-    with risen as (delete from dead_jobs where id = any (${ids}::uuid[]) returning *)
-    insert into jobs (id, account_id, kind, key, payload, run_at, fence, created_at, last_error)
-    select id, account_id, kind, key, payload, (select app_now()), fence, created_at, last_error from risen
-    returning kind`
-  for (const kind of new Set(rows.map((row) => row.kind))) tx.afterCommit(() => notify(kind))
-  return rows.length
-}
 
 /**
  * Makes waiting jobs due at once; running jobs are left alone.
@@ -72,10 +30,6 @@ export const promoteJobs = async (
   if (hastened > 0) tx.afterCommit(() => notify(kind))
   return hastened
 }
-
-/** Deletes jobs that failed permanently before this time. @returns the number of deleted jobs */
-export const deleteDeadJobs = (sql: Sql, before: Date): Promise<number> =>
-  sql.run`delete from dead_jobs where died_at < ${before}`
 
 /** Queue depth of one kind. */
 export type QueueDepth = {

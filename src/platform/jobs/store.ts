@@ -77,14 +77,19 @@ export const reschedule = async (sql: Sql, jobs: readonly RescheduledJob[]): Pro
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Moves jobs to `dead_jobs`. @returns the ids of the jobs whose fence held */
+/**
+ * Moves jobs to `dead_jobs`.
+ * @param settled the caller makes their failures take effect in the same transaction
+ * @returns the ids of the jobs whose fence held
+ */
 export const moveToDeadLetter = async (
   sql: Sql,
   jobs: readonly (LeasedJob & { error: string })[],
+  settled: boolean,
 ): Promise<Set<string>> => {
   const rows = await sql.many<{ id: string }>`select id from jobs_move_to_dead_letter(
     ${jobs.map(({ job }) => job.id)}::uuid[], ${jobs.map(({ fence }) => fence)}::integer[],
-    ${jobs.map(({ error }) => error)}::text[]) as b (id)`
+    ${jobs.map(({ error }) => error)}::text[], ${settled}) as b (id)`
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -41,6 +41,7 @@ export type Prefix =
   | 'VIW' // a saved view
   | 'MED' // an uploaded file
   | 'JOB' // work of one request that goes on after its reply
+  | 'DJB' // a job of the queue that failed permanently
 
 let lastMs = ''
 let sequence = 0

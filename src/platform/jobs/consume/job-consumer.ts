@@ -286,7 +286,7 @@ export class JobConsumer implements LocalQueue {
 
     return this.#db.begin(async (tx) => {
       const returned = back.length > 0 ? await reschedule(tx, back) : new Set()
-      const buried = dead.length > 0 ? await moveToDeadLetter(tx, dead) : new Set()
+      const buried = dead.length > 0 ? await moveToDeadLetter(tx, dead, discard !== undefined) : new Set()
       for (const { job, error } of dead) if (buried.has(job.id)) await discard?.call(this.#kind, tx, job, error)
       const result = await completeAndClaim(tx, done, wanted)
       const ours = result.ended.size === done.length ? done : done.filter(({ job }) => result.ended.has(job.id))
