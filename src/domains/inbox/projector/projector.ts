@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { isUnavailable } from '../../../platform/db/sql.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
+import { makeTurns } from '../../../platform/jobs/turns.ts'
 import { idAt, parse } from '../../../platform/lib/id.ts'
 import { onRecorded } from '../../events/ops.ts'
 import { applyItems } from '../apply-items.ts'
@@ -97,19 +98,7 @@ export const startProjector = ({
   readonly log: Pick<Logger, 'warn' | 'error'>
 }): Projector => {
   const states = new Map<string, AccountState>()
-  /** Accounts to project, with the monotonic time from which on. */
-  const due = new Map<string, number>()
-  const running = new Map<string, Promise<void>>()
   let sweptTo = '00000000-0000-0000-0000-000000000000'
-  let timer: NodeJS.Timeout | null = null
-  let isStopped = false
-
-  const schedule = (account: string, delayMs: number) => {
-    const at = performance.now() + delayMs
-    const known = due.get(account)
-    if (known === undefined || at < known) due.set(account, at)
-    arm()
-  }
 
   /** Returns where to read on: behind the last event of a read in progress, or some time before the newest event. */
   const startOf = (state: AccountState, floor: string, now: number): string => {
@@ -189,44 +178,19 @@ export const startProjector = ({
     })
   }
 
-  const run = async (account: string) => {
+  const run = async (account: string): Promise<number | null> => {
     try {
-      const hasMore = await pass(account)
-      if (hasMore) schedule(account, 0)
+      return (await pass(account)) ? 0 : null
     } catch (error) {
       if (!isUnavailable(error)) {
         log.warn({ err: error, account }, 'inbox: projection failed')
         const state = states.get(account)
         if (state) state.failures++
       }
-      schedule(account, projectorPace.retryMs)
-    } finally {
-      running.delete(account)
-      arm()
+      return projectorPace.retryMs
     }
   }
-
-  /** Starts what is due, the longest waiting account first, so that no backlog delays other accounts. */
-  const startDue = () => {
-    timer = null
-    const now = performance.now()
-    const ready = [...due].filter(([account, at]) => at <= now && !running.has(account)).sort((a, b) => a[1] - b[1])
-    for (const [account] of ready.slice(0, Math.max(0, projectedAccounts.atOnce - running.size))) {
-      due.delete(account)
-      running.set(account, run(account))
-    }
-    arm()
-  }
-
-  const arm = () => {
-    if (timer !== null) clearTimeout(timer)
-    timer = null
-    if (isStopped || running.size >= projectedAccounts.atOnce) return
-    const waiting = [...due].filter(([account]) => !running.has(account)).map(([, at]) => at)
-    if (waiting.length === 0) return
-    timer = setTimeout(startDue, Math.max(0, Math.min(...waiting) - performance.now()))
-    timer.unref()
-  }
+  const { schedule, ...turns } = makeTurns(projectedAccounts.atOnce, run)
 
   const unsubscribe = onRecorded((_webhooks, accounts, names) => {
     const isUrgent = names !== null && [...names].some((name) => urgentNames.has(name))
@@ -242,7 +206,7 @@ export const startProjector = ({
       rows.length < projectedAccounts.sweep
         ? '00000000-0000-0000-0000-000000000000'
         : (rows.at(-1)?.account_id ?? sweptTo)
-    const idle = rows.filter(({ account_id }) => !due.has(account_id) && !running.has(account_id))
+    const idle = rows.filter(({ account_id }) => !turns.has(account_id))
     const floors = idle.map(({ account_id, floor }) => states.get(account_id)?.position ?? floor)
     const accounts = idle.map(({ account_id }) => account_id)
     const found = await db.begin(async (tx) => {
@@ -252,7 +216,7 @@ export const startProjector = ({
     for (const { account_id, urgent } of found) schedule(account_id, urgent ? 0 : projectorPace.lazyMs)
     const now = Date.now()
     for (const [account, { wholeAt, activeAt }] of states)
-      if (activeAt < now - projectorPace.idleMs && !due.has(account)) states.delete(account)
+      if (activeAt < now - projectorPace.idleMs && !turns.has(account)) states.delete(account)
       else if (wholeAt <= now) schedule(account, 0)
   }
   const sweeps = tick(projectorPace.sweepMs, sweep, (error) => {
@@ -262,11 +226,8 @@ export const startProjector = ({
   return {
     wake: (account) => schedule(account, 0),
     stop: async () => {
-      isStopped = true
       unsubscribe()
-      if (timer !== null) clearTimeout(timer)
-      await sweeps.end().catch(() => {})
-      await Promise.all(running.values())
+      await Promise.all([turns.stop(), sweeps.end()])
     },
   }
 }

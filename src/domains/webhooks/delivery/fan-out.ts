@@ -1,5 +1,6 @@
 import { isUnavailable } from '../../../platform/db/sql.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
+import { makeTurns } from '../../../platform/jobs/turns.ts'
 import type { Services } from '../../../services.ts'
 import { notifyRecorded } from '../../events/ops.ts'
 import { fanOutBatchSize, fanOutBurstSeconds, fanOutPollMs, maxFanOutAccounts } from '../limits.ts'
@@ -19,21 +20,17 @@ export type FanOut = {
  * (quota `fanouts`), and accounts take turns: a flood delays only its own account's events.
  */
 export const startFanOut = ({ db, log, quotas }: Deps): FanOut => {
-  /** By account: the time at which it may continue (monotonic clock). */
-  const waiting = new Map<string, number>()
-  let running: Promise<void> | null = null
-  let timer: NodeJS.Timeout | undefined
   let isDatabaseDown = false
-  let isClosed = false
 
   const logFailure = (error: unknown) => {
     if (!isDatabaseDown || !isUnavailable(error)) log.error({ err: error }, 'webhooks: fan-out failed')
     isDatabaseDown = isUnavailable(error)
   }
 
-  const step = async (account: string) => {
+  /** Returns the milliseconds until the account may continue; null if it has no more. */
+  const step = async (account: string): Promise<number | null> => {
     const holder = await quotas.findHolder(db, account)
-    if (!holder) return void waiting.delete(account)
+    if (!holder) return null
     const rate = quotas.limitOf(holder, 'fanouts')
     const { webhooks, wait } = await store.createDeliveries(db, account, {
       rate,
@@ -41,45 +38,24 @@ export const startFanOut = ({ db, log, quotas }: Deps): FanOut => {
       most: fanOutBatchSize,
     })
     isDatabaseDown = false
-    // The account moves behind the others.
-    waiting.delete(account)
-    if (wait !== null) waiting.set(account, performance.now() + wait * 1000)
     if (webhooks.length > 0)
       notifyRecorded(
         webhooks.map((webhook) => ({ account, webhook })),
         [],
       )
+    return wait === null ? null : wait * 1_000
   }
 
-  const runDue = async () => {
-    for (;;) {
-      const now = performance.now()
-      const due = waiting.entries().find(([, at]) => at <= now)
-      if (!due || isClosed) return
-      try {
-        await step(due[0])
-      } catch (error) {
-        logFailure(error)
-        waiting.set(due[0], performance.now() + fanOutPollMs)
-      }
-    }
-  }
+  const turns = makeTurns(1, (account) =>
+    step(account).catch((error: unknown) => {
+      logFailure(error)
+      return fanOutPollMs
+    }),
+  )
 
-  const run = () => {
-    if (running || isClosed) return
-    running = runDue().finally(() => {
-      running = null
-      clearTimeout(timer)
-      const next = Math.min(...waiting.values())
-      if (next < Number.POSITIVE_INFINITY)
-        timer = setTimeout(run, Math.min(fanOutPollMs, Math.max(5, next - performance.now()))).unref()
-    })
-  }
-
+  // An account that waits for its rate is not hastened.
   const add = (account: string) => {
-    if (waiting.has(account) || waiting.size >= maxFanOutAccounts) return
-    waiting.set(account, 0)
-    run()
+    if (!turns.has(account) && turns.size() < maxFanOutAccounts) turns.schedule(account, 0)
   }
 
   // Other processes record events too.
@@ -94,10 +70,7 @@ export const startFanOut = ({ db, log, quotas }: Deps): FanOut => {
   return {
     notify: add,
     stop: async () => {
-      isClosed = true
-      clearTimeout(timer)
-      await ticking.end()
-      await running
+      await Promise.all([turns.stop(), ticking.end()])
     },
   }
 }
