@@ -1,7 +1,8 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { AccountKey, KeyLimits } from '../../platform/http/auth.ts'
 import { missingScope } from '../../platform/http/credential-strength.ts'
-import { print, uuid } from '../../platform/lib/id.ts'
+import { refuse } from '../../platform/http/problem.ts'
+import { parse, print, uuid } from '../../platform/lib/id.ts'
 import type { QuotaValues } from '../../platform/lib/quota-definitions.ts'
 import { keyHash, makeKey } from '../../platform/lib/secret.ts'
 import { refusals } from './refusals.ts'
@@ -91,6 +92,16 @@ export const revokeKeysOf = async (
 
 /** Returns the operator's own account, created at the first start; null if it was created otherwise. */
 export const firstAccount = async (sql: Sql): Promise<string | null> => (await store.first(sql))?.value.account ?? null
+
+/** Returns the bare uuid of an account, of any state. @throws Problem 404 if there is none */
+export const existingAccount = async (sql: Sql, printed: string): Promise<string> => {
+  const id = parse('ACC', printed)
+  return id !== null && (await store.exists(sql, id)) ? id : refuse(refusals.unknownAccount(printed))
+}
+
+/** The same for a filter: null without one. */
+export const filteredAccount = (sql: Sql, printed: string | undefined): Promise<string | null> =>
+  printed === undefined ? Promise.resolve(null) : existingAccount(sql, printed)
 
 /** Ensures that the account is open until the end of the transaction. @throws Problem 409 if it is closed */
 export const assertOpen = async (tx: Tx, account: string): Promise<void> => {

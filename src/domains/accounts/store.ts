@@ -61,6 +61,9 @@ export const find = (db: Sql, id: string) => db.maybe<AccountRow>`
   where a.id = ${id}`
 
 /** Whether an account is closed. An open account remains open until the transaction ends. */
+export const exists = async (sql: Sql, id: string): Promise<boolean> =>
+  (await sql.maybe`select 1 from accounts where id = ${id}`) !== null
+
 export const isClosed = async (tx: Tx, id: string): Promise<boolean> =>
   (
     await tx.maybe<{ closed: boolean }>`

@@ -2,12 +2,11 @@ import { auditedActions, canonicalTarget, isOfInbox } from '../../platform/http/
 import { type Cursors, cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { boundOf, cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
-import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { closestWord } from '../../platform/lib/levenshtein.ts'
 import type { Services } from '../../services.ts'
-import { refusals as accountRefusals } from '../accounts/refusals.ts'
+import { filteredAccount } from '../accounts/ops.ts'
 import { redactChange } from '../events/contents/ops.ts'
 import { contentsOf } from '../inbox/narrowing/ops.ts'
 import * as c from './contract.ts'
@@ -108,12 +107,7 @@ export const auditRoutes = ({ db }: Services) => {
 
   return [
     route(c.listAudit, async ({ query, request }) => {
-      const account =
-        query.account_uuid === undefined
-          ? null
-          : (parse('ACC', query.account_uuid) ?? refuse(accountRefusals.unknownAccount(query.account_uuid)))
-      if (account && !(await store.hasAccount(db, account)))
-        throw accountRefusals.unknownAccount(query.account_uuid ?? '')
+      const account = await filteredAccount(db, query.account_uuid)
       const { rows, next } = await pageBy(operatorCursors, query, {
         account,
         kinds: null,

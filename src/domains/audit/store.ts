@@ -108,9 +108,6 @@ export const page = async (db: Sql, filter: Filter, start: ListPage) => {
 export const hasAction = async (db: Sql, action: string): Promise<boolean> =>
   (await db.maybe`select 1 from audit where action = ${action} limit 1`) !== null
 
-export const hasAccount = async (db: Sql, id: string): Promise<boolean> =>
-  (await db.maybe`select 1 from accounts where id = ${id}`) !== null
-
 /** Deletes at most `limit` of the acts that are older than `days`, oldest first. */
 export const deleteOlder = (tx: Tx, days: number, limit: number) => tx.run`
   with old as materialized (

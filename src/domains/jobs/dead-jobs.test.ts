@@ -58,6 +58,7 @@ test('the list has each dead job once, newest first, and filters by kind and acc
   assert.deepEqual([row.kind, row.account_uuid, row.attempts], ['list.a', stranger.uuid, 3])
   assert.deepEqual([row.error, row.settled, row.payload], ['Error: away', true, '{"n": 1}'])
   assert.deepEqual(idsOf(await operate('GET', '?kind=list.none')), [])
+  assert.equal((await operate('GET', `?account_uuid=ACC${uuid()}`)).status, 404)
 })
 
 test('a requeued job runs with all its attempts, and both acts are in the audit trail', async () => {

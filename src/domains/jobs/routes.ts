@@ -7,7 +7,7 @@ import * as deadJobs from '../../platform/jobs/dead-jobs.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
-import { refusals as accountRefusals } from '../accounts/refusals.ts'
+import { filteredAccount } from '../accounts/ops.ts'
 import * as c from './contract.ts'
 import { maxChangedDeadJobs as limit, maxShownPayloadLength } from './limits.ts'
 import { refusals } from './refusals.ts'
@@ -38,9 +38,7 @@ const targetOf = ({ account_id }: { account_id: string | null }) => (account_id 
 export const jobRoutes = ({ db }: Services) => [
   route(c.listDeadJobs, async ({ query }) => {
     const asked = requestedPage(query, cursors.key(query.cursor))
-    const printed = query.account_uuid
-    const account =
-      printed === undefined ? null : (parse('ACC', printed) ?? refuse(accountRefusals.unknownAccount(printed)))
+    const account = await filteredAccount(db, query.account_uuid)
     const found = await deadJobs.listDeadJobs(
       db,
       { kind: query.kind ?? null, account },
@@ -61,7 +59,7 @@ export const jobRoutes = ({ db }: Services) => [
 
   route(c.requeueDeadJobs, async ({ body: { kind }, tx, audit }) => {
     const requeued = await deadJobs.requeueDeadJobs(tx, { kind: kind, limit })
-    await audit(tx, { after: { kind, requeued } })
+    await audit(tx, { target: kind, after: { kind, requeued } })
     return ok({ requeued })
   }),
 
@@ -74,7 +72,7 @@ export const jobRoutes = ({ db }: Services) => [
 
   route(c.deleteDeadJobs, async ({ query: { kind }, tx, audit }) => {
     const deleted = await deadJobs.deleteDeadJobs(tx, { kind: kind, limit })
-    await audit(tx, { before: { kind, deleted } })
+    await audit(tx, { target: kind, before: { kind, deleted } })
     return ok({ deleted })
   }),
 ]

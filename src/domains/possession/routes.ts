@@ -1,12 +1,10 @@
-import type { Sql } from '../../platform/db/sql.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
 import { iso } from '../../platform/lib/clock.ts'
-import { parse, print } from '../../platform/lib/id.ts'
+import { print } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
-import { assertOpen } from '../accounts/ops.ts'
-import { refusals as accountRefusals } from '../accounts/refusals.ts'
+import { assertOpen, existingAccount } from '../accounts/ops.ts'
 import { deleteChannel, unprovedChannel } from '../msgapp/channels/ops.ts'
 import * as c from './contract.ts'
 import { refusals } from './refusals.ts'
@@ -19,15 +17,10 @@ const presentGrant = (row: store.GrantRow) => ({
   created_at: iso(row.created_at),
 })
 
-const accountOf = async (sql: Sql, printed: string): Promise<string> => {
-  const id = parse('ACC', printed)
-  return id && (await store.hasAccount(sql, id)) ? id : refuse(accountRefusals.unknownAccount(printed))
-}
-
 export const possessionRoutes = ({ db, sandboxAccounts }: Pick<Services, 'db' | 'sandboxAccounts'>) => [
   route(c.createNumberGrant, async ({ params, body, tx, audit }) => {
     const number = phoneNumber(body.phone_number)
-    const account = await accountOf(tx, params.account_uuid)
+    const account = await existingAccount(tx, params.account_uuid)
     await assertOpen(tx, account)
     await store.lockNumber(tx, number)
     const row = await store.grant(tx, account, number, body.note ?? null)
@@ -37,13 +30,13 @@ export const possessionRoutes = ({ db, sandboxAccounts }: Pick<Services, 'db' | 
   }),
 
   route(c.listNumberGrants, async ({ params }) => {
-    const account = await accountOf(db, params.account_uuid)
+    const account = await existingAccount(db, params.account_uuid)
     return ok({ grants: (await store.grants(db, account)).map(presentGrant) })
   }),
 
   route(c.deleteNumberGrant, async ({ params, tx, audit }) => {
     const number = phoneNumber(params.phone_number)
-    const account = await accountOf(tx, params.account_uuid)
+    const account = await existingAccount(tx, params.account_uuid)
     await store.lockNumber(tx, number)
     if (!(await store.removeGrant(tx, account, number))) throw refusals.unknownGrant(params.account_uuid, number)
     await audit(tx, { before: { phone_number: number } })

@@ -49,6 +49,3 @@ export const grants = (sql: Sql, account: string) =>
 /** @returns false when there was none */
 export const removeGrant = async (tx: Tx, account: string, number: string): Promise<boolean> =>
   (await tx.run`delete from number_grants where account_id = ${account} and phone_number = ${number}`) === 1
-
-export const hasAccount = async (sql: Sql, account: string): Promise<boolean> =>
-  (await sql.maybe`select 1 from accounts where id = ${account}`) !== null

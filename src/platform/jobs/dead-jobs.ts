@@ -117,7 +117,9 @@ export const dropDeadJobs = (tx: Tx, limits: DeadJobLimits): Promise<DroppedJobs
       select e.id, 'number' as reason from kinds k
       cross join lateral (
         select count(*) - ${perKind}::integer as jobs
-        from (select from dead_jobs where kind = k.kind limit ${perKind}::integer + ${batch}::integer) counted) n
+        from (
+          select from dead_jobs where kind = k.kind order by died_at desc, id desc
+          limit ${perKind}::integer + ${batch}::integer) counted) n
       cross join lateral (
         select r.id from (
           select o.id, o.died_at, row_number() over (partition by o.account_id order by o.died_at desc, o.id desc) as place

@@ -92,7 +92,8 @@ export const queueDepth = (sql: Sql): Promise<QueueDepth[]> =>
         select run_at from jobs where kind = k.kind and parked and leased_until is null limit ${maxCounted}::integer) j
     ) p
     cross join lateral (
-      select count(*) as dead from (select from dead_jobs where kind = k.kind limit ${maxCounted}::integer) j) d
+      select count(*) as dead from (
+        select from dead_jobs where kind = k.kind order by died_at desc, id desc limit ${maxCounted}::integer) j) d
     left join lateral (
       select run_at from jobs
       where kind = k.kind and leased_until is null and not parked and run_at <= (select app_now())

@@ -9,7 +9,7 @@ import { iso } from '../../../platform/lib/clock.ts'
 import { readParts, writeParts } from '../../../platform/lib/cursor.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
-import { refusals as accountRefusals } from '../../accounts/refusals.ts'
+import { filteredAccount } from '../../accounts/ops.ts'
 import { presentNumber } from '../lifecycle/number-presenter.ts'
 import { reinstate, suspend } from '../lifecycle/suspension.ts'
 import { refusals } from '../refusals.ts'
@@ -92,9 +92,7 @@ export const inventoryRoutes = ({ db, changes }: Services) => {
     route(c.listSoldNumbers, async ({ query }) => {
       const limit = query.results_per_page ?? 50
       const after = soldCursors.read(query.cursor)?.id ?? null
-      const account = query.account_uuid === undefined ? null : parse('ACC', query.account_uuid)
-      if (query.account_uuid !== undefined && !(account && (await store.hasAccount(db, account))))
-        throw accountRefusals.unknownAccount(query.account_uuid)
+      const account = await filteredAccount(db, query.account_uuid)
       const rows = await store.soldNumbers(db, {
         account,
         country: countryCode(query.country),

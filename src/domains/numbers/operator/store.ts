@@ -120,9 +120,6 @@ export const moveBatch = (tx: Tx, group: string, from: State, to: 'free' | 'with
 export const hasGroup = async (tx: Sql, id: string): Promise<boolean> =>
   (await tx.maybe`select 1 from number_groups where id = ${id}`) !== null
 
-export const hasAccount = async (db: Sql, id: string): Promise<boolean> =>
-  (await db.maybe`select 1 from accounts where id = ${id}`) !== null
-
 export type SoldNumberRow = NumberRow & { account_name: string; suspended_for: string | null; at: string }
 
 type SoldNumberSearch = {
