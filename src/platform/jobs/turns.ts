@@ -1,45 +1,32 @@
 /** A timer of more than 2^31 ms ends at once. */
 const longestTimerMs = 60_000
 
-/** Work for keys, such as accounts, each when it is due. */
-export type Turns = {
-  /** Makes a key due, unless it is due earlier already. */
-  schedule(key: string, delayMs: number): void
-  /** Whether a key is scheduled or at work. */
-  has(key: string): boolean
-  /** Number of these keys. */
-  size(): number
-  /** Starts nothing more, and waits for the work under way. */
-  stop(): Promise<void>
-}
-
 /**
- * Makes the turns of keys. The key that waits longest comes first, so that the backlog of one delays no other, and no key
- * works twice at a time.
+ * Makes the turns of keys, such as accounts. The key that waits longest comes first, so that the backlog of one delays no
+ * other, and no key works twice at a time.
  * @param atOnce keys at work at once
  * @param work one turn of a key. Returns the milliseconds until its next one, or null. It must not throw
  */
-export const makeTurns = (atOnce: number, work: (key: string) => Promise<number | null>): Turns => {
+export const makeTurns = (atOnce: number, work: (key: string) => Promise<number | null>) => {
   /** Scheduled keys, with the monotonic time from which on. */
   const due = new Map<string, number>()
   const running = new Map<string, Promise<void>>()
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
 
-  const run = async (key: string) => {
-    const next = await work(key)
-    running.delete(key)
-    if (next !== null) add(key, next)
-    startDue()
-  }
-
   const add = (key: string, delayMs: number) => {
     const at = performance.now() + delayMs
     if (at < (due.get(key) ?? Number.POSITIVE_INFINITY)) due.set(key, at)
   }
 
+  const run = async (key: string) => {
+    const next = await work(key)
+    running.delete(key)
+    if (next !== null) add(key, next)
+    if (!isStopped) startDue()
+  }
+
   const startDue = () => {
-    if (isStopped) return
     const now = performance.now()
     const ready = [...due].filter(([key, at]) => at <= now && !running.has(key)).sort((a, b) => a[1] - b[1])
     for (const [key] of ready.slice(0, Math.max(0, atOnce - running.size))) {
@@ -52,21 +39,23 @@ export const makeTurns = (atOnce: number, work: (key: string) => Promise<number 
   const arm = () => {
     clearTimeout(timer)
     if (isStopped || running.size >= atOnce) return
-    let first = Number.POSITIVE_INFINITY
-    for (const [key, at] of due) if (at < first && !running.has(key)) first = at
+    const first = Math.min(...[...due].filter(([key]) => !running.has(key)).map(([, at]) => at))
     if (first === Number.POSITIVE_INFINITY) return
-    timer = setTimeout(startDue, Math.min(longestTimerMs, Math.max(0, first - performance.now())))
-    timer.unref()
+    timer = setTimeout(startDue, Math.min(longestTimerMs, Math.max(0, first - performance.now()))).unref()
   }
 
   return {
-    schedule: (key, delayMs) => {
+    /** Makes a key due, unless it is due earlier already. */
+    schedule: (key: string, delayMs: number): void => {
       add(key, delayMs)
       arm()
     },
-    has: (key) => due.has(key) || running.has(key),
-    size: () => due.size + running.keys().reduce((sum, key) => sum + (due.has(key) ? 0 : 1), 0),
-    stop: async () => {
+    /** Whether a key is scheduled or at work. */
+    has: (key: string): boolean => due.has(key) || running.has(key),
+    /** Number of turns that are scheduled or under way. */
+    size: (): number => due.size + running.size,
+    /** Starts nothing more, and waits for the work under way. */
+    stop: async (): Promise<void> => {
       isStopped = true
       clearTimeout(timer)
       await Promise.all(running.values())
