@@ -24,6 +24,7 @@ export type Modules =
   | typeof import('../../src/domains/inbox/tags/contract.ts')
   | typeof import('../../src/domains/inbox/team/contract.ts')
   | typeof import('../../src/domains/inbox/views/contract.ts')
+  | typeof import('../../src/domains/jobs/contract.ts')
   | typeof import('../../src/domains/ledger/contract.ts')
   | typeof import('../../src/domains/mail/contract.ts')
   | typeof import('../../src/domains/msgapp/channels/contract.ts')
