@@ -87,12 +87,12 @@ test('the last digits or a PUT choose a handset’s outcome and receipt, and a s
   const simulator = await startSimulator(t, await makeSimulatorHome(t))
   const platform = await bindSession(t, simulator.smppPort)
   const numbers: [number: string, state: SmsReceipt['state'] | null][] = [
-    ['+33612340001', 'UNDELIVERABLE'],
-    ['+33612340002', 'EXPIRED'],
-    ['+33612340003', 'REJECTED'],
-    ['+33612345679', 'EXPIRED'],
+    ['+33612340001', 'undelivered'],
+    ['+33612340002', 'expired'],
+    ['+33612340003', 'rejected'],
+    ['+33612345679', 'expired'],
     ['+33612345677', null],
-    ['+33612345678', 'DELIVERED'],
+    ['+33612345678', 'delivered'],
   ]
   await simulator.call('PUT', '/handsets/%2B33612345679', { sms: 'expire', answers: 'busy' })
   await simulator.call('PUT', '/handsets/+33612345677', { sms: 'silent' })
@@ -166,7 +166,7 @@ test('answered items, settings, partial long messages, and pending receipts and 
   )
   carrierIdOf((await submitAll(platform, '+33612345670', 'Gone'))[0])
   await platform.until(() => platform.receipts.length === 2)
-  assert.equal(platform.receipts[1]?.state, 'UNDELIVERABLE')
+  assert.equal(platform.receipts[1]?.state, 'undelivered')
 
   const other = await otherClient(t, after.smppPort)
   await new Promise<SmppPdu>((resolve) =>

@@ -35,7 +35,9 @@ import { deleteEndedSessions } from './domains/persons/jobs.ts'
 import { personJobs } from './domains/persons/mailed-links/jobs.ts'
 import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
+import { metricName, smsDrivers } from './domains/sms/drivers.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
+import { installSmsCallbacks } from './domains/sms/sms-callbacks.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { countUsage } from './domains/usage/jobs.ts'
 import { countUsagePending } from './domains/usage/ops.ts'
@@ -78,13 +80,18 @@ const installMetrics = (services: Services) => {
     [],
     () => [{ labels: {}, value: carriers.availableWindow() }],
   )
-  const carrierGauge = (name: string, help: string, read: (state: CarrierState) => number) =>
-    metrics.gauge(name, help, ['connection'], () =>
-      carriers.states().map(({ name: connection, state }) => ({ labels: { connection }, value: read(state) })),
-    )
-  carrierGauge('trunkline_smpp_up', '1 while a bind that sends is up', ({ state }) => (state === 'bound' ? 1 : 0))
-  carrierGauge('trunkline_smpp_in_flight', 'Submits without a response so far', ({ inFlight }) => inFlight)
-  carrierGauge('trunkline_smpp_window', 'Size of the submit window; smaller after throttling', ({ window }) => window)
+  for (const kind of Object.keys(smsDrivers)) {
+    const carrierGauge = (what: string, help: string, read: (state: CarrierState) => number) =>
+      metrics.gauge(metricName(kind, what), help, ['connection'], () =>
+        carriers
+          .states()
+          .filter((one) => one.kind === kind)
+          .map(({ name: connection, state }) => ({ labels: { connection }, value: read(state) })),
+      )
+    carrierGauge('up', '1 while a link that sends is up', ({ state }) => (state === 'up' ? 1 : 0))
+    carrierGauge('in_flight', 'Submits without a response so far', ({ inFlight }) => inFlight)
+    carrierGauge('window', 'Size of the submit window; smaller after throttling', ({ window }) => window)
+  }
   const networkGauge = (name: string, help: string, read: (state: LinkState) => number) =>
     metrics.gauge(name, help, ['connection'], () =>
       networks.states().map(({ name: connection, state }) => ({ labels: { connection }, value: read(state) })),
@@ -145,6 +152,7 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
   await installSite(app, services)
   await installSupplierCallbacks(app, services)
   await installChatCallbacks(app, services)
+  await installSmsCallbacks(app, services)
   installRecordingDownloads(app, services)
   installMedia(app, services.chat.media, services)
   installMetrics(services)

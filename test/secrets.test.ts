@@ -46,7 +46,7 @@ after(async () => {
   await worker.stop()
   await parts.carriers.close()
 })
-assert.equal((await parts.carriers.whenSettled(sandbox, 10))?.state, 'bound')
+assert.equal((await parts.carriers.whenSettled(sandbox, 10))?.state, 'up')
 
 const until = async (what: string, isSo: () => Promise<boolean>) => {
   const end = Date.now() + 10_000

@@ -117,7 +117,7 @@ export const bindSession = async (
     },
   )
   t.after(() => carrier.close())
-  await until(() => carrier.state().state === 'bound')
+  await until(() => carrier.state().state === 'up')
   return { carrier, inbound, receipts, until }
 }
 

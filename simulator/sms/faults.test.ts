@@ -11,12 +11,12 @@ test('every fault is reported by the session as its own error', async (t) => {
   const { carrier, receipts, until } = platform
   const submit = async () => (await submitAll(platform, '+33612345678', 'Hello'))[0]
   const fault = (body: Record<string, unknown>) => simulator.call('POST', '/faults', body)
-  const bound = () => until(() => carrier.state().state === 'bound')
+  const bound = () => until(() => carrier.state().state === 'up')
 
   await fault({ kind: 'refuse', status: 8 })
-  assert.deepEqual(await submit(), { outcome: 'retry', status: 8, reason: 'ESME_RSYSERR', seconds: 0.5 })
+  assert.deepEqual(await submit(), { outcome: 'retry', wasSent: true, reason: 'ESME_RSYSERR', seconds: 0.5 })
   await fault({ kind: 'mute' })
-  assert.deepEqual(await submit(), { outcome: 'unknown', reason: 'no answer in time' })
+  assert.deepEqual(await submit(), { outcome: 'unknown', reason: 'unanswered', detail: 'no answer in time' })
   await fault({ kind: 'slow', ms: 50 })
   carrierIdOf(await submit())
   await fault({ kind: 'empty_id' })

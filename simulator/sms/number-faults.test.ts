@@ -20,7 +20,7 @@ const answers = async (platform: BoundSession, number: string, count: number) =>
   for (let i = 0; i < count; i++) {
     const [result] = await submitAll(platform, number, 'Hello')
     outcomes.push(result?.outcome === 'accepted' ? 'accepted' : `${result?.outcome} ${result?.reason}`)
-    await platform.until(() => platform.carrier.state().state === 'bound')
+    await platform.until(() => platform.carrier.state().state === 'up')
   }
   return outcomes
 }
@@ -90,15 +90,15 @@ test('a handset can write in Latin-1, and its parts can arrive in any order, twi
 test('a deaf carrier responds only after it reads again, and one of several binds can be dropped', async (t) => {
   const simulator = await startSimulator(t, await makeSimulatorHome(t))
   const platform = await bindSession(t, simulator.smppPort, { binds: 2, response_seconds: 0.2, enquire_seconds: 0.1 })
-  const states = () => platform.carrier.state().binds.map(({ state }) => state)
-  await platform.until(() => states().every((state) => state === 'bound'))
+  const states = () => platform.carrier.state().links.map(({ state }) => state)
+  await platform.until(() => states().every((state) => state === 'up'))
   await simulator.call('POST', '/faults', { kind: 'disconnect', now: true, bind: 0 })
   await platform.until(() => states().includes('down'))
-  assert.equal(platform.carrier.state().state, 'bound')
+  assert.equal(platform.carrier.state().state, 'up')
   await simulator.call('POST', '/faults', { kind: 'deaf' })
   await platform.until(() => platform.carrier.state().state === 'down')
   await simulator.call('DELETE', '/faults')
-  await platform.until(() => states().every((state) => state === 'bound'))
+  await platform.until(() => states().every((state) => state === 'up'))
 })
 
 test('a submit can be queried, and cancelled while it has no final state', async (t) => {

@@ -35,7 +35,7 @@ for (const mode of ['udh8', 'udh16', 'sar', 'payload'] as const) {
       })
       assert.ok(platform.inbound.every(({ source, destination }) => source === ownNumber && destination === line))
       // The number is not a handset, so its last digits have no meaning.
-      assert.ok(platform.receipts.every(({ state }) => state === 'DELIVERED'))
+      assert.ok(platform.receipts.every(({ state }) => state === 'delivered'))
     }
     assert.deepEqual(await handsetMessages(simulator, line), [])
     carrierIdOf((await submitAll(platform, '+447911120009', 'Hello'))[0])

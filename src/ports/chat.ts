@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { Callback, CallbackReply } from './callback.ts'
 import type {
   ChatCall,
   ChatFailure,
@@ -240,15 +241,6 @@ export type ChatNetwork = {
   close(): Promise<void>
 }
 
-/** A request of a network to our callback address. */
-export type ChatCallback = {
-  readonly method: string
-  readonly query: { readonly [name: string]: string }
-  readonly headers: { readonly [name: string]: string | undefined }
-  /** The body as received, unparsed. */
-  readonly raw: Buffer
-}
-
 export type ChatPlatform = 'sandbox' | 'xmpp' | 'whatsapp-cloud' | 'whatsapp-web'
 
 /**
@@ -280,8 +272,8 @@ export type ChatDriver<Settings> = {
   /** Answers requests of the network to us, in any process. `channelOf` returns the channel of a number. */
   callback?(
     settings: Settings,
-    request: ChatCallback,
+    request: Callback,
     deps: ChatDeps,
     channelOf: (number: string) => Promise<string | null>,
-  ): Promise<{ readonly status: number; readonly body: string }>
+  ): Promise<CallbackReply>
 }

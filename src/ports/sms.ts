@@ -1,16 +1,36 @@
-import type { Shift } from '@trunkline/phone/gsm-national.ts'
-import type { ConcatenationMode } from '@trunkline/phone/segments.ts'
+import type { Language, Shift } from '@trunkline/phone/gsm-national.ts'
+import type { SegmentHeader } from '@trunkline/phone/segments.ts'
+import type { Callback, CallbackReply } from './callback.ts'
 
 /**
- * Ports to external systems: types only. A connector (SMPP, SIP, DIDWW …) implements one port.
- * It knows nothing of the database, of HTTP or of a domain. The port also supplies any storage that it needs.
+ * The port to SMS carriers: types only. One `SmsCarrier` runs per stored connection in each process that submits. An
+ * adapter implements an `SmsDriver`. It knows nothing of the database, of our HTTP interface or of a domain.
  */
 
-/** A short message as it goes over the air: a whole message, or one part of a concatenated one. */
+/** What a carrier can do, by the settings of its connection. */
+export type SmsCapabilities = {
+  /** Messages may be sent over the connection. */
+  readonly send: boolean
+  /** `whole`: the carrier splits a long text itself. `parts`: it gets a long text in parts. */
+  readonly texts: 'whole' | 'parts'
+  /** The header that the carrier adds to parts. The longer one leaves less room for text. */
+  readonly header: SegmentHeader
+  /** Languages whose shift tables (3GPP TS 23.038) the carrier and its handsets support. */
+  readonly languages: readonly Language[]
+  /** Delivery receipts arrive. */
+  readonly receipts: boolean
+  /** Messages of handsets arrive. */
+  readonly inbound: boolean
+  /** Parts per second that the adapter keeps to; null: no limit. */
+  readonly pace: number | null
+}
+
+/** A short message as it goes to a carrier: a whole text, or one part of a long one. */
 export type SmsPart = {
   /** Our ids: the message's uuid, and the part's position in the message. A resubmission has the same ids. */
   readonly message: string
   readonly part: number
+  /** Number of parts; 1 for a whole text, however long. */
   readonly parts: number
   /** E.164 with `+`. */
   readonly source: string
@@ -21,40 +41,43 @@ export type SmsPart = {
   readonly shift?: Shift
   /** Reference shared by the parts of one message (3GPP TS 23.040, 9.2.3.24.1): 0 to 255. */
   readonly reference: number
-  /** Concatenation mode that the parts were planned with. Default: the setting of the connection. */
-  readonly concatenation?: ConcatenationMode
-  /** Validity period in seconds (SMPP 3.4, 5.2.16). Default: the carrier decides. */
+  /** Header that the text was segmented for. Default: the one of the capabilities. */
+  readonly header?: SegmentHeader
+  /** Validity period in seconds. Default: the carrier decides. */
   readonly validSeconds?: number
 }
 
-/** The carrier's result of a submit_sm. */
+/** Why a part was not sent: the connection is down, has no capacity, or the sender is at its rate limit. */
+export type UnsentReason = 'link_down' | 'no_capacity' | 'sender_rate_limit'
+
+/** Result of a submit. `reason` is a stable code of the driver. People see it as the error code. */
 export type SubmitResult =
   | { readonly outcome: 'accepted'; readonly carrierId: string }
-  /** Congestion, or nothing was sent (status 0). The same submit may succeed after `seconds`. */
-  | { readonly outcome: 'retry'; readonly status: number; readonly reason: string; readonly seconds: number }
+  /** The carrier is congested. The same submit may succeed after `seconds`. */
+  | { readonly outcome: 'retry'; readonly wasSent: true; readonly reason: string; readonly seconds: number }
+  /** Nothing was sent, so this says nothing about the carrier. */
+  | { readonly outcome: 'retry'; readonly wasSent: false; readonly reason: UnsentReason; readonly seconds: number }
   /** The same submit will never succeed. */
-  | { readonly outcome: 'refused'; readonly status: number; readonly reason: string }
-  /** The link broke, or no answer came. The carrier may or may not have the message. */
-  | { readonly outcome: 'unknown'; readonly reason: string }
+  | { readonly outcome: 'refused'; readonly reason: string }
+  /** No answer came, or one that says nothing. The carrier may or may not have the part. */
+  | { readonly outcome: 'unknown'; readonly reason: 'unanswered'; readonly detail: string }
 
-/** A delivery receipt (SMPP 3.4, appendix B). */
+/** State of a part by its receipt. `enroute`, `accepted` and `unknown` are not final. */
+export type ReceiptState = 'enroute' | 'accepted' | 'unknown' | 'delivered' | 'undelivered' | 'expired' | 'rejected'
+
+/** A delivery receipt. */
 export type SmsReceipt = {
   readonly carrierId: string
-  readonly state:
-    | 'ENROUTE'
-    | 'DELIVERED'
-    | 'EXPIRED'
-    | 'DELETED'
-    | 'UNDELIVERABLE'
-    | 'ACCEPTED'
-    | 'UNKNOWN'
-    | 'REJECTED'
+  readonly state: ReceiptState
   /** Error code of the network, as the carrier writes it. */
   readonly error: string | null
   /** Recipient and sender of the message, where the carrier states them. */
   readonly handset?: string
   readonly number?: string
 }
+
+/** The octets of a part as received, with their coding. Only the driver can read them. */
+export type RawPart = { readonly octets: Buffer; readonly coding: number }
 
 /** A short message from a handset, possibly one part of a long one. */
 export type SmsInbound = {
@@ -63,15 +86,15 @@ export type SmsInbound = {
   readonly text: string
   /** Present when the handset sent the message in parts. */
   readonly concat: { readonly reference: number; readonly part: number; readonly parts: number } | null
-  /** The part as received, opaque outside the connector. Parts may split a character, so joining precedes decoding. */
-  readonly raw?: { readonly octets: Buffer; readonly coding: number }
-  /** Session of the bind that delivered the message; every new bind has another one. A carrier that sends a message
-   *  again after a broken link does so in another session. */
+  /** Set if parts may split a character: they are joined before they are decoded (`joinParts`). */
+  readonly raw?: RawPart
+  /** Changes when the connection broke. A carrier that sends a message again does so under another one. */
   readonly link?: string
 }
 
+/** State of a connection of any kind. */
 export type LinkState = {
-  readonly state: 'connecting' | 'bound' | 'up' | 'down' | 'closed'
+  readonly state: 'connecting' | 'up' | 'down' | 'closed'
   /** When the link entered that state: Unix milliseconds of the real clock. */
   readonly since: number
   readonly lastError: string | null
@@ -79,26 +102,30 @@ export type LinkState = {
   readonly submitted: number
 }
 
-/** A bind of a connection. */
-export type BindState = LinkState & {
-  readonly bind: 'transceiver' | 'transmitter' | 'receiver'
+/** One of the links of a connection. */
+export type CarrierLink = LinkState & {
+  /** The driver's name for this kind of link. */
+  readonly name: string
   /** The carrier refuses the account itself, for example its password. The next attempt follows only after minutes. */
   readonly fatal: boolean
 }
 
-/** A carrier is `bound` while one of its binds can send (for receivers: receive). Counts are sums over its binds. */
+/** A carrier is `up` while one of its links can send or, if it only receives, receive. Counts are sums. */
 export type CarrierState = LinkState & {
   readonly fatal: boolean
   /** Unanswered submits that the carrier allows at this moment. */
   readonly window: number
-  readonly binds: readonly BindState[]
+  readonly links: readonly CarrierLink[]
 }
 
-/** Callbacks of a carrier. The connector acknowledges to the peer only after the promise resolves, when the event is
- *  committed. After a rejection it answers with a temporary error, so that the peer sends again. */
-export type SmsEvents = {
+/** Handlers of what a carrier delivers. The adapter acknowledges to the peer only after the promise resolves, when the
+ *  event is committed. After a rejection it answers with a temporary error, so that the peer sends again. */
+export type SmsIntake = {
   inbound(message: SmsInbound): Promise<void>
   receipt(receipt: SmsReceipt): Promise<void>
+}
+
+export type SmsEvents = SmsIntake & {
   /** The link went up or down, or its window has capacity again. */
   changed(): void
 }
@@ -106,10 +133,40 @@ export type SmsEvents = {
 export type SmsCarrier = {
   /** Number of further parts that the carrier can take at this moment; 0 while the link is down. */
   freeWindow(): number
+  /** Never rejects. */
   submit(part: SmsPart): Promise<SubmitResult>
   state(): CarrierState
-  /** True if `state` is `bound`. Unlike `state`, it collects nothing: submits ask for it. */
-  isBound(): boolean
-  /** Unbinds once submits in flight are answered, after at most 5 s. */
+  /** True if `state` is `up`. Unlike `state`, it collects nothing: submits ask for it. */
+  isUp(): boolean
+  /** Disconnects once submits in flight are answered, after at most 5 s. */
   close(): Promise<void>
+}
+
+/** Tools of an adapter. */
+export type SmsDeps = {
+  readonly events: SmsEvents
+  log(level: 'debug' | 'info' | 'warn', event: string, details: Record<string, string | number>): void
+  /** Whether each frame is logged, at debug. */
+  readonly traces: boolean
+}
+
+/** What helps after a reason: the code of a next step of timelines. */
+export type SmsAdvice = 'check_number' | 'change_text' | 'other_sender' | 'send_again' | 'check_settings'
+
+/** A kind of SMS carrier, configured by settings. Secrets may be missing from settings, except in `connect`. */
+export type SmsDriver<Settings> = {
+  capabilitiesOf(settings: Settings): SmsCapabilities
+  /** Connects, and stays connected until closed. Never throws: the state shows what failed. */
+  connect(settings: Settings, deps: SmsDeps): SmsCarrier
+  /** Decodes the text of a long message from its parts, in order. Required if inbound parts are `raw`. */
+  joinParts?(parts: readonly (RawPart & { readonly part: number })[]): string
+  /** Answers requests of the carrier to our callback address, in any process: receipts and inbound messages of carriers
+   *  without a lasting connection. Must verify that the request is genuine; answers 401 if it is not. */
+  callback?(settings: Settings, request: Callback, intake: SmsIntake): Promise<CallbackReply>
+  /** The status of accepted submits in metrics. */
+  readonly acceptedStatus: string
+  /** Whether a reason belongs to the fixed set of the protocol. All others share one label in metrics. */
+  isKnownReason(reason: string): boolean
+  /** Reasons in words for people. */
+  readonly reasons: ReadonlyMap<string, { readonly text: string; readonly advice: SmsAdvice }>
 }

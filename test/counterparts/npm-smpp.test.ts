@@ -65,7 +65,7 @@ const joined = (submits: readonly SmppPdu[]): string =>
 
 const addresses = { source_addr: '33612345678', destination_addr: '447911123456' }
 const kinds = ['transceiver', 'transmitter', 'receiver', 'pair'] as const
-const bound = (platform: BoundSession) => platform.carrier.state().binds.every(({ state }) => state === 'bound')
+const bound = (platform: BoundSession) => platform.carrier.state().links.every(({ state }) => state === 'up')
 
 /** Sends and receives what a bind of that kind allows, in every concatenation mode. */
 const talk = async (t: TestContext, kind: (typeof kinds)[number], tls: { key: string; cert: string } | null) => {

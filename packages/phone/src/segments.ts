@@ -5,6 +5,9 @@ import { type Language, type SeptetOf, type Shift, septetsOf as septetsBy, shift
  *  message_payload the carrier splits (3GPP TS 23.040, 9.2.3.24.1 and 9.2.3.24.8; SMPP 3.4, 5.3.2.22 to 5.3.2.32). */
 export type ConcatenationMode = 'udh8' | 'udh16' | 'sar' | 'payload'
 
+/** Header that a text is segmented for. */
+export type SegmentHeader = Extract<ConcatenationMode, 'udh8' | 'udh16'>
+
 export type Segments = {
   readonly encoding: 'gsm7' | 'ucs2'
   /** National language tables of a `gsm7` text; null for the default alphabet. */

@@ -89,9 +89,6 @@ const statusNames = new Map<number, string>(Object.entries(statuses).map(([name,
 export const statusName = (status: number): string =>
   statusNames.get(status) ?? `0x${status.toString(16).padStart(8, '0')}`
 
-/** True for a status that the standard names. */
-export const isKnownStatus = (status: number): boolean => statusNames.has(status)
-
 /** Supported optional parameters (5.3.2), by tag. */
 export const tags = {
   receipted_message_id: 0x001e,

@@ -28,7 +28,7 @@ test('ten binds with a wrong password make one attempt', async (t) => {
   const carrier = connectSmpp(makeSettings(await listen(t, server), { binds: 10 }), seen.events)
   t.after(() => carrier.close())
   await seen.until(() => carrier.state().fatal)
-  const { state, lastError, binds } = carrier.state()
+  const { state, lastError, links: binds } = carrier.state()
   assert.deepEqual([state, lastError], ['down', 'bind refused: ESME_RINVPASWD'])
   assert.deepEqual(states(binds), Array(10).fill('down'))
   assert.equal(binds.filter(({ fatal }) => fatal).length, 1)
@@ -71,9 +71,9 @@ test('binds that a carrier refuses leave the other binds working', async (t) => 
   )
   const seen = watchEvents()
   const carrier = await connectAndBind(t, await listen(t, server), seen, { binds: 3 })
-  await seen.until(() => carrier.state().binds.some(({ lastError }) => lastError === 'bind refused: ESME_RALYBND'))
-  assert.equal(carrier.state().state, 'bound')
-  assert.deepEqual(states(carrier.state().binds).sort(), ['bound', 'bound', 'down'])
+  await seen.until(() => carrier.state().links.some(({ lastError }) => lastError === 'bind refused: ESME_RALYBND'))
+  assert.equal(carrier.state().state, 'up')
+  assert.deepEqual(states(carrier.state().links).sort(), ['down', 'up', 'up'])
   assert.equal(carrier.freeWindow(), 20)
   assert.equal((await carrier.submit(makePart())).outcome, 'accepted')
 })
@@ -90,7 +90,7 @@ test('parts for one destination in flight stay on one bind, and other parts spre
   }, links)
   const seen = watchEvents()
   const carrier = await connectAndBind(t, await listen(t, server), seen, { binds: 3 })
-  await seen.until(() => states(carrier.state().binds).every((state) => state === 'bound'))
+  await seen.until(() => states(carrier.state().links).every((state) => state === 'up'))
   const destinations = ['+33612345678', '+33612345679', '+33612345670']
   const results = destinations.flatMap((destination) =>
     [1, 2, 3, 4].map(() => carrier.submit(makePart({ destination }))),
@@ -99,7 +99,7 @@ test('parts for one destination in flight stay on one bind, and other parts spre
   for (const used of got.values()) assert.equal(new Set(used).size, 1)
   assert.equal(new Set([...got.values()].flat()).size, 3)
   assert.deepEqual(
-    carrier.state().binds.map(({ inFlight }) => inFlight),
+    carrier.state().links.map(({ inFlight }) => inFlight),
     [4, 4, 4],
   )
   for (const [link, pdu] of held) acceptSubmit(link, pdu, '1')
@@ -115,7 +115,7 @@ test('a carrier that answers no submits is bound again', async (t) => {
   })
   const results = await Promise.all([1, 2, 3].map(() => carrier.submit(makePart())))
   assert.ok(results.every(({ outcome }) => outcome === 'unknown'))
-  await seen.until(() => links.length === 2 && carrier.state().state === 'bound')
+  await seen.until(() => links.length === 2 && carrier.state().state === 'up')
 })
 
 test('a response of the wrong type leaves the outcome unknown', async (t) => {
@@ -125,7 +125,8 @@ test('a response of the wrong type leaves the outcome unknown', async (t) => {
   const carrier = await connectAndBind(t, await listen(t, server), watchEvents())
   assert.deepEqual(await carrier.submit(makePart()), {
     outcome: 'unknown',
-    reason: 'the answer was a enquire_link_resp',
+    reason: 'unanswered',
+    detail: 'the answer was a enquire_link_resp',
   })
 })
 

@@ -1,9 +1,9 @@
 import type { MalformedPdu, Pdu } from '@trunkline/smpp/pdu.ts'
 import type { SmppLink } from '@trunkline/smpp/smpp-link.ts'
 import { BackOff, jitter } from '../../platform/lib/backoff.ts'
-import type { BindState } from '../../ports/sms.ts'
+import type { CarrierLink } from '../../ports/sms.ts'
 import { bindSpacingMs, refusedRetryMs, stableBindMs } from './limits.ts'
-import { SmppSession, type SmppSessionEvents } from './smpp-session.ts'
+import { type BindType, SmppSession, type SmppSessionEvents } from './smpp-session.ts'
 import type { SmppSettings } from './smpp-settings.ts'
 
 export type BindPoolEvents = {
@@ -12,11 +12,11 @@ export type BindPoolEvents = {
   trace?: SmppSessionEvents['trace']
   changed(): void
   /** @param lasted how long the bind was up, ms; 0 if it never was */
-  down(bind: BindState, lasted: number): void
+  down(bind: CarrierLink, lasted: number): void
 }
 
 /** The binds that the settings require. */
-const bindTypes = ({ bind = 'transceiver', binds = 1 }: SmppSettings): BindState['bind'][] => {
+const bindTypes = ({ bind = 'transceiver', binds = 1 }: SmppSettings): BindType[] => {
   const one = bind === 'pair' ? (['transmitter', 'receiver'] as const) : [bind]
   return Array.from({ length: binds }, () => one).flat()
 }

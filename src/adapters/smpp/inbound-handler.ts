@@ -1,13 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import { maskNumber } from '@trunkline/phone/phone.ts'
 import { type DataPdu, noTlvs, type ShortMessagePdu, statuses } from '@trunkline/smpp/pdu.ts'
-import { isReceipt, readReceipt } from '@trunkline/smpp/receipt.ts'
+import { isReceipt, type MessageState, readReceipt } from '@trunkline/smpp/receipt.ts'
 import type { SmppLink } from '@trunkline/smpp/smpp-link.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
-import type { SmsEvents } from '../../ports/sms.ts'
+import type { ReceiptState, SmsEvents } from '../../ports/sms.ts'
 import { maxPendingInbound } from './limits.ts'
 import { inboundOf, normaliseNumber } from './short-message.ts'
 import type { SmppSettings } from './smpp-settings.ts'
+
+/** State of a part by message_state (5.2.28). */
+const receiptStates: Record<MessageState, ReceiptState> = {
+  ENROUTE: 'enroute',
+  DELIVERED: 'delivered',
+  EXPIRED: 'expired',
+  DELETED: 'undelivered',
+  UNDELIVERABLE: 'undelivered',
+  ACCEPTED: 'accepted',
+  UNKNOWN: 'unknown',
+  REJECTED: 'rejected',
+}
 
 /** Logs an event's name and its details. */
 export type SmppLog = (event: string, details: Record<string, string | number>) => void
@@ -63,7 +75,7 @@ export class InboundHandler {
     const receipt = isReceipt(pdu) ? readReceipt(pdu) : null
     const { calling_code: code } = this.settings
     const [handset, number] = [normaliseNumber(pdu.source, code), normaliseNumber(pdu.destination, code)]
-    if (receipt) await this.events.receipt({ ...receipt, handset, number })
+    if (receipt) await this.events.receipt({ ...receipt, state: receiptStates[receipt.state], handset, number })
     else if (!isReceipt(pdu)) await this.events.inbound({ ...inboundOf(pdu, this.settings), link: this.linkId })
     else this.log('receipt-without-id', { from: maskNumber(pdu.source.address) })
   }

@@ -71,7 +71,7 @@ test('every text in the tables of a language decodes to what was encoded, in par
             source: '+1',
             destination: '+2',
           }
-          return submitOf({ ...fields, text: part, encoding: 'gsm7', shift, concatenation: mode }, 1)
+          return submitOf({ ...fields, text: part, encoding: 'gsm7', shift, header: mode }, 1, { long: mode })
         })
         assert.equal(submits.map((pdu) => readUserData(pdu).text).join(''), text, language)
         for (const { shortMessage } of submits) {

@@ -48,9 +48,15 @@ export const normaliseNumber = ({ ton, address }: Address, callingCode?: string)
   return national?.number ?? address
 }
 
-/** A message keeps the concatenation mode it was planned with, even if the settings change. */
-const concatenationModeOf = (part: SmsPart, { long = 'udh8' }: Partial<SmppSettings>): ConcatenationMode =>
-  part.concatenation ?? long
+/** Concatenation mode of a part. Parts segmented for the short header have no room for the longer one, and one of several
+ *  parts cannot go as a payload. */
+const concatenationModeOf = (
+  { parts, header }: Pick<SmsPart, 'parts' | 'header'>,
+  { long = 'udh8' }: Partial<SmppSettings>,
+): ConcatenationMode => {
+  if (long === 'payload') return parts === 1 ? 'payload' : 'udh8'
+  return header === 'udh8' ? 'udh8' : long
+}
 
 /** How many parts a submit counts for: the carrier splits a text sent as message_payload. */
 export const countSubmittedParts = (part: SmsPart, settings: SmppSettings): number =>

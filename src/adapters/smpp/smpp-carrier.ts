@@ -1,7 +1,7 @@
 import { headerOf, type Pdu, statuses, statusName } from '@trunkline/smpp/pdu.ts'
 import { storedId } from '@trunkline/smpp/receipt.ts'
 import type { LostRequest, SmppLink } from '@trunkline/smpp/smpp-link.ts'
-import type { CarrierState, SmsCarrier, SmsEvents, SmsPart, SubmitResult } from '../../ports/sms.ts'
+import type { CarrierState, SmsCarrier, SmsEvents, SmsPart, SubmitResult, UnsentReason } from '../../ports/sms.ts'
 import { BindPool } from './bind-pool.ts'
 import { InboundHandler, type SmppLog } from './inbound-handler.ts'
 import { drainTimeoutMs, submitRetrySeconds } from './limits.ts'
@@ -16,6 +16,26 @@ const congestionStatuses: ReadonlySet<number> = new Set([statuses.ESME_RTHROTTLE
 
 /** Parts in flight to one destination stay on one bind, so that they cannot overtake each other. */
 type DestinationLoad = { readonly session: SmppSession; parts: number }
+
+const retrySeconds = (ms: number): number => (ms > 0 ? ms / 1_000 : submitRetrySeconds)
+
+/** Nothing was sent. */
+const unsent = (reason: UnsentReason, ms: number): SubmitResult => ({
+  outcome: 'retry',
+  wasSent: false,
+  reason,
+  seconds: retrySeconds(ms),
+})
+
+/** The carrier answered that it is busy. */
+const busy = (reason: string, ms: number): SubmitResult => ({
+  outcome: 'retry',
+  wasSent: true,
+  reason,
+  seconds: retrySeconds(ms),
+})
+
+const unanswered = (detail: string): SubmitResult => ({ outcome: 'unknown', reason: 'unanswered', detail })
 
 /** A connection to a carrier: its binds, its pace and its inbound traffic. */
 class SmppCarrier implements SmsCarrier {
@@ -61,7 +81,7 @@ class SmppCarrier implements SmsCarrier {
         trace: (bind, direction, frame) => log('pdu', { bind, direction, ...headerOf(frame) }),
       }),
       changed: () => this.changed(),
-      down: ({ bind, lastError }, lasted) => {
+      down: ({ name: bind, lastError }, lasted) => {
         if (lasted > 0) this.inboundHandler.renewLinkId()
         if (!this.closing) log('down', { host, port, bind, reason: lastError ?? '' })
       },
@@ -73,24 +93,24 @@ class SmppCarrier implements SmsCarrier {
   }
 
   state(): CarrierState {
-    const binds = this.binds.sessions.map(({ state }) => state)
-    const main = binds.filter(({ bind }) => bind !== 'receiver' || this.settings.bind === 'receiver')
+    const links = this.binds.sessions.map(({ state }) => state)
+    const main = links.filter(({ name }) => name !== 'receiver' || this.settings.bind === 'receiver')
     const first = main[0]
-    const state = (['bound', 'connecting', 'down'] as const).find((one) => main.some((bind) => bind.state === one))
-    const errors = binds.filter(({ lastError }) => lastError !== null).sort((a, b) => b.since - a.since)
+    const state = (['up', 'connecting', 'down'] as const).find((one) => main.some((link) => link.state === one))
+    const errors = links.filter(({ lastError }) => lastError !== null).sort((a, b) => b.since - a.since)
     return {
       state: state ?? first?.state ?? 'down',
       since: this.since,
       lastError: errors[0]?.lastError ?? null,
-      fatal: main.some(({ fatal }) => fatal) && state !== 'bound',
+      fatal: main.some(({ fatal }) => fatal) && state !== 'up',
       inFlight: this.inFlight,
       window: Math.floor(this.pacer.window(performance.now())),
-      submitted: binds.reduce((sum, { submitted }) => sum + submitted, 0),
-      binds,
+      submitted: links.reduce((sum, { submitted }) => sum + submitted, 0),
+      links,
     }
   }
 
-  isBound(): boolean {
+  isUp(): boolean {
     const { bind: wanted } = this.settings
     return this.binds.sessions.some(({ bind, isBound }) => isBound && (bind !== 'receiver' || wanted === 'receiver'))
   }
@@ -109,7 +129,7 @@ class SmppCarrier implements SmsCarrier {
     const refusal = this.refusalOf(part)
     if (refusal) return refusal
     const session = this.chooseSession(part.destination)
-    if (!session) return this.retryResult('the window is full', 0)
+    if (!session) return unsent('no_capacity', 0)
     const now = performance.now()
     const parts = countSubmittedParts(part, this.settings)
     this.pacer.consume(now, parts)
@@ -150,15 +170,11 @@ class SmppCarrier implements SmsCarrier {
 
   /** Why the part cannot be sent now, or null. */
   private refusalOf({ source }: SmsPart): SubmitResult | null {
-    if (this.closing || !this.binds.anyBound) return this.retryResult('the link is down', 0)
+    if (this.closing || !this.binds.anyBound) return unsent('link_down', 0)
     const now = performance.now()
-    if (this.freeWindow() === 0) return this.retryResult('the window is full', this.pacer.waitMs(now))
+    if (this.freeWindow() === 0) return unsent('no_capacity', this.pacer.waitMs(now))
     const wait = this.senderLimits.waitMs(source, now)
-    return wait > 0 ? this.retryResult('the sender has reached its rate limit', wait) : null
-  }
-
-  private retryResult(reason: string, ms: number, status = 0): SubmitResult {
-    return { outcome: 'retry', status, reason, seconds: ms > 0 ? ms / 1_000 : submitRetrySeconds }
+    return wait > 0 ? unsent('sender_rate_limit', wait) : null
   }
 
   /** The bind of the destination's parts in flight, else the one with the most free window. */
@@ -186,23 +202,20 @@ class SmppCarrier implements SmsCarrier {
 
   private resultOf(answer: Pdu | LostRequest): SubmitResult {
     if (answer.command === 'lost') {
-      const { reason } = answer
-      return answer.written ? { outcome: 'unknown', reason } : this.retryResult(reason, 0)
+      return answer.written ? unanswered(answer.reason) : unsent('link_down', 0)
     }
     const { command, status } = answer
     if (command === 'submit_sm_resp' && status === 0)
       return { outcome: 'accepted', carrierId: storedId(answer.messageId) }
-    if (command !== 'submit_sm_resp' && command !== 'generic_nack') {
-      return { outcome: 'unknown', reason: `the answer was a ${command}` }
-    }
+    if (command !== 'submit_sm_resp' && command !== 'generic_nack') return unanswered(`the answer was a ${command}`)
     const reason = statusName(status)
     if (congestionStatuses.has(status)) {
       const now = performance.now()
       this.pacer.slowDown(now)
-      return this.retryResult(reason, this.pacer.waitMs(now), status)
+      return busy(reason, this.pacer.waitMs(now))
     }
-    if (status === statuses.ESME_RSYSERR) return this.retryResult(reason, 0, status)
-    return { outcome: 'refused', status, reason }
+    if (status === statuses.ESME_RSYSERR) return busy(reason, 0)
+    return { outcome: 'refused', reason }
   }
 
   private request(link: SmppLink, pdu: Pdu): void {
@@ -214,7 +227,7 @@ class SmppCarrier implements SmsCarrier {
 
   private changed(): void {
     const { host, port } = this.settings
-    const isBound = this.isBound()
+    const isBound = this.isUp()
     if (isBound !== this.wasBound) {
       this.since = Date.now()
       if (isBound) this.log('bound', { host, port })

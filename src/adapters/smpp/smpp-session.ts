@@ -2,16 +2,18 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { type BindPdu, type MalformedPdu, type Pdu, statuses, statusName } from '@trunkline/smpp/pdu.ts'
 import { type LostRequest, SmppLink } from '@trunkline/smpp/smpp-link.ts'
-import type { BindState } from '../../ports/sms.ts'
+import type { CarrierLink } from '../../ports/sms.ts'
 import { maxUnansweredSubmits, unbindTimeoutMs } from './limits.ts'
 import type { SmppSettings } from './smpp-settings.ts'
+
+export type BindType = 'transceiver' | 'transmitter' | 'receiver'
 
 /** What one bind reports to its connection. */
 export type SmppSessionEvents = {
   /** A request of the carrier, which must be answered through the link. */
   request(link: SmppLink, pdu: Pdu): void
   malformed(bad: MalformedPdu): void
-  trace?: ((bind: BindState['bind'], direction: 'in' | 'out', frame: Buffer) => void) | undefined
+  trace?: ((bind: BindType, direction: 'in' | 'out', frame: Buffer) => void) | undefined
   changed(): void
   bound(): void
   /** The bind ended or failed. `lasted` is how long it was up, ms; 0 if it never was. */
@@ -30,13 +32,13 @@ const accountStatuses: ReadonlySet<number> = new Set([
 
 /** One bind to a carrier. `connect` makes one attempt and `down` reports its end; the owner decides when to retry. */
 export class SmppSession {
-  readonly bind: BindState['bind']
+  readonly bind: BindType
   private readonly settings: SmppSettings
   private readonly events: SmppSessionEvents
   /** The link once it is bound. */
   private link: SmppLink | null = null
   private socket: Socket | null = null
-  private phase: BindState['state'] = 'down'
+  private phase: CarrierLink['state'] = 'down'
   private since = Date.now()
   private lastError: string | null = null
   private fatal = false
@@ -45,19 +47,19 @@ export class SmppSession {
   private inFlight = 0
   private lostInARow = 0
 
-  constructor(bind: BindState['bind'], settings: SmppSettings, events: SmppSessionEvents) {
+  constructor(bind: BindType, settings: SmppSettings, events: SmppSessionEvents) {
     this.bind = bind
     this.settings = settings
     this.events = events
   }
 
-  get state(): BindState {
+  get state(): CarrierLink {
     const { bind, since, lastError, fatal, inFlight, submitted } = this
-    return { bind, state: this.phase, since, lastError, fatal, inFlight, submitted }
+    return { name: bind, state: this.phase, since, lastError, fatal, inFlight, submitted }
   }
 
   get isBound(): boolean {
-    return this.phase === 'bound'
+    return this.phase === 'up'
   }
 
   /** How many more submits its window allows. */
@@ -160,7 +162,7 @@ export class SmppSession {
       this.fatal = false
       this.wasBound = true
       this.lostInARow = 0
-      this.setPhase('bound')
+      this.setPhase('up')
       this.events.bound()
     }
   }
@@ -174,14 +176,14 @@ export class SmppSession {
 
   private handleDown(reason: string): void {
     if (this.phase === 'closed') return
-    const lasted = this.phase === 'bound' ? Math.max(1, Date.now() - this.since) : 0
+    const lasted = this.phase === 'up' ? Math.max(1, Date.now() - this.since) : 0
     this.link = null
     this.lastError = reason
     this.setPhase('down')
     this.events.down(this, lasted)
   }
 
-  private setPhase(phase: BindState['state']): void {
+  private setPhase(phase: CarrierLink['state']): void {
     this.phase = phase
     this.since = Date.now()
     this.events.changed()

@@ -1,3 +1,4 @@
+import type { Language } from '@trunkline/phone/gsm-national.ts'
 import type { ConcatenationMode } from '@trunkline/phone/segments.ts'
 
 /** Settings of one SMPP connection. Everything but the address and the account has a default. */
@@ -28,6 +29,8 @@ export type SmppSettings = {
   readonly tps_per_sender?: number
   /** Concatenation of the parts of a long message. Default: `udh8`. */
   readonly long?: ConcatenationMode
+  /** Languages whose shift tables the carrier supports. Default: none. */
+  readonly national_languages?: readonly Language[]
   readonly service_type?: string
   /** Override the types of number and numbering plans (5.2.5, 5.2.6) derived from the number. */
   readonly source_ton?: number

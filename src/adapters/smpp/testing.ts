@@ -100,7 +100,7 @@ export const connectAndBind = async (
 ): Promise<SmsCarrier> => {
   const carrier = connectSmpp(makeSettings(port, fields), seen.events)
   t.after(() => carrier.close())
-  await seen.until(() => carrier.state().state === 'bound')
+  await seen.until(() => carrier.state().state === 'up')
   return carrier
 }
 

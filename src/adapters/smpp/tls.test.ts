@@ -44,7 +44,7 @@ test('a bind over TLS succeeds with the right authority and fails with any other
       )
       t.after(() => carrier.close())
     })
-  assert.equal(await outcome(right.cert), 'bound null')
+  assert.equal(await outcome(right.cert), 'up null')
   assert.match(await outcome(certificate().cert), /^down .*(self-signed|signature|certificate)/)
   assert.match(await outcome(), /^down .*self-signed/)
 })

@@ -22,6 +22,25 @@ import {
 } from './setting-schemas.ts'
 import { SipTrunk } from './sip-trunk-settings.ts'
 
+/** Settings of every kind of SMS connection. */
+const smsRouting = {
+  prefixes: Type.Optional(prefixes),
+  priority: Type.Optional(priority),
+  weight: Type.Optional(
+    count(1, 1000, 'Share of the messages among connections of the same prefix and priority. Default: 1'),
+  ),
+  policy: Type.Optional(
+    Enum(['resubmit', 'hold', 'at_most_once'], {
+      description:
+        'When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again',
+    }),
+  ),
+  validity_seconds: Type.Optional(
+    count(60, 604_800, 'Validity period of a message, for us and for the carrier. Default: 48 hours, for us only'),
+  ),
+  sandbox: Type.Optional(sandboxed),
+}
+
 /** Settings of an SMPP connection (SMPP 3.4), with the names that carriers use. */
 const Smpp = Named(
   'SmppSettings',
@@ -72,21 +91,7 @@ const Smpp = Named(
     response_seconds: Type.Optional(count(1, 300, 'Longest wait for a response. Default: 10')),
     enquire_seconds: Type.Optional(count(1, 3600, 'Idle time before an enquire_link. Default: 30')),
     reconnect_seconds: Type.Optional(reconnectSeconds),
-    prefixes: Type.Optional(prefixes),
-    priority: Type.Optional(priority),
-    weight: Type.Optional(
-      count(1, 1000, 'Share of the messages among connections of the same prefix and priority. Default: 1'),
-    ),
-    policy: Type.Optional(
-      Enum(['resubmit', 'hold', 'at_most_once'], {
-        description:
-          'When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again',
-      }),
-    ),
-    validity_seconds: Type.Optional(
-      count(60, 604_800, 'Validity period of a message, for us and for the carrier. Default: 48 hours, for us only'),
-    ),
-    sandbox: Type.Optional(sandboxed),
+    ...smsRouting,
   }),
 )
 
@@ -220,8 +225,12 @@ const WhatsappWeb = Named(
   }),
 )
 
+/** The port (src/ports) that the adapter of a kind implements. */
+export type ConnectionPort = 'sms' | 'supplier' | 'chat' | 'voice'
+
 type Kinds = {
   readonly [kind: string]: {
+    readonly port: ConnectionPort
     readonly settings: TSchema & { properties: TProperties }
     readonly secrets: readonly string[]
   }
@@ -229,13 +238,13 @@ type Kinds = {
 
 /** The settings of each kind of connection, and which of them are secrets. A name means the same in every kind. */
 export const kinds = {
-  smpp: { settings: Smpp, secrets: ['password'] },
-  didww: { settings: Didww, secrets: ['api_key', 'callback_secret'] },
-  sandbox: { settings: Sandbox, secrets: ['token'] },
-  xmpp: { settings: Xmpp, secrets: ['secret', 'password', 'admin_password'] },
-  'sip-trunk': { settings: SipTrunk, secrets: ['password'] },
-  'whatsapp-cloud': { settings: WhatsappCloud, secrets: ['access_token', 'app_secret', 'verify_token'] },
-  'whatsapp-web': { settings: WhatsappWeb, secrets: [] },
+  smpp: { port: 'sms', settings: Smpp, secrets: ['password'] },
+  didww: { port: 'supplier', settings: Didww, secrets: ['api_key', 'callback_secret'] },
+  sandbox: { port: 'chat', settings: Sandbox, secrets: ['token'] },
+  xmpp: { port: 'chat', settings: Xmpp, secrets: ['secret', 'password', 'admin_password'] },
+  'sip-trunk': { port: 'voice', settings: SipTrunk, secrets: ['password'] },
+  'whatsapp-cloud': { port: 'chat', settings: WhatsappCloud, secrets: ['access_token', 'app_secret', 'verify_token'] },
+  'whatsapp-web': { port: 'chat', settings: WhatsappWeb, secrets: [] },
 } as const satisfies Kinds
 
 export type ConnectionKind = keyof typeof kinds
@@ -285,13 +294,7 @@ export const settingsByKind = {
   })),
 }
 
+const partialSchemas = new Map(kindNames.map((kind) => [kind, Type.Partial(kinds[kind].settings)]))
+
 /** The schema of a change: no field is required. */
-export const changeSchemas: { readonly [K in ConnectionKind]: TSchema } = {
-  smpp: Type.Partial(Smpp),
-  didww: Type.Partial(Didww),
-  sandbox: Type.Partial(Sandbox),
-  xmpp: Type.Partial(Xmpp),
-  'sip-trunk': Type.Partial(SipTrunk),
-  'whatsapp-cloud': Type.Partial(WhatsappCloud),
-  'whatsapp-web': Type.Partial(WhatsappWeb),
-}
+export const changeSchemaOf = (kind: ConnectionKind): TSchema => partialSchemas.get(kind) ?? kinds[kind].settings

@@ -1,10 +1,10 @@
 import type { CarrierState } from '../../ports/sms.ts'
-import type { ConnectionKind } from './connection-kinds.ts'
+import { type ConnectionKind, type ConnectionPort, kinds } from './connection-kinds.ts'
 import { settleSeconds } from './limits.ts'
 import type { LiveState, LocalDriver, TestResult } from './remote-connections.ts'
 
-/** Connections of one kind, as this process runs them. */
-export type KindConnections = {
+/** Connections of one port, as this process runs them. */
+export type PortConnections = {
   state(id: string): LiveState | null
   test(id: string): Promise<TestResult>
   /** A messaging network: tenants use its connections for their numbers. */
@@ -13,9 +13,9 @@ export type KindConnections = {
   readonly role: 'worker' | 'voice' | null
 }
 
-export type LocalConnections = LocalDriver & { of(kind: ConnectionKind): KindConnections }
+export type LocalConnections = LocalDriver & { of(kind: ConnectionKind): PortConnections }
 
-/** Connections of one kind, as their domain runs them. */
+/** Connections of one port, as their domain runs them. */
 type Running = {
   state(id: string): LiveState | null
   states(): { id: string; state: LiveState }[]
@@ -31,31 +31,27 @@ type Deps = {
 }
 
 export const makeLocalConnections = ({ carriers, suppliers, networks, voice }: Deps): LocalConnections => {
-  const chat: KindConnections = { state: networks.state, test: networks.test, isChat: true, role: 'worker' }
-  const links: { readonly [K in ConnectionKind]: KindConnections } = {
-    smpp: {
+  const ports: { readonly [port in ConnectionPort]: PortConnections } = {
+    sms: {
       state: carriers.state,
       test: async (id) => {
         const state = await carriers.whenSettled(id, settleSeconds)
         if (!state) return { working: false, message: 'the connection ended during the request' }
-        return { working: state.state === 'bound', message: state.lastError ?? state.state }
+        return { working: state.state === 'up', message: state.lastError ?? state.state }
       },
       isChat: false,
       role: 'worker',
     },
-    didww: { state: suppliers.state, test: suppliers.test, isChat: false, role: null },
-    sandbox: chat,
-    xmpp: chat,
-    'sip-trunk': { state: voice.state, test: voice.test, isChat: false, role: 'voice' },
-    'whatsapp-cloud': chat,
-    'whatsapp-web': chat,
+    supplier: { state: suppliers.state, test: suppliers.test, isChat: false, role: null },
+    chat: { state: networks.state, test: networks.test, isChat: true, role: 'worker' },
+    voice: { state: voice.state, test: voice.test, isChat: false, role: 'voice' },
   }
   return {
-    of: (kind) => links[kind],
+    of: (kind) => ports[kinds[kind].port],
     states: () =>
       [carriers, suppliers, networks, voice].flatMap((one): { id: string; state: LiveState }[] => one.states()),
     test: async (id) => {
-      const running = Object.values(links).find((one) => one.state(id) !== null)
+      const running = Object.values(ports).find((one) => one.state(id) !== null)
       return running ? await running.test(id) : { working: false, message: 'the connection ended during the request' }
     },
     examine: voice.examine,

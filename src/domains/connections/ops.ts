@@ -1,7 +1,9 @@
+import type { FastifyInstance } from 'fastify'
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
-import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { uuid } from '../../platform/lib/id.ts'
+import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
+import { parse, uuid } from '../../platform/lib/id.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
+import type { Callback, CallbackReply } from '../../ports/callback.ts'
 import { type ConnectionKind, kinds, type SettingsOf } from './connection-kinds.ts'
 import * as store from './store.ts'
 
@@ -119,4 +121,56 @@ export const enabledConnections = async <K extends ConnectionKind>(
       settings: openSettings(row, seal) as SettingsOf[K],
       revision: row.updated_at.toISOString(),
     }))
+}
+
+/** A connection that a callback names. */
+export type CallbackTarget = NonNullable<Awaited<ReturnType<typeof openConnection>>> & { readonly id: string }
+
+type CallbackEndpoint = {
+  /** Ends in `/:connection`. */
+  readonly path: string
+  readonly maxBytes: number
+  /** Null for a request that no driver answers, and for one that is not genuine: the caller cannot tell them apart. */
+  answer(target: CallbackTarget, request: Callback): Promise<CallbackReply | null>
+  /** @throws the 401 Problem */
+  refuse(): never
+}
+
+/** Selects parameters that have a single text value. */
+const textParameters = (values: unknown): Record<string, string> => {
+  const pairs = Object.entries(values ?? {}).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value]] : [],
+  )
+  return Object.fromEntries(pairs)
+}
+
+/**
+ * Adds an endpoint for external systems without a lasting connection. It is not part of the customer API, and so in no
+ * contract. Any process may answer.
+ */
+export const installCallbacks = async (
+  app: FastifyInstance,
+  { db, seal }: { readonly db: Db; readonly seal: Seal },
+  { path, maxBytes, answer, refuse }: CallbackEndpoint,
+): Promise<void> => {
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: maxBytes }, (_request, body, done) =>
+      done(null, body),
+    )
+    scope.route<{ Params: { connection: string } }>({
+      method: ['GET', 'POST'],
+      url: path,
+      bodyLimit: maxBytes,
+      handler: async ({ method, params, query, headers, body }, reply) => {
+        const id = parse('CNX', params.connection)
+        const found = id === null ? null : await openConnection(db, seal, id)
+        const raw = Buffer.isBuffer(body) ? body : Buffer.alloc(0)
+        const request = { method, query: textParameters(query), headers: textParameters(headers), raw }
+        const answered = id === null || found === null ? null : await answer({ ...found, id }, request)
+        if (answered === null || answered.status === 401) return refuse()
+        return reply.code(answered.status).type('text/plain; charset=utf-8').send(answered.body)
+      },
+    })
+  })
 }

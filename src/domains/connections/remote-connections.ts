@@ -14,9 +14,9 @@ import { answerPollMs, requestSeconds, silentAfterSeconds, statePublishMs, takeS
 import * as store from './remote-connection-store.ts'
 import { find } from './store.ts'
 
-/** `fatal` and `binds` belong to a carrier, the others to a trunk. */
+/** `fatal` and `links` belong to a carrier, the others to a trunk. */
 export type LiveState = LinkState &
-  Partial<Pick<CarrierState, 'fatal' | 'binds'>> &
+  Partial<Pick<CarrierState, 'fatal' | 'links'>> &
   Partial<Pick<VoiceTrunkState, 'registered' | 'calls' | 'pingMs' | 'pingedAt'>>
 
 export type ProcessState = { readonly process: string; readonly isOwn: boolean; readonly state: LiveState }

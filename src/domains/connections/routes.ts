@@ -12,15 +12,18 @@ import { firstAccount } from '../accounts/ops.ts'
 import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import { isCarrying } from '../msgapp/channels/ops.ts'
 import { openOrders, requestSync } from '../numbers/ops.ts'
-import { type ConnectionKind, changeSchemas as changesOf, kinds, type SettingsOf } from './connection-kinds.ts'
+import { type ConnectionKind, changeSchemaOf, kinds, type SettingsOf } from './connection-kinds.ts'
 import * as c from './contract.ts'
 import { openSettings, sealSettings } from './ops.ts'
 import { refusals } from './refusals.ts'
 import type { LiveState, ProcessState } from './remote-connections.ts'
 import * as store from './store.ts'
 
-const presentLink = (link: Omit<LiveState, 'binds'>) => ({
-  state: link.state,
+/** SMPP has a word of its own for a link that is up. */
+const upWord = (kind: ConnectionKind): 'bound' | 'up' => (kind === 'smpp' ? 'bound' : 'up')
+
+const presentLink = (kind: ConnectionKind, link: Omit<LiveState, 'links'>) => ({
+  state: link.state === 'up' ? upWord(kind) : link.state,
   since: iso(link.since),
   ...(link.lastError ? { last_error: link.lastError } : {}),
   fatal: link.fatal ?? false,
@@ -28,14 +31,23 @@ const presentLink = (link: Omit<LiveState, 'binds'>) => ({
   submitted: link.submitted,
 })
 
-const presentState = (state: LiveState) => ({
-  ...presentLink(state),
+const bindTypes = ['transceiver', 'transmitter', 'receiver'] as const
+
+const presentBinds = (links: NonNullable<LiveState['links']>) =>
+  links.flatMap((link) => {
+    const bind = bindTypes.find((one) => one === link.name)
+    return bind ? [{ bind, ...presentLink('smpp', link) }] : []
+  })
+
+const presentState = (kind: ConnectionKind, state: LiveState) => ({
+  ...presentLink(kind, state),
   ...(typeof state.registered === 'boolean' ? { registered: state.registered } : {}),
   ...(state.calls === undefined ? {} : { calls: state.calls }),
   ...(typeof state.pingMs === 'number' ? { ping_ms: state.pingMs } : {}),
   ...(typeof state.pingedAt === 'number' ? { pinged_at: iso(state.pingedAt) } : {}),
-  ...(state.binds ? { binds: state.binds.map((one) => ({ bind: one.bind, ...presentLink(one) })) } : {}),
+  ...(kind === 'smpp' && state.links ? { binds: presentBinds(state.links) } : {}),
 })
+
 const idOf = (printed: string) => parse('CNX', printed) ?? refuse(refusals.unknownConnection(printed))
 
 /** Validates rules that the schema of the settings cannot express, on the complete settings. @throws Problem */
@@ -92,8 +104,8 @@ const splitChange = (settings: Fields): { given: Fields; cleared: string[] } => 
   return { given: omitFields(settings, cleared), cleared }
 }
 
-/** States in which a connection works: preferred when several processes run it. */
-const isWorking = ({ state }: LiveState): boolean => state === 'bound' || state === 'up'
+/** State in which a connection works: preferred when several processes run it. */
+const isWorking = ({ state }: LiveState): boolean => state === 'up'
 
 export const connectionRoutes = ({
   db,
@@ -146,7 +158,8 @@ export const connectionRoutes = ({
     const others = processes.filter(({ isOwn }) => !isOwn)
     const first = others.find(({ state }) => isWorking(state)) ?? others[0]
     const state = row.enabled ? (local.of(row.kind).state(row.id) ?? first?.state) : undefined
-    const known = others.length > 0 ? processes.map((one) => ({ process: one.process, ...presentLink(one.state) })) : []
+    const known =
+      others.length > 0 ? processes.map((one) => ({ process: one.process, ...presentLink(row.kind, one.state) })) : []
     return {
       uuid: print('CNX', row.id),
       kind: row.kind,
@@ -154,7 +167,9 @@ export const connectionRoutes = ({
       settings: row.settings,
       enabled: row.enabled,
       ...access(row),
-      ...(state ? { state: { ...presentState(state), ...(known.length > 0 ? { processes: known } : {}) } } : {}),
+      ...(state
+        ? { state: { ...presentState(row.kind, state), ...(known.length > 0 ? { processes: known } : {}) } }
+        : {}),
       created_at: iso(row.created_at),
       updated_at: iso(row.updated_at),
     }
@@ -203,8 +218,8 @@ export const connectionRoutes = ({
       checkAccess(row.kind, body)
       if (await store.isTaken(tx, name, row.id)) throw refusals.nameTaken(name)
       const { given, cleared } = splitChange(body.settings ?? {})
-      checkFields(changesOf[row.kind], body.settings, ['settings'])
-      validatePart(request, changesOf[row.kind], given, 'settings')
+      checkFields(changeSchemaOf(row.kind), body.settings, ['settings'])
+      validatePart(request, changeSchemaOf(row.kind), given, 'settings')
       const settings = omitFields({ ...openSettings(row, seal), ...given }, cleared)
       // A setting that the kind requires cannot be cleared.
       if (cleared.length > 0) validatePart(request, kinds[row.kind].settings, settings, 'settings')
@@ -244,7 +259,7 @@ export const connectionRoutes = ({
         ? await tested(row)
         : { working: false, message: 'the connection is not enabled' }
       await audit(null, { after: { working } })
-      return ok({ working, message })
+      return ok({ working, message: message === 'up' ? upWord(row.kind) : message })
     }),
   ]
 }

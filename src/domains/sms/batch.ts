@@ -1,5 +1,5 @@
 import type { Job } from '../../platform/jobs/job-kind.ts'
-import type { Segmentation } from './accept/quote.ts'
+import type { MessagePlan, Segmentation } from './accept/quote.ts'
 import type { Submission } from './submit/submit-handler.ts'
 
 /**
@@ -9,7 +9,12 @@ import type { Submission } from './submit/submit-handler.ts'
 export const batchKind = 'sms.batch'
 
 /** A message of a batch. */
-export type BatchMember = { readonly id: string; readonly payload: Submission }
+export type BatchMember = {
+  readonly id: string
+  readonly payload: Submission
+  /** Absent once the message was read from the database. */
+  readonly plan?: MessagePlan
+}
 
 /** Payload of a batch's job. */
 export type BatchPayload = {

@@ -105,7 +105,7 @@ test(
     smsc.react = ({ concat }) => (concat?.part === 2 && isFull ? 88 : 'take')
     const { body } = await send(who, number, 'x'.repeat(200))
     await until(async () => smsc.submits.length >= 2 || undefined)
-    smsc.receipt(smsc.submits[0]?.id ?? '', 'ENROUTE', undefined, number)
+    smsc.receipt(smsc.submits[0]?.id ?? '', 'enroute', undefined, number)
     await isTold()
     isFull = false
     const message = await waitForStatus(who, body.message_uuid, 'sent')

@@ -20,7 +20,7 @@ import {
   waitingPageSize,
 } from './limits.ts'
 import { publishEvents } from './message-presenter.ts'
-import type { CarrierReceipt } from './receipts/carrier-receipt.ts'
+import { type CarrierReceipt, storedReceipt } from './receipts/carrier-receipt.ts'
 import * as states from './state-transition-store.ts'
 import { type BatchOutcome, type EndedRun, makeBatchHandler } from './submit/batch-handler.ts'
 import { type StoredBatch, splitBatches } from './submit/batch-store.ts'
@@ -66,7 +66,7 @@ const sentOf = ({ job: { id, account }, fence, result }: EndedRun & { fence: num
  *  the messages that this process accepts. Without any connection, all: they fail with no_route. */
 const claimable = ({ carriers, routing }: Pick<Services, 'carriers' | 'routing'>, queue: FairQueue): number => {
   if (routing.connections().length === 0) return Number.POSITIVE_INFINITY
-  if (!carriers.isAnyBound()) return 0
+  if (!carriers.isAnyUp()) return 0
   return Math.max(carriers.availableWindow(), minClaimedInMemory) - queue.claimed()
 }
 
@@ -127,7 +127,7 @@ const batchJob = (
   fair: true,
   startsAfter: [submitKind],
   capacity: () => batchesFor(claimable({ carriers, routing }, queue)),
-  hasLocalRoom: (account) => (routing.connections().length === 0 || carriers.isAnyBound()) && queue.room(account) > 0,
+  hasLocalRoom: (account) => (routing.connections().length === 0 || carriers.isAnyUp()) && queue.room(account) > 0,
   onStopping: queue.close,
   run: runBatch,
   onComplete: async (tx, done) => {
@@ -146,7 +146,7 @@ const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'
   run: async ({ payload, attempt }) => {
     const connection = routing.connections().find(({ connection }) => connection === payload.connection)
     const seconds = (connection?.validSeconds ?? defaultValidSeconds) + receiptGraceSeconds
-    if (await receipts.retryEarly(payload, attempt < firstAdoptingAttempt ? null : seconds)) return
+    if (await receipts.retryEarly(storedReceipt(payload), attempt < firstAdoptingAttempt ? null : seconds)) return
     if (attempt === 8) throw new Discard('no message part has this id')
     throw new Retry('no message part has this id yet', 2 ** (attempt - 1))
   },

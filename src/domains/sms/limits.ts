@@ -1,5 +1,8 @@
 // Limits of SMS.
 
+/** Bytes of a carrier's callback, which may report many messages. */
+export const maxCallbackBytes = 1024 * 1024
+
 /** Longest text of a message, in characters. */
 export const maxTextLength = 1600
 

@@ -38,8 +38,9 @@ export const sendMessage = async (
 
   const keeping = routing.ensurePersisted(decision)
   if (keeping) await keeping
-  const { encoding, parts, shift } = segmentFor(text, decision)
-  const fragments = parts.length
+  const segments = segmentFor(text, decision)
+  const { header } = decision
+  const fragments = segments.parts.length
   const id = uuid()
   await accept.accept(
     {
@@ -49,12 +50,13 @@ export const sendMessage = async (
       number: from,
       contact: to,
       text,
-      encoding,
+      encoding: segments.encoding,
       fragments,
       price: pricePerSegment * fragments,
       sendAt,
       decision: decision.id,
-      long: formatSegmentation(decision.long, shift),
+      long: formatSegmentation(header, segments.shift),
+      plan: { decision, header, segments },
     },
     tx,
   )

@@ -170,7 +170,7 @@ const stumble = async (tx: Tx, given: NewMessage[]) => {
   const receipts = parts.map(({ carrierId, part }) => ({
     connection,
     carrierId,
-    state: part === 1 ? ('DELIVERED' as const) : ('UNDELIVERABLE' as const),
+    state: part === 1 ? ('delivered' as const) : ('undelivered' as const),
     error: null,
     handset: '+33612345678',
     number,

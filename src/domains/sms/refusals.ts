@@ -1,4 +1,12 @@
-import { conflict, forbidden, invalid, notFound, unavailable, unprocessable } from '../../platform/http/problem.ts'
+import {
+  conflict,
+  forbidden,
+  invalid,
+  notFound,
+  unauthorized,
+  unavailable,
+  unprocessable,
+} from '../../platform/http/problem.ts'
 
 export const refusals = {
   optedOut: (contact: string, number: string) =>
@@ -27,4 +35,6 @@ export const refusals = {
   sendAtTooFar: () => invalid('send_at must be at most a year ahead').at('send_at'),
   unknownChannel: (channel: string) => notFound(`SMS channel ${channel} does not exist`).at('channel_uuid'),
   notScheduled: (message: string) => conflict(`${message} is no longer scheduled`, 'not_scheduled'),
+  /** The same for a missing connection, so that callers cannot find out which ones exist. */
+  wrongSignature: () => unauthorized('The request is not the carrier’s', 'wrong_signature'),
 }

@@ -221,7 +221,7 @@ export const makeSmsWorld = async (given: Parameters<typeof makeWorld>[2] = {}):
         settings: { host: '127.0.0.1', port: smsc.port, system_id: 'me', password: 'secret', ...settings },
       })
       const id: string = body.connection.uuid
-      await until(async () => parts.carriers.state(id.slice(3))?.state === 'bound')
+      await until(async () => parts.carriers.state(id.slice(3))?.state === 'up')
       await parts.routing.ready()
       return id
     },

@@ -180,9 +180,9 @@ test('a message is delivered when all its parts are, in any order of receipts', 
   const who = await tenant()
   const { number } = await giveNumber(world, who)
   const printed = await sentMessage(who, number, 'x'.repeat(400), ['a1', 'a2', 'a3'])
-  await Promise.all([receipt('a3', 'DELIVERED'), receipt('a1', 'DELIVERED'), receipt('a1', 'DELIVERED')])
+  await Promise.all([receipt('a3', 'delivered'), receipt('a1', 'delivered'), receipt('a1', 'delivered')])
   assert.equal((await messageOf(who, printed)).status, 'sent')
-  await Promise.all([receipt('a2', 'DELIVERED'), receipt('a2', 'ENROUTE')])
+  await Promise.all([receipt('a2', 'delivered'), receipt('a2', 'enroute')])
   assert.equal((await messageOf(who, printed)).status, 'delivered')
 })
 
@@ -190,26 +190,26 @@ test('one failed part fails the message, and only a later delivery corrects that
   const who = await tenant()
   const { number } = await giveNumber(world, who)
   const printed = await sentMessage(who, number, 'x', ['b1'])
-  await receipt('b1', 'ENROUTE')
+  await receipt('b1', 'enroute')
   assert.deepEqual(
     [(await messageOf(who, printed)).status, (await messageOf(who, printed)).sub_status],
     ['sent', 'enroute'],
   )
-  await receipt('b1', 'UNDELIVERABLE', '042')
+  await receipt('b1', 'undelivered', '042')
   assert.deepEqual(
     [(await messageOf(who, printed)).status, (await messageOf(who, printed)).error_code],
     ['undelivered', '042'],
   )
-  await receipt('b1', 'EXPIRED')
+  await receipt('b1', 'expired')
   assert.equal((await messageOf(who, printed)).status, 'undelivered')
-  await receipt('b1', 'DELIVERED')
+  await receipt('b1', 'delivered')
   assert.equal((await messageOf(who, printed)).status, 'delivered')
-  await receipt('b1', 'REJECTED')
+  await receipt('b1', 'rejected')
   assert.equal((await messageOf(who, printed)).status, 'delivered')
 })
 
 test('a receipt that arrives before its submit is stored waits in the queue', async () => {
-  assert.equal(await receipt('never seen', 'DELIVERED'), false)
+  assert.equal(await receipt('never seen', 'delivered'), false)
   const job = await db.maybe<{ payload: { carrierId: string } }>`select payload from jobs where kind = 'sms.receipt'`
   assert.equal(job?.payload.carrierId, 'never seen')
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { segment } from '@trunkline/phone/segments.ts'
 import { makeWorld } from '../../../../test/world.ts'
 import { type LocalQueue, registerLocalQueue } from '../../../platform/jobs/consume/local-queue.ts'
 import { uuid } from '../../../platform/lib/id.ts'
@@ -23,6 +24,7 @@ const message = (text: string, changed: Partial<ValidatedMessage> = {}): Validat
   sendAt: null,
   decision: uuid(),
   long: 'udh8',
+  plan: { decision: parts.routing.decide('+447700900002', true), header: 'udh8', segments: segment(text) },
   ...changed,
 })
 

@@ -11,9 +11,10 @@ import { maxBatchMessages } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { acceptBatches, type NewBatch } from './accepted-batch-store.ts'
+import type { MessagePlan } from './quote.ts'
 
 /** A validated message that still has to be charged. */
-export type ValidatedMessage = Omit<store.NewMessage, 'transfer'>
+export type ValidatedMessage = Omit<store.NewMessage, 'transfer'> & { readonly plan: MessagePlan }
 
 /** Accepts messages: each with its debit and a job in one statement, many requests in a batch. */
 export type MessageAcceptor = {
@@ -21,6 +22,8 @@ export type MessageAcceptor = {
   accept(message: ValidatedMessage, tx: Tx | null): Promise<void>
   queueDepth(): number
 }
+
+type PlannedBatch = Omit<NewBatch, 'messages'> & { readonly messages: readonly ValidatedMessage[] }
 
 const problemOf = (refusal: store.Refusal, { contact, number, price }: ValidatedMessage): Problem =>
   refusal === 'opted_out' ? refusals.optedOut(contact, number) : ledgerRefusals.insufficientBalance(decimal(price))
@@ -36,15 +39,15 @@ const withTransfers = (messages: readonly ValidatedMessage[]): store.NewMessage[
 }
 
 /** Makes one batch of the messages of each account, sorted by account (docs/locks.md). */
-const batchesOf = (messages: readonly ValidatedMessage[]): Omit<NewBatch, 'isLeased'>[] => {
+const batchesOf = (messages: readonly ValidatedMessage[]): Omit<PlannedBatch, 'isLeased'>[] => {
   const groups = Map.groupBy(messages, ({ account }) => account)
   return [...groups]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([account, messages]) => ({ id: uuid(), account, messages }))
 }
 
-/** The job of a batch that was inserted leased, with the texts of its messages. */
-const jobOf = ({ id, account, messages }: NewBatch, now: Date): BatchJob => ({
+/** The job of a batch that was inserted leased, with the texts and the plans of its messages. */
+const jobOf = ({ id, account, messages }: PlannedBatch, now: Date): BatchJob => ({
   id,
   account,
   kind: batchKind,
@@ -54,6 +57,7 @@ const jobOf = ({ id, account, messages }: NewBatch, now: Date): BatchJob => ({
     members: messages.map((one) => ({
       id: one.id,
       payload: submissionOf(one.number, one.contact, one.text, one.long),
+      plan: one.plan,
     })),
   },
   runAt: now,

@@ -1,6 +1,6 @@
 import type { Shift } from '@trunkline/phone/gsm-national.ts'
 import { isUs } from '@trunkline/phone/phone.ts'
-import { type Segments, segment, shiftFor } from '@trunkline/phone/segments.ts'
+import { type SegmentHeader, type Segments, segment, shiftFor } from '@trunkline/phone/segments.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import type { Micros } from '../../../platform/lib/money.ts'
 import { refusals } from '../refusals.ts'
@@ -13,6 +13,14 @@ type QuoteDeps = {
   readonly routing: { decide(to: string, isSandbox: boolean): Decision }
   readonly prices: { of(kind: 'sms_out', to: string): Micros | null }
   readonly sandboxAccounts: { has(account: string): boolean }
+}
+
+/** How a message is sent: its route and its parts. */
+export type MessagePlan = {
+  readonly decision: Decision
+  /** Header that the text was segmented for. */
+  readonly header: SegmentHeader
+  readonly segments: Segments
 }
 
 /** Determines route and price. @throws the 422 Problem if the account may not send to the destination, or it has no
@@ -28,19 +36,19 @@ export const quoteFor = (
 }
 
 /** Segments a text for a decision, independently of the candidate that submits it. */
-export const segmentFor = (text: string, { long, languages }: Pick<Decision, 'long' | 'languages'>): Segments =>
-  segment(text, long, languages.length === 0 ? null : shiftFor(text, long, languages))
+export const segmentFor = (text: string, { header, languages }: Pick<Decision, 'header' | 'languages'>): Segments =>
+  segment(text, header, languages.length === 0 ? null : shiftFor(text, header, languages))
 
 /** Segmentation of a message as stored in its job: the header and, after a plus, the national language tables. */
-export type Segmentation = 'udh8' | 'udh16' | `${'udh8' | 'udh16'}+${number}.${number}`
+export type Segmentation = SegmentHeader | `${SegmentHeader}+${number}.${number}`
 
-export const formatSegmentation = (long: 'udh8' | 'udh16', shift: Shift | null): Segmentation =>
-  shift === null ? long : `${long}+${shift.locking}.${shift.single}`
+export const formatSegmentation = (header: SegmentHeader, shift: Shift | null): Segmentation =>
+  shift === null ? header : `${header}+${shift.locking}.${shift.single}`
 
-export const parseSegmentation = (cut: Segmentation): { long: 'udh8' | 'udh16'; shift: Shift | null } => {
+export const parseSegmentation = (cut: Segmentation): { header: SegmentHeader; shift: Shift | null } => {
   const [header, tables] = cut.split('+')
   const [locking = 0, single = 0] = tables?.split('.').map(Number) ?? []
-  return { long: header === 'udh16' ? 'udh16' : 'udh8', shift: tables === undefined ? null : { locking, single } }
+  return { header: header === 'udh16' ? 'udh16' : 'udh8', shift: tables === undefined ? null : { locking, single } }
 }
 
 /** Returns encoding, segments and price of a text without sending it. */

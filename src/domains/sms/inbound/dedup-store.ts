@@ -4,8 +4,8 @@ import { linkResponseSeconds } from '../limits.ts'
 import type { CarrierInbound } from './carrier-inbound.ts'
 
 /**
- * Detects messages that a carrier delivers again. A carrier repeats a deliver_sm whose response it never got: the link
- * was lost, or the process was killed, after the commit. SMPP gives inbound messages no id, so content identifies a
+ * Detects messages that a carrier delivers again. A carrier repeats a message whose response it never got: the link
+ * was lost, or the process was killed, after the commit. Inbound messages may have no id, so content identifies a
  * duplicate. A duplicate has the same text between the same numbers, within ten minutes, over another link than the
  * first. The first link must not have lived on for long after the first delivery. Otherwise the response had arrived,
  * and a person wrote the same text twice. The reference identifies a part of a long message, too, over any link.

@@ -8,9 +8,9 @@ import { storable } from '../../../platform/lib/storable.ts'
 import { findBlocked } from '../../contacts/blocking/ops.ts'
 import { charge } from '../../ledger/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
+import { smsDrivers } from '../drivers.ts'
 import { publishEvents } from '../message-presenter.ts'
 import * as store from '../store.ts'
-import { textOfParts } from '../submit/carriers.ts'
 import type { CarrierInbound } from './carrier-inbound.ts'
 import { withoutDuplicates } from './dedup-store.ts'
 import * as optout from './opt-out-store.ts'
@@ -30,18 +30,21 @@ export type InboundDeps = { stray: ReportUnattributed; prices: Prices }
 
 const isPart = (message: CarrierInbound): message is waiting.InboundPart => message.concat !== null
 
-/** Joins the text of parts in order. Decodes each part alone if an earlier version stored one of them. */
-const joinText = (kept: readonly waiting.StoredPart[]): string => {
+/** Joins the text of parts in order. Each part is decoded alone if an earlier version stored one of them, or the
+ *  connection was deleted. */
+const joinText = ({ kept, kind }: waiting.JoinedParts): string => {
   const raws = kept.flatMap(({ part, octets, coding }) =>
     octets === null || coding === null ? [] : [{ part, octets: Buffer.from(octets, 'hex'), coding }],
   )
-  return raws.length === kept.length ? textOfParts(raws) : kept.map(({ text }) => text).join('')
+  const driver = kind === null ? undefined : smsDrivers[kind]
+  const joined = raws.length === kept.length ? driver?.joinParts?.(raws) : undefined
+  return joined ?? kept.map(({ text }) => text).join('')
 }
 
-const reassembledFrom = (
-  { connection_id: connection, source, destination, kept }: waiting.JoinedParts,
-  isIncomplete: boolean,
-): ReassembledMessage => ({ connection, source, destination, text: storable(joinText(kept)), isIncomplete })
+const reassembledFrom = (joined: waiting.JoinedParts, isIncomplete: boolean): ReassembledMessage => {
+  const { connection_id: connection, source, destination } = joined
+  return { connection, source, destination, text: storable(joinText(joined)), isIncomplete }
+}
 
 /** Stores parts and returns the messages that are complete now. */
 const reassemble = async (tx: Tx, parts: waiting.InboundPart[]): Promise<ReassembledMessage[]> => {

@@ -27,7 +27,14 @@ export const storeParts = async (tx: Tx, parts: readonly InboundPart[]) => {
 /** A stored part. `octets` is hexadecimal, and null for parts that an earlier version stored. */
 export type StoredPart = { part: number; text: string; octets: string | null; coding: number | null }
 
-export type JoinedParts = { connection_id: string; source: string; destination: string; kept: StoredPart[] }
+export type JoinedParts = {
+  connection_id: string
+  /** Kind of the connection; null if it was deleted. */
+  kind: string | null
+  source: string
+  destination: string
+  kept: StoredPart[]
+}
 
 /** Removes and returns the messages whose parts have all arrived. */
 export const takeComplete = (tx: Tx, parts: readonly InboundPart[]) => tx.many<JoinedParts>`
@@ -47,7 +54,8 @@ export const takeComplete = (tx: Tx, parts: readonly InboundPart[]) => tx.many<J
       and w.reference = whole.reference and w.parts = whole.parts
     returning w.*
   )
-  select connection_id, source, destination, jsonb_agg(jsonb_build_object('part', part, 'text', text,
+  select connection_id, (select c.kind from connections c where c.id = connection_id) as kind, source, destination,
+    jsonb_agg(jsonb_build_object('part', part, 'text', text,
     'octets', encode(octets, 'hex'), 'coding', coding) order by part) as kept
   from taken group by connection_id, source, destination, reference, parts`
 
@@ -64,6 +72,7 @@ export const takeStale = (tx: Tx) => tx.many<JoinedParts>`
       and w.reference = s.reference and w.parts = s.parts
     returning w.*
   )
-  select connection_id, source, destination, jsonb_agg(jsonb_build_object('part', part, 'text', text,
+  select connection_id, (select c.kind from connections c where c.id = connection_id) as kind, source, destination,
+    jsonb_agg(jsonb_build_object('part', part, 'text', text,
     'octets', encode(octets, 'hex'), 'coding', coding) order by part) as kept
   from taken group by connection_id, source, destination, reference, parts`

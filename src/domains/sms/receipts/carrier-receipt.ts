@@ -1,4 +1,22 @@
-import type { SmsReceipt } from '../../../ports/sms.ts'
+import type { ReceiptState, SmsReceipt } from '../../../ports/sms.ts'
 
 /** A receipt with the connection that delivered it. */
 export type CarrierReceipt = SmsReceipt & { connection: string }
+
+/** States of the receipts that an earlier version queued. */
+const formerStates: { readonly [name: string]: ReceiptState } = {
+  ENROUTE: 'enroute',
+  DELIVERED: 'delivered',
+  EXPIRED: 'expired',
+  DELETED: 'undelivered',
+  UNDELIVERABLE: 'undelivered',
+  ACCEPTED: 'accepted',
+  UNKNOWN: 'unknown',
+  REJECTED: 'rejected',
+}
+
+/** Returns a receipt as read from its job. */
+export const storedReceipt = (receipt: CarrierReceipt): CarrierReceipt => ({
+  ...receipt,
+  state: formerStates[receipt.state] ?? receipt.state,
+})

@@ -148,9 +148,9 @@ test(
     const { connection } = await db.one<{ connection: string }>`
       select connection_id as connection from sms_parts where account_id = ${who.id}`
     for (const states of [
-      ['UNDELIVERABLE', 'DELIVERED'],
-      ['DELIVERED', 'UNDELIVERABLE'],
-      ['EXPIRED', 'DELIVERED', 'REJECTED'],
+      ['undelivered', 'delivered'],
+      ['delivered', 'undelivered'],
+      ['expired', 'delivered', 'rejected'],
     ] as const) {
       const { who, number } = await make()
       const { body } = await send(who, number, states.join())
@@ -169,7 +169,7 @@ test(
 test('an early receipt waits by the platform’s clock, wherever that was moved', async () => {
   await world.stop()
   await advance(3_600)
-  const receipt = { connection: crypto.randomUUID(), carrierId: 'early', state: 'DELIVERED', error: null } as const
+  const receipt = { connection: crypto.randomUUID(), carrierId: 'early', state: 'delivered', error: null } as const
   assert.equal(await parts.receipts.add(receipt), false)
   const { wait } = await db.one<{ wait: number }>`
     select extract(epoch from run_at - created_at)::float8 as wait from jobs where kind = 'sms.receipt'`
@@ -207,8 +207,8 @@ test(
     await connect('only', smsc)
     for (const [stat, status] of [
       ['UNDELIV', 'undelivered'],
-      ['DELETED', 'undelivered'],
-      ['EXPIRED', 'expired'],
+      ['undelivered', 'undelivered'],
+      ['expired', 'expired'],
       ['REJECTD', 'rejected'],
     ]) {
       const { who, number } = await make()

@@ -2,7 +2,7 @@ import { makeBatcher } from '../../../platform/db/batcher.ts'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { enqueueAll } from '../../../platform/jobs/queue.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
-import type { SmsReceipt } from '../../../ports/sms.ts'
+import type { ReceiptState } from '../../../ports/sms.ts'
 import { applyFinalReceipts } from '../completion-store.ts'
 import { earlyReceiptDelayMs } from '../limits.ts'
 import { publishEvents } from '../message-presenter.ts'
@@ -16,19 +16,7 @@ import {
   type ReceiptCorrelator,
 } from './receipt-correlation.ts'
 
-/** Status of a part by the state of its receipt (SMPP 3.4, 5.2.28). */
-const statusOf: Record<SmsReceipt['state'], string> = {
-  DELIVERED: 'delivered',
-  EXPIRED: 'expired',
-  DELETED: 'undelivered',
-  UNDELIVERABLE: 'undelivered',
-  REJECTED: 'rejected',
-  ENROUTE: 'enroute',
-  ACCEPTED: 'accepted',
-  UNKNOWN: 'unknown',
-}
-
-const isFinal = (state: SmsReceipt['state']) => !['ENROUTE', 'ACCEPTED', 'UNKNOWN'].includes(state)
+const isFinal = (state: ReceiptState) => !['enroute', 'accepted', 'unknown'].includes(state)
 
 type PartStatusChange = states.PartChange & { parts: number }
 
@@ -39,9 +27,9 @@ const mostSignificant = (found: readonly MatchedPart[], receipts: readonly Carri
     const receipt = receipts[n]
     if (!receipt) continue
     const key = `${message_id} ${part}`
-    const rank = receipt.state === 'DELIVERED' ? 2 : isFinal(receipt.state) ? 1 : 0
+    const rank = receipt.state === 'delivered' ? 2 : isFinal(receipt.state) ? 1 : 0
     if ((changes.get(key)?.rank ?? 0) > rank) continue
-    const status = statusOf[receipt.state]
+    const status = receipt.state
     changes.set(key, { account: account_id, message: message_id, part, parts, status, error: receipt.error, rank })
   }
   return [...changes.values()]
@@ -91,7 +79,7 @@ const finalsOf = (receipts: readonly CarrierReceipt[], matcher: ReceiptCorrelato
   for (const receipt of receipts) {
     const carrierId = isFinal(receipt.state) ? matcher.keyOf(receipt) : null
     const key = `${receipt.connection} ${carrierId} ${receipt.handset ?? ''}`
-    const isBeaten = finals.get(key)?.receipt.state === 'DELIVERED' && receipt.state !== 'DELIVERED'
+    const isBeaten = finals.get(key)?.receipt.state === 'delivered' && receipt.state !== 'delivered'
     if (carrierId !== null && !isBeaten) finals.set(key, { receipt, carrierId })
   }
   return [...finals.values()]
@@ -109,7 +97,7 @@ const applyFinals = async (
     finals.map(({ receipt, carrierId }) => ({
       connection: receipt.connection,
       carrierId,
-      status: statusOf[receipt.state],
+      status: receipt.state,
       error: receipt.error,
       handsets: handsetSuffixes(receipt),
     })),

@@ -1,21 +1,23 @@
 import { createHash } from 'node:crypto'
 import { type Language, type Shift, shiftsOf } from '@trunkline/phone/gsm-national.ts'
-import type { ConcatenationMode } from '@trunkline/phone/segments.ts'
+import type { SegmentHeader } from '@trunkline/phone/segments.ts'
+import type { SmsCapabilities } from '../../../ports/sms.ts'
 import type { Connection } from '../../connections/ops.ts'
+import type { SmsKind } from '../drivers.ts'
 
+/** Settings that every kind of SMS connection has. */
 type RouteSettings = Pick<
-  Connection<'smpp'>['settings'],
-  | 'prefixes'
-  | 'priority'
-  | 'weight'
-  | 'policy'
-  | 'validity_seconds'
-  | 'long'
-  | 'national_languages'
-  | 'sandbox'
-  | 'bind'
+  Connection<SmsKind>['settings'],
+  'prefixes' | 'priority' | 'weight' | 'policy' | 'validity_seconds' | 'sandbox'
 >
-type Routable = { readonly id: string; readonly name: string; readonly settings: RouteSettings }
+
+/** A connection with what its carrier can do. */
+export type RoutedConnection = {
+  readonly id: string
+  readonly name: string
+  readonly settings: RouteSettings
+  readonly capabilities: SmsCapabilities
+}
 
 /** Handling of a part whose submit response was lost. */
 export type LostResponsePolicy = 'resubmit' | 'hold' | 'at_most_once'
@@ -28,7 +30,8 @@ export type Candidate = {
   readonly prefix: string
   readonly priority: number
   readonly weight: number
-  readonly long: ConcatenationMode
+  readonly texts: SmsCapabilities['texts']
+  readonly header: SegmentHeader
   readonly policy: LostResponsePolicy
   /** Null: the carrier decides. */
   readonly validSeconds: number | null
@@ -43,7 +46,7 @@ export type Decision = {
   readonly candidates: readonly Candidate[]
   /** Header that messages are segmented for: the longer one if any candidate needs it. The parts are then those that
    *  were counted and charged, whichever candidate submits them. */
-  readonly long: 'udh8' | 'udh16'
+  readonly header: SegmentHeader
   /** Languages whose shift tables every candidate supports, for the same reason. */
   readonly languages: readonly Language[]
   /** True if the candidates belong to the sandbox: the sender can read what the handset receives. */
@@ -53,21 +56,21 @@ export type Decision = {
 const defaultPriority = 100
 
 /** @param prefix the prefix that selected the connection */
-export const candidateOf = ({ id, name, settings }: Routable, prefix: string): Candidate => ({
+export const candidateOf = (
+  { id, name, settings, capabilities: { texts, header, languages } }: RoutedConnection,
+  prefix: string,
+): Candidate => ({
   connection: id,
   name,
   prefix,
   priority: settings.priority ?? defaultPriority,
   weight: settings.weight ?? 1,
-  long: settings.long ?? 'udh8',
+  texts,
+  header,
   policy: settings.policy ?? 'resubmit',
   validSeconds: settings.validity_seconds ?? null,
-  ...languagesOf(settings),
+  ...(languages.length > 0 ? { languages } : {}),
 })
-
-/** Shift tables need a user data header; SAR parameters and payloads that the carrier splits have none. */
-const languagesOf = ({ long = 'udh8', national_languages: languages = [] }: RouteSettings) =>
-  languages.length > 0 && (long === 'udh8' || long === 'udh16') ? { languages } : {}
 
 /** UUID version 8 (RFC 9562, 5.8) from a hash of the content. */
 const idOf = (content: unknown): string => {
@@ -88,22 +91,26 @@ const decisionOf = (candidates: readonly Candidate[], isSimulated: boolean): Dec
   languages: (candidates[0]?.languages ?? []).filter((one) =>
     candidates.every(({ languages }) => languages?.includes(one)),
   ),
-  long: candidates.some(({ long }) => long === 'udh16' || long === 'sar') ? 'udh16' : 'udh8',
+  header: candidates.some(({ header }) => header === 'udh16') ? 'udh16' : 'udh8',
 })
 
-/** Returns the decision for a destination in under a microsecond: decisions are cached by prefix. Sandbox connections
- *  are returned for sandbox accounts only. */
-export type RouteTable = (destination: string, isSandbox: boolean) => Decision
+export type RouteTable = {
+  /** Returns the decision for a destination in under a microsecond: decisions are cached by prefix. Sandbox connections
+   *  are returned for sandbox accounts only. */
+  decide(destination: string, isSandbox: boolean): Decision
+  /** Whether this table made the decision. */
+  hasMade(decision: Decision): boolean
+}
 
 /**
  * Makes the route table: longest prefix, then lowest priority number; equal candidates share by weight. Sandbox
  * connections get only destinations without a real connection.
  */
-export const makeRouteTable = (connections: readonly Routable[]): RouteTable => {
+export const makeRouteTable = (connections: readonly RoutedConnection[]): RouteTable => {
   const byPrefix = new Map<string, { real: Candidate[]; sandbox: Candidate[] }>()
   for (const connection of connections) {
-    const { prefixes = [], bind, sandbox } = connection.settings
-    if (bind === 'receiver') continue
+    const { prefixes = [], sandbox } = connection.settings
+    if (!connection.capabilities.send) continue
     for (const prefix of prefixes.length > 0 ? prefixes : ['']) {
       const entry = byPrefix.get(prefix) ?? { real: [], sandbox: [] }
       entry[sandbox ? 'sandbox' : 'real'].push(candidateOf(connection, prefix))
@@ -122,7 +129,8 @@ export const makeRouteTable = (connections: readonly Routable[]): RouteTable => 
 
   const sandboxDecisions = new Map<string, Decision>()
   const realDecisions = new Map<string, Decision>()
-  return (destination, isSandbox) => {
+  const all = new Set<Decision>()
+  const decide = (destination: string, isSandbox: boolean): Decision => {
     const decisions = isSandbox ? sandboxDecisions : realDecisions
     const prefixes = lengths.map((length) => destination.slice(1, 1 + length)).filter((prefix) => byPrefix.has(prefix))
     const key = prefixes.join()
@@ -132,8 +140,10 @@ export const makeRouteTable = (connections: readonly Routable[]): RouteTable => 
     const isSimulated = isSandbox && real.length === 0
     const made = decisionOf(isSimulated ? collect(prefixes, 'sandbox') : real, isSimulated)
     decisions.set(key, made)
+    all.add(made)
     return made
   }
+  return { decide, hasMade: (decision) => all.has(decision) }
 }
 
 const areEquivalent = (a: Candidate, b: Candidate) => a.prefix.length === b.prefix.length && a.priority === b.priority

@@ -2,14 +2,16 @@ import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
 import { makeNewestRead } from '../../../platform/lib/newest-read.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
-import { enabledConnections } from '../../connections/ops.ts'
+import { driverOf, enabledCarriers } from '../drivers.ts'
 import { maxPersistedDecisionIds } from '../limits.ts'
 import * as store from '../store.ts'
 import { type Candidate, candidateOf, type Decision, makeRouteTable, type RouteTable } from './route-table.ts'
 
 /** Routes messages, in every process, with or without carriers of its own. */
 export type Router = {
-  decide: RouteTable
+  decide: RouteTable['decide']
+  /** Whether a decision is of the current routes: every change of a connection makes new decisions. */
+  isCurrent: RouteTable['hasMade']
   /** Every connection that messages may use. */
   connections(): readonly Candidate[]
   /** Persists the route decision before a message references it; returns undefined if already persisted. */
@@ -24,10 +26,14 @@ export const makeRouter = (db: Db, seal: Seal, changes: InvalidationBus, onError
   const persistedIds = new Set<string>()
 
   const { reload } = makeNewestRead(
-    () => enabledConnections(db, seal, 'smpp'),
+    () => enabledCarriers(db, seal),
     (enabled) => {
-      table = makeRouteTable(enabled)
-      connections = enabled.map((connection) => candidateOf(connection, ''))
+      const routed = enabled.map(({ id, name, kind, settings }) => ({
+        ...{ id, name, settings },
+        capabilities: driverOf(kind).capabilitiesOf(settings),
+      }))
+      table = makeRouteTable(routed)
+      connections = routed.map((connection) => candidateOf(connection, ''))
     },
   )
   let reading = reload()
@@ -43,7 +49,8 @@ export const makeRouter = (db: Db, seal: Seal, changes: InvalidationBus, onError
   }
 
   return {
-    decide: (destination, isSandbox) => table(destination, isSandbox),
+    decide: (destination, isSandbox) => table.decide(destination, isSandbox),
+    isCurrent: (decision) => table.hasMade(decision),
     connections: () => connections,
     ensurePersisted: (decision) => (persistedIds.has(decision.id) ? undefined : persist(decision)),
     ready: () => reading,

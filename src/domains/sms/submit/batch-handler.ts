@@ -28,7 +28,7 @@ import {
 import { submitKind } from './carriers.ts'
 import type { FairQueue, QueuedSubmission } from './fair-queue.ts'
 import type { PendingCommits } from './pending-commits.ts'
-import type { Submission, SubmitOutcome } from './submit-handler.ts'
+import type { Submission, SubmitJob, SubmitOutcome } from './submit-handler.ts'
 
 export type EndedRun = CompletedRun<Submission, SubmitOutcome>
 
@@ -56,7 +56,7 @@ type Deps = {
   readonly queue: FairQueue
   readonly pendingCommits: PendingCommits
   /** Submits one message. */
-  submit(job: Job<Submission>, signal: AbortSignal): Promise<SubmitOutcome>
+  submit(job: SubmitJob, signal: AbortSignal): Promise<SubmitOutcome>
   /** Stores outcomes of messages. */
   storeOutcomes(tx: Tx, done: readonly EndedRun[]): Promise<void>
 }

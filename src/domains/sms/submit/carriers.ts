@@ -1,17 +1,15 @@
 import { setImmediate } from 'node:timers/promises'
-import { isKnownStatus } from '@trunkline/smpp/pdu.ts'
-import { decodeParts } from '@trunkline/smpp/user-data.ts'
 import type { Logger } from 'pino'
 import { makeCarrierRegistry } from '../../../adapters/carrier-registry.ts'
-import { connectSmpp } from '../../../adapters/smpp/smpp-carrier.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
 import type { Metrics } from '../../../platform/http/metrics.ts'
 import { notifyCapacity } from '../../../platform/jobs/queue.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
-import type { CarrierState, SmsCarrier } from '../../../ports/sms.ts'
-import { type Connection, enabledConnections } from '../../connections/ops.ts'
+import type { CarrierState, SmsCarrier, SmsIntake } from '../../../ports/sms.ts'
+import type { Connection } from '../../connections/ops.ts'
+import { driverOf, enabledCarriers, type SmsKind } from '../drivers.ts'
 import type { CarrierInbound } from '../inbound/carrier-inbound.ts'
 import type { CarrierReceipt } from '../receipts/carrier-receipt.ts'
 import { makePendingCommits, type PendingCommits } from './pending-commits.ts'
@@ -27,16 +25,18 @@ export type Carriers = {
   whenAvailable(id: string, milliseconds: number, signal: AbortSignal): Promise<boolean>
   /** Passes unused capacity to the next waiter. */
   passAvailability(id: string): void
-  /** Whether any carrier is bound. */
-  isAnyBound(): boolean
-  /** The carrier if it is bound. */
-  bound(id: string): SmsCarrier | null
+  /** Whether any carrier is up. */
+  isAnyUp(): boolean
+  /** The carrier if it is up. */
+  up(id: string): SmsCarrier | null
   /** Parts that carriers accepted and the database has not committed yet. */
   readonly pendingCommits: PendingCommits
   state(id: string): CarrierState | null
+  /** Handlers of what the carrier of a connection delivers, whether or not this process is connected to it. */
+  intakeOf(connection: string): SmsIntake
   /** States of all connections of this process. */
-  states(): { id: string; name: string; state: CarrierState }[]
-  /** Resolves with the state once the connection is bound or has failed, or after a timeout in seconds. */
+  states(): { id: string; kind: SmsKind; name: string; state: CarrierState }[]
+  /** Resolves with the state once the connection is up or has failed, or after a timeout in seconds. */
   whenSettled(id: string, seconds: number): Promise<CarrierState | null>
   start(): Promise<void>
   close(): Promise<void>
@@ -50,21 +50,12 @@ export type InboundHandlers = {
 
 export const submitKind = 'sms.submit'
 
-/** Decodes the text of a long message from its parts, in order. */
-export const textOfParts = decodeParts
-
 type Waiter = { readonly id: string; readonly go: () => void }
-
-/** Log levels of routine events; all others are logged at warn. */
-const logLevels = new Map<string, 'debug' | 'info'>([
-  ['bound', 'info'],
-  ['pdu', 'debug'],
-])
 
 type Deps = { db: Db; seal: Seal; changes: InvalidationBus; log: Logger; metrics: Metrics }
 
 export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: InboundHandlers): Carriers => {
-  const withMonitor = makeSubmitMonitor(metrics, log, isKnownStatus)
+  const withMonitor = makeSubmitMonitor(metrics, log)
   const stateListeners = new Set<() => void>()
   /** In order of arrival. */
   const waiters = new Set<Waiter>()
@@ -78,34 +69,35 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
   }
   const unwritten = makePendingCommits(changed)
 
-  const registry = makeCarrierRegistry<Connection<'smpp'>>(({ id, name, settings }) =>
-    withMonitor(
-      name,
-      connectSmpp(
-        settings,
-        {
-          inbound: async (message) => void (await intake.inbound({ ...message, connection: id })),
-          receipt: async (receipt) => {
-            // The response to the submit may be in the same read. Let its part be committed first; an earlier lookup
-            // would queue the receipt.
-            await setImmediate()
-            await unwritten.whenCommitted(id, receipt.carrierId)
-            await intake.receipt({ ...receipt, connection: id })
-          },
-          changed,
-        },
-        (event, details) => log[logLevels.get(event) ?? 'warn']({ connection: name, ...details }, `smpp: ${event}`),
-        log.isLevelEnabled('debug'),
-      ),
-    ),
-  )
+  const intakeOf = (connection: string): SmsIntake => ({
+    inbound: async (message) => void (await intake.inbound({ ...message, connection })),
+    receipt: async (receipt) => {
+      // The response to the submit may be in the same read. Let its part be committed first; an earlier lookup would
+      // queue the receipt.
+      await setImmediate()
+      await unwritten.whenCommitted(connection, receipt.carrierId)
+      await intake.receipt({ ...receipt, connection })
+    },
+  })
+
+  const registry = makeCarrierRegistry<Connection<SmsKind>>(({ id, kind, name, settings }) => {
+    const driver = driverOf(kind)
+    return withMonitor(
+      { kind, name, driver },
+      driver.connect(settings, {
+        events: { ...intakeOf(id), changed },
+        log: (level, event, details) => log[level]({ connection: name, ...details }, `${kind}: ${event}`),
+        traces: log.isLevelEnabled('debug'),
+      }),
+    )
+  })
 
   // Serialised, so that an older list never replaces a newer one.
   const queue = makeSerialQueue()
   const refresh = () =>
     queue(async () => {
       if (!started) return
-      await registry.apply(await enabledConnections(db, seal, 'smpp'))
+      await registry.apply(await enabledCarriers(db, seal))
       changed()
     }).catch((error) => log.error({ err: error }, 'sms: reloading connections failed'))
   changes.on('connections', () => void refresh())
@@ -150,14 +142,16 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
       const next = waiters.values().find((waiter) => waiter.id === id)
       if (next && windowOf(id) > 0) next.go()
     },
-    isAnyBound: () => registry.running().some(({ carrier }) => carrier.isBound()),
-    bound: (id) => {
+    isAnyUp: () => registry.running().some(({ carrier }) => carrier.isUp()),
+    up: (id) => {
       const carrier = carrierOf(id)
-      return carrier?.isBound() ? carrier : null
+      return carrier?.isUp() ? carrier : null
     },
     pendingCommits: unwritten,
     state: registry.state,
-    states: () => registry.running().map(({ spec: { id, name }, carrier }) => ({ id, name, state: carrier.state() })),
+    intakeOf,
+    states: () =>
+      registry.running().map(({ spec: { id, kind, name }, carrier }) => ({ id, kind, name, state: carrier.state() })),
     whenSettled: async (id, seconds) => {
       await queue(() => {})
       return new Promise((resolve) => {
@@ -168,7 +162,7 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
         }
         const look = () => {
           const state = registry.state(id)
-          if (!state || state.state === 'bound' || (state.state === 'down' && state.lastError)) end()
+          if (!state || state.state === 'up' || (state.state === 'down' && state.lastError)) end()
         }
         const timer = setTimeout(end, seconds * 1000)
         stateListeners.add(look)

@@ -81,7 +81,7 @@ test(
     await waitForStatus(who, one.body.message_uuid, 'sent')
     assert.deepEqual([textsOf(a), textsOf(b)], [[], ['one']])
     await change(first, { settings: { port: a.port } })
-    await until(async () => world.parts.carriers.state(first.slice(3))?.state === 'bound')
+    await until(async () => world.parts.carriers.state(first.slice(3))?.state === 'up')
     const two = await send(who, number, 'two')
     await waitForStatus(who, two.body.message_uuid, 'sent')
     assert.deepEqual([textsOf(a), textsOf(b)], [['two'], ['one']])
@@ -185,7 +185,7 @@ test(
     const next = await send(who, number, 'next')
     await waitForStatus(who, next.body.message_uuid, 'delivered')
     await world.advance(61)
-    const receipt = { carrierId: 'x', state: 'DELIVERED', error: null, handset: contact, number } as const
+    const receipt = { carrierId: 'x', state: 'delivered', error: null, handset: contact, number } as const
     const early = (seconds: number) =>
       world.parts.receipts.retryEarly({ ...receipt, connection: only.slice(3) }, seconds)
     assert.equal(await early(60), false)

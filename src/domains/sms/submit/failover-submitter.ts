@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ConcatenationMode } from '@trunkline/phone/segments.ts'
 import { Snooze } from '../../../platform/jobs/job-kind.ts'
-import type { SmsCarrier, SmsPart, SubmitResult } from '../../../ports/sms.ts'
+import type { SmsCarrier, SmsPart, SubmitResult, UnsentReason } from '../../../ports/sms.ts'
 import {
   maxCapacityWaitMs,
   maxCongestionTries,
@@ -27,6 +26,12 @@ export type SubmitLog = {
   /** Called after such a submit if the carrier certainly did not accept the part. */
   notAccepted(candidate: Candidate): Promise<void>
   afterFailure(candidate: Candidate, result: Exclude<SubmitResult, { outcome: 'accepted' }>): Promise<void>
+}
+
+const unsentTexts: Record<UnsentReason, string> = {
+  link_down: 'the link is down',
+  no_capacity: 'the window is full',
+  sender_rate_limit: 'the sender has reached its rate limit',
 }
 
 /** Pause after congestion without a stated duration: 0.2, 0.4 … 5 s. */
@@ -58,7 +63,7 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
   const best = (candidates: readonly Candidate[]): { candidate: Candidate; carrier: SmsCarrier } => {
     let second: { candidate: Candidate; carrier: SmsCarrier } | null = null
     for (const candidate of candidates) {
-      const carrier = carriers.bound(candidate.connection)
+      const carrier = carriers.up(candidate.connection)
       if (!carrier) continue
       if (health.isHealthy(candidate.connection)) return { candidate, carrier }
       second ??= { candidate, carrier }
@@ -90,13 +95,12 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
         const { candidate, carrier } = best(left)
         const { connection, policy } = candidate
         await awaitCapacity(candidate, signal)
-        if (carriers.bound(connection) !== carrier) continue // the link was lost during the wait
+        if (carriers.up(connection) !== carrier) continue // the link was lost during the wait
         const isCareful = policy !== 'resubmit'
         if (isCareful) await diary.beforeSubmit(candidate)
         const part = partFor(candidate)
         const result = await carrier.submit(part)
-        // Nothing was sent, so the result does not reflect on the carrier.
-        const isOurs = result.outcome === 'retry' && result.status === 0
+        const isOurs = result.outcome === 'retry' && !result.wasSent
         if (!isOurs) health.record(connection, result.outcome === 'accepted' || result.outcome === 'refused')
         if (result.outcome === 'accepted') {
           carriers.pendingCommits.add(connection, part.message, part.part, result.carrierId)
@@ -107,14 +111,14 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
           await diary.afterFailure(candidate, result)
           if (isCareful) return { outcome: 'doubtful', candidate }
           // Resubmit at once (at least once), over another connection if this one is gone.
-          if (++submits > maxCongestionTries) throw new Snooze(result.reason, maxDownRetrySeconds)
+          if (++submits > maxCongestionTries) throw new Snooze(result.detail, maxDownRetrySeconds)
           continue
         }
         if (isOurs) {
           carriers.passAvailability(connection)
           // A rate-limited sender waits in the queue: its messages must not occupy slots of others.
           if (result.seconds > maxSenderPauseSeconds || ++own > maxCongestionTries)
-            throw new Snooze(result.reason, result.seconds)
+            throw new Snooze(unsentTexts[result.reason], result.seconds)
           await pause(result.seconds * 1_000, undefined, { signal }).catch(() => throwStopping())
           continue
         }
@@ -129,7 +133,7 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
         tries++
         // Log the first of a series, so that operators see why a message waits.
         if (tries === 1) await diary.afterFailure(candidate, result)
-        const canMove = others.some((other) => carriers.bound(other.connection))
+        const canMove = others.some((other) => carriers.up(other.connection))
         if (tries >= maxCongestionTries && canMove) {
           left = others
           tries = 0
@@ -146,8 +150,3 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
 const throwStopping = (): never => {
   throw new Snooze('the worker is stopping', 0)
 }
-
-/** Concatenation mode of a part over a connection, given the header that the message was segmented for. Parts segmented
- *  for the short header have no room for the longer one, and one of several parts cannot go as a payload. */
-export const concatenationFor = (cut: 'udh8' | 'udh16', { long }: Candidate): ConcatenationMode =>
-  long === 'payload' || (cut === 'udh8' && long !== 'udh8') ? 'udh8' : long

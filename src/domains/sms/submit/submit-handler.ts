@@ -3,17 +3,20 @@ import { Discard, type Job, Retry, Snooze } from '../../../platform/jobs/job-kin
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { SmsPart } from '../../../ports/sms.ts'
-import { parseSegmentation, type Segmentation } from '../accept/quote.ts'
+import { type MessagePlan, parseSegmentation, type Segmentation } from '../accept/quote.ts'
 import { receiptHoldSeconds } from '../limits.ts'
 import { type Candidate, drawOrder, supportsShift } from '../route/route-table.ts'
 import type { Router } from '../route/router.ts'
-import { concatenationFor, type FailoverSubmitter, type PartOutcome, type SubmitLog } from './failover-submitter.ts'
+import type { FailoverSubmitter, PartOutcome, SubmitLog } from './failover-submitter.ts'
 import type { PairSequencer } from './pair-sequencer.ts'
 import type { StartedMessage } from './parts-store.ts'
 import type { SubmitProgress } from './submit-progress.ts'
 
 /** Payload of a submit job. `long` and `send_at` are present only if they differ from the defaults. */
 export type Submission = { from: string; to: string; text: string; long?: Segmentation; send_at?: string | null }
+
+/** Job of a message. `plan` is absent if the job was read from the database. */
+export type SubmitJob = Job<Submission> & { readonly plan?: MessagePlan }
 
 /** A part that a carrier accepted and that is not stored yet. */
 export type AcceptedPart = { part: number; connection: string; carrierId: string }
@@ -46,13 +49,25 @@ export type SubmitDeps = {
 
 /** Makes the job handler that submits one accepted message to carriers, part after part. */
 export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clock, sandboxAccounts }: SubmitDeps) => {
-  const submitMessage = async (job: Job<Submission>, account: string, signal: AbortSignal): Promise<SubmitOutcome> => {
+  /**
+   * Returns the plan of a message. The plan of its acceptance is used as it is, unless a connection changed meanwhile:
+   * the message then takes a current route. A job from the database may be old, so it is routed now. Its text is
+   * segmented as it was counted and charged.
+   */
+  const planOf = ({ payload, plan }: SubmitJob, account: string): MessagePlan => {
+    if (plan && routing.isCurrent(plan.decision)) return plan
+    const decision = routing.decide(payload.to, sandboxAccounts.has(account))
+    if (plan) return { ...plan, decision }
+    const { header, shift } = parseSegmentation(payload.long ?? 'udh8')
+    return { decision, header, segments: segment(payload.text, header, shift) }
+  }
+
+  const submitMessage = async (job: SubmitJob, account: string, signal: AbortSignal): Promise<SubmitOutcome> => {
     const { id, payload } = job
     const { from: source, to: destination, text } = payload
-    const planned = parseSegmentation(payload.long ?? 'udh8')
-    const cut = planned.long
-    const all = drawOrder(routing.decide(destination, sandboxAccounts.has(account)).candidates)
-    const { shift: tables } = planned
+    const { decision, header, segments: asPlanned } = planOf(job, account)
+    const all = drawOrder(decision.candidates)
+    const { shift: tables } = asPlanned
     const able = tables === null ? all : all.filter((one) => supportsShift(one, tables))
     const candidates = able.length > 0 ? able : all
     const [first] = candidates
@@ -63,9 +78,8 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
     if (payload.send_at && (await progress.isOptedOut({ account, number: source, contact: destination })))
       return { outcome: 'failed', code: 'opted_out' }
 
-    const asPlanned = segment(text, cut, planned.shift)
     // No current carrier supports the shift tables: send without them, at the price charged on acceptance.
-    const asPlain = able.length > 0 ? asPlanned : segment(text, cut)
+    const asPlain = able.length > 0 ? asPlanned : segment(text, header)
     const isLong = asPlain.parts.length > 1
     const isCareful = candidates.some(({ policy }) => policy !== 'resubmit')
     const begun =
@@ -100,7 +114,7 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
       if (open === null) continue
       const partFor = (candidate: Candidate): SmsPart => {
         // A carrier that splits messages itself gets the whole text, unless a part was already submitted separately.
-        isWhole = isLong && candidate.long === 'payload' && known.size === 0 && taken.length === 0
+        isWhole = isLong && candidate.texts === 'whole' && known.size === 0 && taken.length === 0
         return {
           message: id,
           part,
@@ -111,7 +125,7 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
           encoding,
           ...(shift === null ? {} : { shift }),
           reference: begun?.reference ?? 0,
-          concatenation: isWhole || !isLong ? candidate.long : concatenationFor(cut, candidate),
+          header,
           ...(candidate.validSeconds === null ? {} : { validSeconds: left }),
         }
       }
@@ -138,8 +152,11 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
     beforeSubmit: ({ connection }) =>
       progress.recordPart({ account, message, part, parts, connection, carrierId: null }),
     notAccepted: () => progress.deletePart({ account, message, part }),
-    afterFailure: ({ connection }, { outcome, reason }) =>
-      progress.recordAttempt({ account, message, id: uuid(), part, connection, outcome, reason }),
+    afterFailure: ({ connection }, result) => {
+      const { outcome } = result
+      const reason = outcome === 'unknown' ? result.detail : result.reason
+      return progress.recordAttempt({ account, message, id: uuid(), part, connection, outcome, reason })
+    },
   })
 
   const doubtful = async (
@@ -153,7 +170,7 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
     throw new Snooze('the message waits for a receipt', receiptHoldSeconds)
   }
 
-  return async (job: Job<Submission>, signal: AbortSignal): Promise<SubmitOutcome> => {
+  return async (job: SubmitJob, signal: AbortSignal): Promise<SubmitOutcome> => {
     const { id, account, payload } = job
     if (account === null) throw new Discard('the job has no account')
     const place = await sequencer.enter(payload.from + payload.to, id)

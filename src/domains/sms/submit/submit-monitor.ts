@@ -1,34 +1,45 @@
 import type { Logger } from 'pino'
 import type { Metrics } from '../../../platform/http/metrics.ts'
-import type { SmsCarrier, SubmitResult } from '../../../ports/sms.ts'
+import type { SmsCarrier, SmsDriver, SubmitResult } from '../../../ports/sms.ts'
+import { metricName, smsDrivers } from '../drivers.ts'
 import { lastErrorTtlMs, refusalLogIntervalMs } from '../limits.ts'
 
-type WrapCarrier = (name: string, carrier: SmsCarrier) => SmsCarrier
+/** A connection whose submits are watched. */
+type WatchedConnection = {
+  readonly kind: string
+  readonly name: string
+  readonly driver: Pick<SmsDriver<unknown>, 'acceptedStatus' | 'isKnownReason'>
+}
 
-/**
- * Makes a monitor that reports refusals of carriers in metrics, in the log and in the state of the connection.
- * @param isKnown whether the standard names a status; all other statuses share one label
- */
-export const makeSubmitMonitor = (metrics: Metrics, log: Logger, isKnown: (status: number) => boolean): WrapCarrier => {
-  const labelOf = (result: SubmitResult): string => {
-    if (result.outcome === 'accepted') return 'ESME_ROK'
-    if (result.outcome === 'unknown') return 'unanswered'
-    return isKnown(result.status) ? result.reason : 'other'
-  }
-  const submits = metrics.counter('trunkline_smpp_submits_total', 'Submits by the status of their answer', [
+type WrapCarrier = (connection: WatchedConnection, carrier: SmsCarrier) => SmsCarrier
+
+const makeSubmitMetrics = (metrics: Metrics, kind: string) => ({
+  submits: metrics.counter(metricName(kind, 'submits_total'), 'Submits by the status of their answer', [
     'connection',
     'status',
-  ])
-  const answered = metrics.histogram(
-    'trunkline_smpp_submit_duration_seconds',
+  ]),
+  answered: metrics.histogram(
+    metricName(kind, 'submit_duration_seconds'),
     'Time from a submit to its answer',
     ['connection'],
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-  )
-  return (connection, carrier) => {
+  ),
+})
+
+/** Makes a monitor that reports refusals of carriers in metrics, in the log and in the state of the connection. */
+export const makeSubmitMonitor = (metrics: Metrics, log: Logger): WrapCarrier => {
+  const byKind = new Map(Object.keys(smsDrivers).map((kind) => [kind, makeSubmitMetrics(metrics, kind)]))
+  return ({ kind, name: connection, driver }, carrier) => {
+    const counted = byKind.get(kind)
     let last: { at: number; reason: string } | null = null
-    /** Log lines by status; bounded by the statuses of the standard. */
+    /** Log lines by status; bounded by the known reasons of the driver. */
     const lines = new Map<string, { until: number; count: number }>()
+
+    /** All reasons that the driver does not know share one label. */
+    const statusOf = (result: SubmitResult): string => {
+      if (result.outcome === 'accepted') return driver.acceptedStatus
+      return result.outcome === 'unknown' || driver.isKnownReason(result.reason) ? result.reason : 'other'
+    }
 
     const note = (status: string) => {
       const now = performance.now()
@@ -38,13 +49,13 @@ export const makeSubmitMonitor = (metrics: Metrics, log: Logger, isKnown: (statu
         line.count++
         return
       }
-      log.warn({ connection, status, since_last_line: line?.count ?? 0 }, 'smpp: submit refused')
+      log.warn({ connection, status, since_last_line: line?.count ?? 0 }, `${kind}: submit refused`)
       lines.set(status, { until: now + refusalLogIntervalMs, count: 0 })
     }
 
     return {
       freeWindow: () => carrier.freeWindow(),
-      isBound: () => carrier.isBound(),
+      isUp: () => carrier.isUp(),
       close: () => carrier.close(),
       state: () => {
         const state = carrier.state()
@@ -55,10 +66,10 @@ export const makeSubmitMonitor = (metrics: Metrics, log: Logger, isKnown: (statu
         const begun = performance.now()
         const result = await carrier.submit(part)
         // Nothing was sent: no submit to count.
-        if (result.outcome === 'retry' && result.status === 0) return result
-        const status = labelOf(result)
-        submits({ connection, status })
-        answered({ connection }, (performance.now() - begun) / 1_000)
+        if (result.outcome === 'retry' && !result.wasSent) return result
+        const status = statusOf(result)
+        counted?.submits({ connection, status })
+        counted?.answered({ connection }, (performance.now() - begun) / 1_000)
         if (result.outcome !== 'accepted') note(status)
         return result
       },

@@ -35,7 +35,7 @@ test(
     assert.ok(smsc)
     smsc.react = () => 'mute'
     const id = (await connect('only', smsc, { window: 1, response_seconds: 1 })).slice(3)
-    const unanswered = parts.carriers.bound(id)?.submit(part())
+    const unanswered = parts.carriers.up(id)?.submit(part())
     const waiting = Array.from({ length: 5 }, () => parts.carriers.whenAvailable(id, 2_000, signal))
     assert.equal((await unanswered)?.outcome, 'unknown')
     assert.deepEqual(await Promise.all(waiting), [true, false, false, false, false])
@@ -50,7 +50,7 @@ test(
     const first = (await connect('first', a, { binds: 2, window: 1, response_seconds: 300 })).slice(3)
     await connect('spare', b, { priority: 200 })
     // Messages of one destination use one bind: its window is full, the window of the other is not.
-    const unanswered = parts.carriers.bound(first)?.submit(part())
+    const unanswered = parts.carriers.up(first)?.submit(part())
     const carried = makeFailoverSubmitter(parts.carriers, makeConnectionHealth()).submit(
       drawOrder(parts.routing.decide(contact, true).candidates),
       part,
@@ -70,7 +70,7 @@ test(
     assert.ok(smsc)
     smsc.react = () => 'mute'
     const id = (await connect('only', smsc, { window: 1, response_seconds: 300 })).slice(3)
-    const unanswered = parts.carriers.bound(id)?.submit(part())
+    const unanswered = parts.carriers.up(id)?.submit(part())
     const courier = makeFailoverSubmitter(parts.carriers, makeConnectionHealth())
     const { candidates } = parts.routing.decide(contact, true)
     for (const round of [1, 2]) {

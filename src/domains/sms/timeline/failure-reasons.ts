@@ -1,4 +1,6 @@
+import type { SmsAdvice } from '../../../ports/sms.ts'
 import type { NextStep } from '../../timelines/ops.ts'
+import { smsDrivers } from '../drivers.ts'
 
 /** Why a message failed, and what helps. */
 export type FailureReason = { readonly text: string; readonly step: NextStep }
@@ -17,9 +19,15 @@ const otherSender: NextStep = {
 
 const reason = (text: string, step: NextStep): FailureReason => ({ text, step })
 
-const settings = askOperator('to check the settings of the connection')
+const steps: Record<SmsAdvice, NextStep> = {
+  check_number: checkNumber,
+  change_text: changeText,
+  other_sender: otherSender,
+  send_again: sendAgain,
+  check_settings: askOperator('to check the settings of the connection'),
+}
 
-/** Reasons by error code: our own codes, then names of SMPP statuses (SMPP 3.4, 5.1.3). */
+/** Reasons by our own error codes. */
 const reasons = new Map<string, FailureReason>([
   ['no_route', reason('No carrier serves this destination', askOperator('to add a carrier for this destination'))],
   ['validity', reason('The message was not sent before its validity ended: no carrier accepted it in time', sendAgain)],
@@ -41,32 +49,6 @@ const reasons = new Map<string, FailureReason>([
     'carrier_unreachable',
     reason('No carrier for this destination could be reached', askOperator('to check the connections to carriers')),
   ],
-  ['ESME_RINVDSTADR', reason('The carrier does not accept the number of the recipient', checkNumber)],
-  ['ESME_RINVDSTTON', reason('The carrier does not accept the kind of number of the recipient', checkNumber)],
-  ['ESME_RINVDSTNPI', reason('The carrier does not accept the numbering plan of the recipient', checkNumber)],
-  ['ESME_RINVSRCADR', reason('The carrier does not accept the number of the sender', otherSender)],
-  ['ESME_RINVSRCTON', reason('The carrier does not accept the kind of number of the sender', otherSender)],
-  ['ESME_RINVSRCNPI', reason('The carrier does not accept the numbering plan of the sender', otherSender)],
-  ['ESME_RINVMSGLEN', reason('The carrier does not accept a message of this length', changeText)],
-  ['ESME_RSUBMITFAIL', reason('The carrier could not process the message', sendAgain)],
-  ['ESME_RSYSERR', reason('The carrier had an internal error', sendAgain)],
-  ['ESME_RMSGQFUL', reason('The queue of the carrier is full', sendAgain)],
-  ['ESME_RTHROTTLED', reason('The carrier received too many messages at once', sendAgain)],
-  ['ESME_RDELIVERYFAILURE', reason('The carrier could not deliver the message', checkNumber)],
-  ['ESME_RX_T_APPN', reason('The carrier had a temporary error', sendAgain)],
-  ['ESME_RX_P_APPN', reason('The carrier refused the message for good', checkNumber)],
-  ['ESME_RX_R_APPN', reason('The carrier refused the message', checkNumber)],
-  ['ESME_RINVSCHED', reason('The carrier does not accept the send time', settings)],
-  ['ESME_RINVEXPIRY', reason('The carrier does not accept the validity period', settings)],
-  ['ESME_RINVESMCLASS', reason('The carrier does not accept this kind of message', settings)],
-  ['ESME_RINVSERTYP', reason('The carrier does not accept the service type', settings)],
-  ['ESME_RINVREGDLVFLG', reason('The carrier does not accept the request for receipts', settings)],
-  ['ESME_RINVDCS', reason('The carrier does not accept the encoding of the text', changeText)],
-  ['ESME_RINVBNDSTS', reason('The connection does not permit sending', settings)],
-  ['ESME_RINVOPTPARSTREAM', reason('The carrier does not accept an optional parameter', settings)],
-  ['ESME_ROPTPARNOTALLWD', reason('The carrier does not accept an optional parameter', settings)],
-  ['ESME_RINVOPTPARAMVAL', reason('The carrier does not accept the value of an optional parameter', settings)],
-  ['ESME_RUNKNOWNERR', reason('The carrier refused the message without a reason', sendAgain)],
 ])
 
 /** Reasons by the final state of a receipt, for codes that each carrier defines. */
@@ -82,12 +64,23 @@ const byStatus = new Map<string, FailureReason>([
   ],
 ])
 
+/** Finds a reason by error code: our own codes, then those of the drivers. */
+const reasonOf = (code: string): FailureReason | null => {
+  const own = reasons.get(code)
+  if (own) return own
+  for (const driver of Object.values(smsDrivers)) {
+    const found = driver.reasons.get(code)
+    if (found) return reason(found.text, steps[found.advice])
+  }
+  return null
+}
+
 /** Returns a code in words; null for an unknown code. */
-export const reasonText = (code: string): string | null => reasons.get(code)?.text ?? null
+export const reasonText = (code: string): string | null => reasonOf(code)?.text ?? null
 
 /** Returns the reason of a failed message by its status and error code. */
 export const failureReasonOf = (status: string, code: string | null): FailureReason => {
-  const known = code === null ? undefined : reasons.get(code)
+  const known = code === null ? null : reasonOf(code)
   if (known) return known
   const found = byStatus.get(status) ?? reason('The message was not sent', sendAgain)
   return code === null ? found : { ...found, text: `${found.text}. The carrier reported the code ${code}` }

@@ -1,0 +1,31 @@
+import { smppDriver } from '../../adapters/smpp/driver.ts'
+import type { Sql } from '../../platform/db/sql.ts'
+import type { Seal } from '../../platform/lib/secret.ts'
+import type { SmsDriver } from '../../ports/sms.ts'
+import { type Connection, enabledConnections } from '../connections/ops.ts'
+
+/** Drivers by kind of connection. Settings were validated against the schema of their kind
+ *  (connections/connection-kinds.ts). */
+const drivers = {
+  smpp: smppDriver,
+}
+
+export type SmsKind = keyof typeof drivers
+
+/** The table of drivers. A test may add one. */
+export const smsDrivers: { [kind: string]: SmsDriver<unknown> } = drivers
+
+/** Returns the driver of a kind of connection. @throws Error without one */
+export const driverOf = (kind: string): SmsDriver<unknown> => {
+  const driver = smsDrivers[kind]
+  if (!driver) throw new Error(`SMS connections of the kind ${kind} have no driver`)
+  return driver
+}
+
+/** Returns the enabled SMS connections with their secrets. */
+export const enabledCarriers = (sql: Sql, seal: Seal): Promise<Connection<SmsKind>[]> =>
+  // Object.keys loses the key types.
+  enabledConnections(sql, seal, ...(Object.keys(smsDrivers) as SmsKind[]))
+
+/** Returns the name of a metric of one kind of carrier, such as trunkline_smpp_up. */
+export const metricName = (kind: string, what: string): string => `trunkline_${kind.replaceAll('-', '_')}_${what}`

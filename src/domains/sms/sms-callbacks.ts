@@ -1,0 +1,19 @@
+import type { FastifyInstance } from 'fastify'
+import type { Services } from '../../services.ts'
+import { installCallbacks } from '../connections/ops.ts'
+import { smsDrivers } from './drivers.ts'
+import { maxCallbackBytes } from './limits.ts'
+import { refusals } from './refusals.ts'
+
+/** Endpoints for carriers without a lasting connection. Receipts and messages are stored before the response. */
+export const installSmsCallbacks = async (app: FastifyInstance, services: Services): Promise<void> => {
+  await installCallbacks(app, services, {
+    path: '/callbacks/sms/:connection',
+    maxBytes: maxCallbackBytes,
+    answer: async ({ id, kind, settings }, request) =>
+      (await smsDrivers[kind]?.callback?.(settings, request, services.carriers.intakeOf(id))) ?? null,
+    refuse: () => {
+      throw refusals.wrongSignature()
+    },
+  })
+}
