@@ -80,7 +80,7 @@ const installMetrics = (services: Services) => {
     [],
     () => [{ labels: {}, value: carriers.availableWindow() }],
   )
-  for (const kind of Object.keys(smsDrivers)) {
+  for (const kind of smsDrivers.keys()) {
     const carrierGauge = (what: string, help: string, read: (state: CarrierState) => number) =>
       metrics.gauge(metricName(kind, what), help, ['connection'], () =>
         carriers

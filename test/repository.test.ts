@@ -149,6 +149,33 @@ test('only those import whom the house allows to', () => {
   assert.deepEqual(faults, [])
 })
 
+/** Words of the protocols of carriers, which their adapters translate. */
+const protocolWord =
+  /\b(?:smpp|(?:un)?binds?|bound|(?:submit|deliver|data|query)_sm|ESME_\w+|esm_class|data_coding|tlvs?)\b/i
+
+test('the ports and SMS know no protocol of a carrier', () => {
+  const ports = sources.filter((path) => path.startsWith('src/ports/'))
+  const sms = sources.filter((path) => path.startsWith('src/domains/sms/') && !isTest(path))
+  assert.ok(ports.length >= 7 && sms.length >= 40, `saw only ${ports.length} and ${sms.length} files`)
+  assert.deepEqual(
+    ports.flatMap((path) =>
+      [...read(path).matchAll(new RegExp(protocolWord, 'gi'))].map(([word]) => `${path}: ${word}`),
+    ),
+    [],
+  )
+  // The table of drivers alone names them.
+  const table = 'src/domains/sms/drivers.ts'
+  const foreign = imports.filter(
+    ({ from, to }) =>
+      (ports.includes(from) || sms.includes(from)) &&
+      (to.startsWith('packages/smpp/') || (/^src\/adapters\/[\w-]+\//.test(to) && from !== table)),
+  )
+  assert.deepEqual(
+    foreign.map(({ from, to }) => `${from} imports ${to}`),
+    [],
+  )
+})
+
 test('no file imports itself through others, by values or by types', () => {
   const next = Map.groupBy(own, ({ from }) => from)
   const done = new Set<string>()

@@ -85,8 +85,8 @@ const httpDriver: SmsDriver<Settings> = {
 }
 
 const kind = 'test-http'
-smsDrivers[kind] = httpDriver
-after(() => void delete smsDrivers[kind])
+smsDrivers.set(kind, httpDriver)
+after(() => void smsDrivers.delete(kind))
 
 let callBack: (connection: string, notice: Notice, secret?: string) => Promise<number>
 

@@ -13,19 +13,19 @@ const drivers = {
 export type SmsKind = keyof typeof drivers
 
 /** The table of drivers. A test may add one. */
-export const smsDrivers: { [kind: string]: SmsDriver<unknown> } = drivers
+export const smsDrivers = new Map<string, SmsDriver<unknown>>(Object.entries(drivers))
 
 /** Returns the driver of a kind of connection. @throws Error without one */
 export const driverOf = (kind: string): SmsDriver<unknown> => {
-  const driver = smsDrivers[kind]
+  const driver = smsDrivers.get(kind)
   if (!driver) throw new Error(`SMS connections of the kind ${kind} have no driver`)
   return driver
 }
 
 /** Returns the enabled SMS connections with their secrets. */
 export const enabledCarriers = (sql: Sql, seal: Seal): Promise<Connection<SmsKind>[]> =>
-  // Object.keys loses the key types.
-  enabledConnections(sql, seal, ...(Object.keys(smsDrivers) as SmsKind[]))
+  // The map loses the types of the kinds.
+  enabledConnections(sql, seal, ...([...smsDrivers.keys()] as SmsKind[]))
 
 /** Returns the name of a metric of one kind of carrier, such as trunkline_smpp_up. */
 export const metricName = (kind: string, what: string): string => `trunkline_${kind.replaceAll('-', '_')}_${what}`

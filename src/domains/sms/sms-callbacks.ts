@@ -11,7 +11,7 @@ export const installSmsCallbacks = async (app: FastifyInstance, services: Servic
     path: '/callbacks/sms/:connection',
     maxBytes: maxCallbackBytes,
     answer: async ({ id, kind, settings }, request) =>
-      (await smsDrivers[kind]?.callback?.(settings, request, services.carriers.intakeOf(id))) ?? null,
+      (await smsDrivers.get(kind)?.callback?.(settings, request, services.carriers.intakeOf(id))) ?? null,
     refuse: () => {
       throw refusals.wrongSignature()
     },

@@ -36,7 +36,7 @@ const joinText = ({ kept, kind }: waiting.JoinedParts): string => {
   const raws = kept.flatMap(({ part, octets, coding }) =>
     octets === null || coding === null ? [] : [{ part, octets: Buffer.from(octets, 'hex'), coding }],
   )
-  const driver = kind === null ? undefined : smsDrivers[kind]
+  const driver = kind === null ? undefined : smsDrivers.get(kind)
   const joined = raws.length === kept.length ? driver?.joinParts?.(raws) : undefined
   return joined ?? kept.map(({ text }) => text).join('')
 }

@@ -4,19 +4,19 @@ import type { ReceiptState, SmsReceipt } from '../../../ports/sms.ts'
 export type CarrierReceipt = SmsReceipt & { connection: string }
 
 /** States of the receipts that an earlier version queued. */
-const formerStates: { readonly [name: string]: ReceiptState } = {
-  ENROUTE: 'enroute',
-  DELIVERED: 'delivered',
-  EXPIRED: 'expired',
-  DELETED: 'undelivered',
-  UNDELIVERABLE: 'undelivered',
-  ACCEPTED: 'accepted',
-  UNKNOWN: 'unknown',
-  REJECTED: 'rejected',
-}
+const formerStates = new Map<string, ReceiptState>([
+  ['ENROUTE', 'enroute'],
+  ['DELIVERED', 'delivered'],
+  ['EXPIRED', 'expired'],
+  ['DELETED', 'undelivered'],
+  ['UNDELIVERABLE', 'undelivered'],
+  ['ACCEPTED', 'accepted'],
+  ['UNKNOWN', 'unknown'],
+  ['REJECTED', 'rejected'],
+])
 
 /** Returns a receipt as read from its job. */
 export const storedReceipt = (receipt: CarrierReceipt): CarrierReceipt => ({
   ...receipt,
-  state: formerStates[receipt.state] ?? receipt.state,
+  state: formerStates.get(receipt.state) ?? receipt.state,
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
+import { uuid } from '../../../platform/lib/id.ts'
 import { contact, giveNumber, makeSmsWorld, withSmscs } from '../sms-testing.ts'
 import { idForms } from './receipt-correlation.ts'
 
@@ -176,6 +177,28 @@ test('an early receipt waits by the platform’s clock, wherever that was moved'
   assert.ok(wait > 0 && wait < 5, `${wait}`)
   await world.start()
 })
+
+test(
+  'a receipt that an earlier version queued still counts',
+  withSmscs(world, 1, async ([smsc]) => {
+    assert.ok(smsc)
+    const connection = (await connect('only', smsc)).slice(3)
+    for (const [state, status] of [
+      ['DELIVERED', 'delivered'],
+      ['UNDELIVERABLE', 'undelivered'],
+      ['DELETED', 'undelivered'],
+    ]) {
+      const { who, number } = await make()
+      const { body } = await send(who, number, state ?? '')
+      await waitForStatus(who, body.message_uuid, 'sent')
+      const carrierId = smsc.submits.at(-1)?.id
+      await db.run`
+        insert into jobs (id, kind, payload, run_at)
+        values (${uuid()}, 'sms.receipt', ${{ connection, carrierId, state, error: null }}, app_now())`
+      await waitForStatus(who, body.message_uuid, status ?? '')
+    }
+  }),
+)
 
 test(
   'a message without a receipt remains sent and is marked; a late receipt still counts',

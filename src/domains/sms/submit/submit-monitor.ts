@@ -28,7 +28,7 @@ const makeSubmitMetrics = (metrics: Metrics, kind: string) => ({
 
 /** Makes a monitor that reports refusals of carriers in metrics, in the log and in the state of the connection. */
 export const makeSubmitMonitor = (metrics: Metrics, log: Logger): WrapCarrier => {
-  const byKind = new Map(Object.keys(smsDrivers).map((kind) => [kind, makeSubmitMetrics(metrics, kind)]))
+  const byKind = new Map([...smsDrivers.keys()].map((kind) => [kind, makeSubmitMetrics(metrics, kind)]))
   return ({ kind, name: connection, driver }, carrier) => {
     const counted = byKind.get(kind)
     let last: { at: number; reason: string } | null = null

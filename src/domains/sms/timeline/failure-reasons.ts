@@ -68,7 +68,7 @@ const byStatus = new Map<string, FailureReason>([
 const reasonOf = (code: string): FailureReason | null => {
   const own = reasons.get(code)
   if (own) return own
-  for (const driver of Object.values(smsDrivers)) {
+  for (const driver of smsDrivers.values()) {
     const found = driver.reasons.get(code)
     if (found) return reason(found.text, steps[found.advice])
   }
