@@ -15,7 +15,9 @@ export type CarrierRegistry<W extends ConnectionSpec> = {
   close(): Promise<void>
 }
 
-export const makeCarrierRegistry = <W extends ConnectionSpec>(start: (wanted: W) => SmsCarrier): CarrierRegistry<W> => {
+export const makeCarrierRegistry = <W extends ConnectionSpec>(
+  start: (wanted: W) => Promise<SmsCarrier>,
+): CarrierRegistry<W> => {
   const links = new Map<string, RunningConnection<W>>()
   let list: readonly RunningConnection<W>[] = []
   const queue = makeSerialQueue()
@@ -27,7 +29,7 @@ export const makeCarrierRegistry = <W extends ConnectionSpec>(start: (wanted: W)
     list = [...links.values()]
     // The old link ends before the new one binds: carriers count binds.
     await Promise.all(ending.map(([, { carrier }]) => carrier.close()))
-    for (const one of wanted) if (!links.has(one.id)) links.set(one.id, { spec: one, carrier: start(one) })
+    for (const one of wanted) if (!links.has(one.id)) links.set(one.id, { spec: one, carrier: await start(one) })
     list = [...links.values()]
   }
 

@@ -11,7 +11,8 @@ import type { Callback, CallbackReply } from './callback.ts'
 export type SmsCapabilities = {
   /** Messages may be sent over the connection. */
   readonly send: boolean
-  /** `whole`: the carrier splits a long text itself. `parts`: it gets a long text in parts. */
+  /** `whole`: the carrier splits a long text itself. `parts`: it gets a long text in parts. Both get the remaining parts
+   *  of a text that another carrier has accepted a part of. */
   readonly texts: 'whole' | 'parts'
   /** The header that the carrier adds to parts. The longer one leaves less room for text. */
   readonly header: SegmentHeader
@@ -156,8 +157,8 @@ export type SmsAdvice = 'check_number' | 'change_text' | 'other_sender' | 'send_
 /** A kind of SMS carrier, configured by settings. Secrets may be missing from settings, except in `connect`. */
 export type SmsDriver<Settings> = {
   capabilitiesOf(settings: Settings): SmsCapabilities
-  /** Connects, and stays connected until closed. Never throws: the state shows what failed. */
-  connect(settings: Settings, deps: SmsDeps): SmsCarrier
+  /** Connects, and stays connected until closed; may load its code first. Never fails: the state shows what failed. */
+  connect(settings: Settings, deps: SmsDeps): SmsCarrier | Promise<SmsCarrier>
   /** Decodes the text of a long message from its parts, in order. Required if inbound parts are `raw`. */
   joinParts?(parts: readonly (RawPart & { readonly part: number })[]): string
   /** Answers requests of the carrier to our callback address, in any process: receipts and inbound messages of carriers

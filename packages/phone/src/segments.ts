@@ -136,13 +136,6 @@ const chooseAlphabet = (text: string, mode: ConcatenationMode, languages: readon
   return best
 }
 
-/**
- * Returns the tables of these languages with which a text takes fewer parts than in UCS-2, or null. A text of the
- * default alphabet needs none. A single part stays UCS-2, which more handsets support.
- */
-export const shiftFor = (text: string, mode: ConcatenationMode, languages: readonly Language[]): Shift | null =>
-  chooseAlphabet(text, mode, languages).shift
-
 /** Returns the number of parts that `segment` makes of a text, without making them. */
 export const countParts = (text: string, mode: ConcatenationMode = 'udh8'): number =>
   countOf(text, chooseAlphabet(text, mode, []).segmentation)
@@ -162,14 +155,22 @@ const splitText = (text: string, { size, capacity, end }: Segmentation): string[
  * Splits a text into message parts: 160 septets, or 153 each, in GSM 7-bit; 70 UTF-16 units, or 67 each, in UCS-2 (one
  * fewer in the modes with a longer header; one part in `payload`). Never splits an escape pair or a surrogate pair.
  * A grapheme cluster moves whole to the next part if it fits there, so count the parts, not the length.
- * @param shift tables of `shiftFor`: 155 septets, or 149 each, with one table, and 152, or 146, with two
+ * @param shift tables of `segmentIn`: 155 septets, or 149 each, with one table, and 152, or 146, with two
  */
 export const segment = (text: string, mode: ConcatenationMode = 'udh8', shift: Shift | null = null): Segments => {
   if (shift !== null) {
     const cut = gsmSegmentation(text, septetsOf(text, septetsBy(shift)), mode, shift)
     return { encoding: 'gsm7', shift, parts: splitText(text, cut), forcedBy: null }
   }
-  const { segmentation, forbids } = chooseAlphabet(text, mode, [])
+  return segmentIn(text, mode, [])
+}
+
+/**
+ * Splits a text as `segment` does, with the tables of one of these languages if it then takes fewer parts than in UCS-2.
+ * A text of the default alphabet needs none. A single part stays UCS-2, which more handsets support.
+ */
+export const segmentIn = (text: string, mode: ConcatenationMode, languages: readonly Language[]): Segments => {
+  const { segmentation, shift, forbids } = chooseAlphabet(text, mode, languages)
   const forcedBy = forbids === null ? null : String.fromCodePoint(text.codePointAt(forbids) ?? 0)
-  return { encoding: forbids === null ? 'gsm7' : 'ucs2', shift: null, parts: splitText(text, segmentation), forcedBy }
+  return { encoding: forbids === null ? 'gsm7' : 'ucs2', shift, parts: splitText(text, segmentation), forcedBy }
 }

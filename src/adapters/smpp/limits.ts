@@ -1,31 +1,10 @@
 // Limits of SMPP connections.
 
-/** The furthest time that is promised, in milliseconds: a sender's queue may be gone by then. */
-export const maxPromiseMs = 60_000
-
-/** Milliseconds by which a part may be sent early, as in the pace of a connection. */
-export const senderToleranceMs = 50
-
-/** Stored senders. Those whose next turn has passed are removed first. */
-export const maxStoredSenders = 10_000
-
 /** Milliseconds to wait for the response to an unbind. */
 export const unbindTimeoutMs = 1_000
 
 /** Consecutive unanswered submits after which the bind is renewed, because the session may be stuck. */
 export const maxUnansweredSubmits = 3
-
-/** Seconds of the rate that the bucket holds: even pacing, no bursts of a second. */
-export const bucketSeconds = 0.05
-
-/** Milliseconds within which refusals count as one: the rate is cut at most once a second. */
-export const slowDownIntervalMs = 1_000
-
-/** Assumed rate per second when little was sent, so that one refusal does not nearly stop a quiet route. */
-export const minCurrentRate = 20
-
-/** Milliseconds after the last refusal when the full limit is tried again. */
-export const rateRecoveryMs = 60_000
 
 /** Milliseconds after which a bind resets the back-off. */
 export const stableBindMs = 10_000

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { notGsm } from '@trunkline/phone/gsm.ts'
 import { languageNames, septetsOf, shiftsOf } from '@trunkline/phone/gsm-national.ts'
-import { segment, shiftFor } from '@trunkline/phone/segments.ts'
+import { segment, segmentIn } from '@trunkline/phone/segments.ts'
 import { readUserData } from '@trunkline/smpp/user-data.ts'
 import { submitOf } from './short-message.ts'
 import { makeDelivery } from './testing.ts'
@@ -85,6 +85,7 @@ test('every text in the tables of a language decodes to what was encoded, in par
 
 test('a table is chosen only where it saves a part', () => {
   const all = languageNames
+  const shiftFor = (...given: Parameters<typeof segmentIn>) => segmentIn(...given).shift
   assert.equal(shiftFor('a'.repeat(200), 'udh8', all), null)
   assert.equal(shiftFor('ş'.repeat(70), 'udh8', all), null)
   assert.deepEqual(shiftFor('ş'.repeat(71), 'udh8', all), { locking: 0, single: 1 })

@@ -59,20 +59,24 @@ export const carrierSuite = async (name: string, make: (world: SmsWorld) => Prom
     return { who, ...(await giveNumber(world, who)) }
   }
 
-  test(`${name}: a message reaches the carrier, and its receipt the message`, () =>
-    connected(async (connection) => {
-      const { who, number } = await sender()
-      for (const state of ['delivered', 'undelivered'] as const) {
-        const printed = (await send(who, number, `to be ${state}`)).body.message_uuid
-        await waitForStatus(who, printed, 'sent')
-        const got = carrier.received.at(-1)
-        assert.deepEqual([got?.text, got?.source], [`to be ${state}`, number])
-        const { parts: stored } = await inspect(printed)
-        assert.deepEqual([stored[0].connection_uuid, stored[0].carrier_id], [`CNX${connection}`, got?.id])
-        await carrier.report(got?.id ?? '', state)
-        await waitForStatus(who, printed, state)
-      }
-    }))
+  test(
+    `${name}: a message reaches the carrier, and its receipt the message`,
+    { skip: !carrier.capabilities.receipts },
+    () =>
+      connected(async (connection) => {
+        const { who, number } = await sender()
+        for (const state of ['delivered', 'undelivered'] as const) {
+          const printed = (await send(who, number, `to be ${state}`)).body.message_uuid
+          await waitForStatus(who, printed, 'sent')
+          const got = carrier.received.at(-1)
+          assert.deepEqual([got?.text, got?.source], [`to be ${state}`, number])
+          const { parts: stored } = await inspect(printed)
+          assert.deepEqual([stored[0].connection_uuid, stored[0].carrier_id], [`CNX${connection}`, got?.id])
+          await carrier.report(got?.id ?? '', state)
+          await waitForStatus(who, printed, state)
+        }
+      }),
+  )
 
   test(`${name}: a long text goes as the capabilities say, and is charged by its parts`, () =>
     connected(async () => {
@@ -126,7 +130,7 @@ export const carrierSuite = async (name: string, make: (world: SmsWorld) => Prom
       assert.equal((await call(who, 'GET', '/open/info')).body.balance.amount, '100.00')
     }))
 
-  test(`${name}: a message of a handset reaches its number`, () =>
+  test(`${name}: a message of a handset reaches its number`, { skip: !carrier.capabilities.inbound }, () =>
     connected(async () => {
       const { who, number } = await sender()
       await carrier.write(contact, number, 'Hello from the handset')
@@ -135,7 +139,8 @@ export const carrierSuite = async (name: string, make: (world: SmsWorld) => Prom
         messages.map((one: Answer['body']) => [one.direction, one.source, one.text]),
         [['inbound', contact, 'Hello from the handset']],
       )
-    }))
+    }),
+  )
 
   test(`${name}: a carrier with a pace has no capacity beyond it, and reports when it has capacity again`, () =>
     connected(async (connection) => {

@@ -1,6 +1,6 @@
 import type { Shift } from '@trunkline/phone/gsm-national.ts'
 import { isUs } from '@trunkline/phone/phone.ts'
-import { type SegmentHeader, type Segments, segment, shiftFor } from '@trunkline/phone/segments.ts'
+import { type SegmentHeader, type Segments, segmentIn } from '@trunkline/phone/segments.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import type { Micros } from '../../../platform/lib/money.ts'
 import { refusals } from '../refusals.ts'
@@ -37,7 +37,7 @@ export const quoteFor = (
 
 /** Segments a text for a decision, independently of the candidate that submits it. */
 export const segmentFor = (text: string, { header, languages }: Pick<Decision, 'header' | 'languages'>): Segments =>
-  segment(text, header, languages.length === 0 ? null : shiftFor(text, header, languages))
+  segmentIn(text, header, languages)
 
 /** Segmentation of a message as stored in its job: the header and, after a plus, the national language tables. */
 export type Segmentation = SegmentHeader | `${SegmentHeader}+${number}.${number}`

@@ -80,11 +80,11 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
     },
   })
 
-  const registry = makeCarrierRegistry<Connection<SmsKind>>(({ id, kind, name, settings }) => {
+  const registry = makeCarrierRegistry<Connection<SmsKind>>(async ({ id, kind, name, settings }) => {
     const driver = driverOf(kind)
     return withMonitor(
       { kind, name, driver },
-      driver.connect(settings, {
+      await driver.connect(settings, {
         events: { ...intakeOf(id), changed },
         log: (level, event, details) => log[level]({ connection: name, ...details }, `${kind}: ${event}`),
         traces: log.isLevelEnabled('debug'),

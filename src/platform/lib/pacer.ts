@@ -1,4 +1,14 @@
-import { bucketSeconds, minCurrentRate, rateRecoveryMs, slowDownIntervalMs } from './limits.ts'
+/** Seconds of the rate that the bucket holds: even pacing, no bursts of a second. */
+const bucketSeconds = 0.05
+
+/** Milliseconds within which refusals count as one: the rate is cut at most once a second. */
+const slowDownIntervalMs = 1_000
+
+/** Assumed rate per second when little was sent, so that one refusal does not nearly stop a quiet route. */
+const minCurrentRate = 20
+
+/** Milliseconds after the last refusal when the full limit is tried again. */
+const rateRecoveryMs = 60_000
 
 /**
  * Adaptive rate and window for the parts sent to a carrier, never above the settings. A refusal for congestion halves

@@ -1,4 +1,11 @@
-import { maxPromiseMs, maxStoredSenders, senderToleranceMs } from './limits.ts'
+/** The furthest time that is promised, in milliseconds: a sender's queue may be gone by then. */
+const maxPromiseMs = 60_000
+
+/** Milliseconds by which a part may be sent early, as in the pace of a connection. */
+const senderToleranceMs = 50
+
+/** Stored senders. Those whose next turn has passed are removed first. */
+const maxStoredSenders = 10_000
 
 type SenderSchedule = { next: number; promised: number }
 
