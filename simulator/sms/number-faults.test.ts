@@ -19,7 +19,9 @@ const answers = async (platform: BoundSession, number: string, count: number) =>
   const outcomes: string[] = []
   for (let i = 0; i < count; i++) {
     const [result] = await submitAll(platform, number, 'Hello')
-    outcomes.push(result?.outcome === 'accepted' ? 'accepted' : `${result?.outcome} ${result?.reason}`)
+    assert.ok(result)
+    if (result.outcome === 'accepted') outcomes.push('accepted')
+    else outcomes.push(`${result.outcome} ${result.outcome === 'unknown' ? result.detail : result.reason}`)
     await platform.until(() => platform.carrier.state().state === 'up')
   }
   return outcomes
