@@ -11,7 +11,7 @@ import { type Concurrency, concurrencyHere, workThrough } from './tests/schedule
 /** The files of each long form. */
 const longForms: Record<string, string[]> = {
   fuzz: [
-    ...['test/fuzz.test.ts', 'test/hot-routes.test.ts', 'test/malformed.test.ts', 'simulator/sms/faults.test.ts'],
+    ...['test/fuzz.test.ts', 'test/malformed.test.ts', 'simulator/sms/faults.test.ts'],
     ...['src/adapters/smpp/flood.test.ts', 'packages/sip/src/**/fuzz.test.ts'],
     ...['src/adapters/xmpp/fuzz.test.ts', 'src/adapters/media/embedded/fuzz.test.ts', 'test/parsers.test.ts'],
     'src/domains/backup/fuzz.test.ts',

@@ -1,6 +1,6 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Sql } from '../../platform/db/sql.ts'
-import { ok, route, routeHot, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { ok, route, routeHotPath, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { boundOf, cutPage, isNumbered, optionalPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
@@ -67,7 +67,7 @@ export const smsRoutes = (parts: Services) => {
   }
 
   return [
-    routeHot(c.sendSms, async ({ account, body, tx }) => {
+    routeHotPath(c.sendSms, async ({ account, body, tx }) => {
       const text = checkLength(body.text)
       const sendAt = sendTimeOf(clock, body.send_at)
       const [from, to] = [phoneNumber(body.from_number), phoneNumber(body.to_number)]

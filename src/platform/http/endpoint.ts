@@ -149,9 +149,6 @@ type WithAudit<C extends Contract> = C extends { audited: true } | { auth: 'oper
 /** Transaction of a changing request. It covers the effect, the Idempotency-Key and the stored response. */
 type WithTransaction<C extends Contract> = C['method'] extends ChangingMethod ? { readonly tx: Tx } : unknown
 
-/** Input of a handler that also runs before Fastify. */
-type HotInput<C extends Contract> = Omit<HandlerInput<C>, 'params' | 'query' | 'request' | 'reply'>
-
 type Reply<C extends Contract> = Static<C['reply']>
 
 /** A contract with its handler. */
@@ -160,8 +157,6 @@ export type Endpoint = {
   /** `each`: the handler runs inside a transaction. `keyed`: only for a request with an Idempotency-Key; else the
    *  handler ensures durability itself. `none`: the handler only reads. */
   readonly transaction: 'each' | 'keyed' | 'none'
-  /** Plain requests are answered before Fastify: see hot-routes.ts. */
-  readonly isHot?: true
   /** Runs before the transaction; its result is the handler's `prepared`. */
   readonly prepare?: (call: never) => Promise<unknown>
   readonly handle: (call: never) => unknown
@@ -187,18 +182,12 @@ export const routeHotPath = <const C extends Contract>(
   handle: (call: HandlerInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
 ): Endpoint => ({ contract: made, transaction: 'keyed', handle })
 
-/** Binds a handler of the hot path to a hot route (hot-routes.ts). It has neither the request nor the reply. */
-export const routeHot = <const C extends Contract>(
+/** Binds a handler of the hot path that first waits for another system, as `routeWithPreparation`. */
+export const routeHotPathWithPreparation = <const C extends Contract>(
   made: C,
-  handle: (call: HotInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
-): Endpoint => ({ contract: made, transaction: 'keyed', isHot: true, handle })
-
-/** Binds a handler to a hot route; it first waits for another system, as `routeWithPreparation`. */
-export const routeHotWithPreparation = <const C extends Contract>(
-  made: C,
-  prepare: (call: HotInput<C>) => Promise<void>,
-  handle: (call: HotInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
-): Endpoint => ({ contract: made, transaction: 'keyed', isHot: true, prepare, handle })
+  prepare: (call: HandlerInput<C>) => Promise<void>,
+  handle: (call: HandlerInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
+): Endpoint => ({ contract: made, transaction: 'keyed', prepare, handle })
 
 /** Binds a handler without a transaction: it has no effect in our database, or streams its response. */
 export const routeWithoutTransaction = <const C extends Contract>(

@@ -12,8 +12,6 @@ export type RateLimiter = {
   /** Takes one request. Returns the ratelimit header at once if the lease has requests left, else a promise.
    *  @throws Problem 429 or 402 */
   take(account: Account): string | Promise<string>
-  /** Takes one request of the lease. Returns the ratelimit header, or null if the lease has none left. */
-  takeLeased(account: Account): string | null
   policy(account: Account): string
   /** Returns the number of leased requests that are not used yet. */
   unused(account: string): number
@@ -78,6 +76,7 @@ export const makeRateLimiter = (
     })
   }
 
+  /** Takes one request of the lease. Returns the ratelimit header, or null if the lease has none left. */
   const takeLeased = (account: Account): string | null => {
     const lease = leases.get(account.id)
     if (!lease || lease.left <= 0 || lease.until <= now()) return null
@@ -112,7 +111,6 @@ export const makeRateLimiter = (
 
   return {
     take: (account) => takeLeased(account) ?? takeAfterRefill(account),
-    takeLeased,
     policy,
     unused: (account) => leases.get(account)?.left ?? 0,
     flush,

@@ -20,7 +20,6 @@ import { type Cors, makeCors } from './cors.ts'
 import type { Contract, CredentialKind, Endpoint } from './endpoint.ts'
 import { fieldOf } from './error-field.ts'
 import { handler } from './handler.ts'
-import { type HotRoutes, makeHotRoutes } from './hot-routes.ts'
 import {
   handshakeTimeoutMs,
   headersTimeoutMs,
@@ -140,28 +139,13 @@ const readBodyOf = (contract: Contract): preValidationHookHandler[] => {
   ]
 }
 
-const register = (
-  app: FastifyInstance,
-  parts: ServerDeps,
-  cors: Cors,
-  hotRoutes: HotRoutes | null,
-  endpoint: Endpoint,
-) => {
+const register = (app: FastifyInstance, parts: ServerDeps, cors: Cors, endpoint: Endpoint) => {
   const { contract } = endpoint
   const { params, body } = contract
   const query = querySchemaOf(contract)
   const limitHook = contract.stream ? limitStream : contract.media ? limitUpload : body ? limitBody : null
   const countResponse = parts.metrics.route(contract.method, contract.url)
   const logRequest = makeRequestLogger(parts.requestLog, contract)
-  const hot = endpoint.isHot
-    ? hotRoutes?.add(endpoint, (key, id, elapsed) => {
-        countResponse(contract.status, elapsed)
-        logRequest(key, id, contract.status, null, elapsed)
-      })
-    : undefined
-  const hooks = authHooks(parts, contract)
-  const parse = limitHook?.(parts.limiters)
-  const answer = handler(parts, endpoint)
   const preparations = [
     ...(query ? [readQueryOf(query)] : []),
     ...(isBodyOptional(contract) ? [fillBody] : []),
@@ -178,9 +162,9 @@ const register = (
       ...(query ? { querystring: query } : {}),
       ...(body && !contract.stream ? { body } : {}),
     },
-    onRequest: [...(contract.browser ? [cors.allow] : []), ...(hot?.admit(hooks) ?? hooks)],
+    onRequest: [...(contract.browser ? [cors.allow] : []), ...authHooks(parts, contract)],
     ...(preparations.length > 0 ? { preValidation: preparations } : {}),
-    ...(parse ? { preParsing: hot?.parse(parse) ?? parse } : {}),
+    ...(limitHook ? { preParsing: limitHook(parts.limiters) } : {}),
     // Not onResponse: its listener on every response stream costs 10 µs per request, a quarter of the total.
     onSend: (request, reply, payload, done) => {
       const elapsed = performance.now() - request.began
@@ -188,7 +172,7 @@ const register = (
       if (request.accountKey) logRequest(request.accountKey, request.id, reply.statusCode, request.errorCode, elapsed)
       done(null, payload)
     },
-    handler: hot?.handle(answer) ?? answer,
+    handler: handler(parts, endpoint),
   })
 }
 
@@ -319,16 +303,12 @@ export const makeServer = (
   app.setNotFoundHandler((request, reply) =>
     sendProblem(reply, 'full', refusals.unknownPath(request.url.split('?', 1)[0])),
   )
-  // Hooks of the alias and of the access log see every request.
-  const hasHotRoutes = !parts.alias.rewriteUrl && !log.isLevelEnabled('debug')
-  const hotRoutes = hasHotRoutes ? makeHotRoutes(parts, nextId) : null
   const { plain = [], streams = [] } = Object.groupBy(endpoints, (one) => (one.contract.stream ? 'streams' : 'plain'))
-  for (const endpoint of plain) register(app, parts, cors, hotRoutes, endpoint)
+  for (const endpoint of plain) register(app, parts, cors, endpoint)
   void app.register(async (scope) => {
     installStreamParsers(scope)
-    for (const endpoint of streams) register(scope, parts, cors, null, endpoint)
+    for (const endpoint of streams) register(scope, parts, cors, endpoint)
   })
   registerOtherMethods(app, cors, endpoints)
-  hotRoutes?.install(app)
   return app
 }

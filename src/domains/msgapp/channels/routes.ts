@@ -1,7 +1,7 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { scopeRefusal } from '../../../platform/http/auth.ts'
-import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { type HandlerInput, ok, route, routeHotPath, routeWithPreparation } from '../../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { cutPage, optionalPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'

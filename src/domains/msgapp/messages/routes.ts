@@ -1,7 +1,7 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { ok, route, routeHotPathWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { type Cursors, cursorsOf } from '../../../platform/http/list-cursor.ts'
-import { ok, route, routeHotWithPreparation, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { cutPage, type PagingQuery, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
@@ -71,7 +71,7 @@ export const messageRoutes = ({ db, outbound, chat }: Services) => {
   }
 
   return [
-    routeHotWithPreparation(
+    routeHotPathWithPreparation(
       c.sendMessage,
       async ({ body, isSandbox }) => {
         checkSendRequest(body)
