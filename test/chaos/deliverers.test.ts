@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
-import { type ReceivedCall, Receiver } from '../../simulator/receivers/receiver.ts'
 import { openAccount } from '../../src/domains/accounts/ops.ts'
 import type { EventName } from '../../src/domains/events/event-names.ts'
 import { record } from '../../src/domains/events/ops.ts'
@@ -14,6 +13,7 @@ import { subscribe } from '../../src/domains/webhooks/subscriptions/subscribe.ts
 import { makeSeal } from '../../src/platform/lib/secret.ts'
 import { preloadFlag } from '../child.ts'
 import { testDatabase } from '../database.ts'
+import { type ReceivedCall, Receiver } from '../doubles/receiver.ts'
 import { until } from '../platform.ts'
 
 /** Processes that deliver from one database. Their leases last 2 s, because the test waits for the end of one. */

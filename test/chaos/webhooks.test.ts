@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { Receiver } from '../../simulator/receivers/receiver.ts'
 import { parseDelivery } from '../../src/domains/webhooks/delivery/delivery-id.ts'
+import { Receiver } from '../doubles/receiver.ts'
 import { homeOnDisk, type Platform, startPlatform, until } from '../platform.ts'
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { Receiver } from '../../simulator/receivers/receiver.ts'
+import { Receiver } from '../doubles/receiver.ts'
 import { needs } from '../needs.ts'
 import { goodPassword } from '../persons.ts'
 import { apiKey, startPlatform, until } from '../platform.ts'

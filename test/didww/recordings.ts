@@ -1,6 +1,6 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Fields, fieldsOf } from '../../simulator/didww/resources.ts'
+import { type Fields, fieldsOf } from '../doubles/didww/resources.ts'
 import { needsData } from '../needs.ts'
 
 /** A request of the provider's own SDK to the provider's sandbox, and the answer. */

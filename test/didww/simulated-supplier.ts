@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
-import type { FaultKind } from '../../simulator/didww/supplier-faults.ts'
 import { inheritedEnvironment, preloadFlag } from '../child.ts'
+import type { FaultKind } from '../doubles/didww/supplier-faults.ts'
 
-const main = join(import.meta.dirname, '../../simulator/didww/main.ts')
+const main = join(import.meta.dirname, '../doubles/didww/main.ts')
 
 export const supplierKey = 'key of the simulated supplier'
 export const supplierSecret = 'secret of the simulated callbacks'

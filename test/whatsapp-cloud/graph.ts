@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { FaultKind } from '../../simulator/whatsapp-cloud/graph-faults.ts'
 import { inheritedEnvironment, preloadFlag } from '../child.ts'
+import type { FaultKind } from '../doubles/whatsapp-cloud/graph-faults.ts'
 import type { Answer } from '../platform.ts'
 
-const main = join(import.meta.dirname, '../../simulator/whatsapp-cloud/main.ts')
+const main = join(import.meta.dirname, '../doubles/whatsapp-cloud/main.ts')
 
 export const appSecret = 'secret of the simulated app'
 export const verifyToken = 'words that were typed in'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, test } from 'node:test'
-import { type Fields, fieldsOf } from '../../../simulator/didww/resources.ts'
 import { type Interaction, interactions, needsRecordings, recorded } from '../../../test/didww/recordings.ts'
 import { startSupplier } from '../../../test/didww/simulated-supplier.ts'
+import { type Fields, fieldsOf } from '../../../test/doubles/didww/resources.ts'
 import { unwrap } from '../suppliers.conformance.ts'
 import { connectDidww } from './didww-supplier.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
-import { Receiver } from '../../../simulator/receivers/receiver.ts'
+import { Receiver } from '../../../test/doubles/receiver.ts'
 import { type Answer, makeWorld, type Tenant, type World } from '../../../test/world.ts'
 import { record } from '../events/ops.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './delivery/delivery-engine.ts'

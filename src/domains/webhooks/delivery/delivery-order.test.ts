@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { Receiver } from '../../../../simulator/receivers/receiver.ts'
+import { Receiver } from '../../../../test/doubles/receiver.ts'
 import { until } from '../../../../test/platform.ts'
 import { makeWorld } from '../../../../test/world.ts'
 import { uuid } from '../../../platform/lib/id.ts'

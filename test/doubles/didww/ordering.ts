@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import { sign } from '../../src/adapters/didww/codec/signature.ts'
+import { sign } from '../../../src/adapters/didww/codec/signature.ts'
 import { type Fields, fieldsOf, type Resource, type Store } from './resources.ts'
 import type { Faults } from './supplier-faults.ts'
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { errorStack } from '../../src/platform/lib/error-text.ts'
+import { errorStack } from '../../../src/platform/lib/error-text.ts'
 import { errorOf, type Fields, fieldsOf, Graph, type Reply, textOf } from './graph.ts'
 import { type FaultKind, Faults, faultKinds } from './graph-faults.ts'
 import { People, type Person } from './people.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { errorStack } from '../../src/platform/lib/error-text.ts'
+import { errorStack } from '../../../src/platform/lib/error-text.ts'
 import { type ApiResponse, respond } from './api.ts'
 import { ApiError, Ordering } from './ordering.ts'
 import { type Fields, fieldsOf, readResource, Store } from './resources.ts'

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { runStandalone } from '../standalone.ts'
 import { supplierServer } from './supplier-server.ts'
 
-/** Simulates a supplier of numbers for sandboxes and tests. */
+/** Simulates the API of DIDWW, for tests. */
 const { values } = parseArgs({
   options: {
     port: { type: 'string', default: '0' },

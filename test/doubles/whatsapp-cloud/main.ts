@@ -1,7 +1,7 @@
 import { runStandalone } from '../standalone.ts'
 import { graphServer } from './graph-server.ts'
 
-/** Simulates the Graph API of a WhatsApp business account, for tests and local use. */
+/** Simulates the Graph API of a WhatsApp business account, for tests. */
 const {
   SIMULATOR_ACCOUNT: account = '102030405060708',
   SIMULATOR_TOKEN: token = 'simulated-token',
