@@ -21,6 +21,7 @@ import { chooseDensity, chooseTheme, density, lastAccount, rememberAccount, them
 import { NoAccount, NotLoaded } from './shell/faults.tsx'
 import { Frame, WaitingFrame } from './shell/frame.tsx'
 import { isHelpOpen, isPaletteOpen, openPalette } from './shell/open-palette.ts'
+import { callNumber } from './shell/phone.ts'
 import { Recovery } from './shell/recovery.tsx'
 import { type Shortcut, useShortcuts } from './shell/shell-keys.ts'
 import { words } from './words/en/shell.ts'
@@ -113,17 +114,25 @@ const Inside = () => {
   const { path, route: go } = useLocation()
   const found = useAccountOf(path)
   const lacksFactor = account.value?.second_factor_missing === true
+  const isPhone = path === paths.phone()
   const isStart =
-    path === paths.home() || path === `/console/${account.value?.uuid}` || (lacksFactor && accountOfPath(path) !== null)
+    isPhone ||
+    path === paths.home() ||
+    path === `/console/${account.value?.uuid}` ||
+    (lacksFactor && accountOfPath(path) !== null)
   const hasStart = account.value !== null || isOperator()
   useEffect(() => {
     if (!isStart || !hasStart) return
     let isCurrent = true
-    void startPage().then((to) => isCurrent && go(to, true))
+    void startPage().then((to) => {
+      if (!isCurrent) return
+      go(to, true)
+      if (isPhone) callNumber()
+    })
     return () => {
       isCurrent = false
     }
-  }, [isStart, hasStart, account.value?.uuid, lacksFactor])
+  }, [isStart, isPhone, hasStart, account.value?.uuid, lacksFactor])
   const jumps = sections.flatMap(({ key, title, pages }) => {
     const first = pages.find((page) => page.isListed && mayOpen(page))
     if (!key || !first) return []
@@ -171,7 +180,7 @@ const Root = () => {
 }
 
 /** Links to other places than the console are left to the browser. */
-const scope = /^\/console(?!\/phone)/
+const scope = /^\/console/
 
 /**
  * Is drawn once. LocationProvider keeps the child of its first drawing, with what was below it then. A child that draws

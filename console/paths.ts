@@ -70,6 +70,8 @@ const path = <const P extends string, const S extends string = never>(pattern: P
 
 export const paths = {
   home: path('/console'),
+  /** Opens the telephone over the start page. */
+  phone: path('/console/phone'),
   signIn: path('/console/sign-in', 'to'),
   claim: path('/console/claim'),
   invitation: path('/console/invitation'),

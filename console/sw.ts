@@ -89,8 +89,7 @@ worker.addEventListener('fetch', (event) => {
   const { origin, pathname } = new URL(url)
   if (method !== 'GET' || origin !== location.origin) return
   if (assets.has(pathname)) event.respondWith(answer(event.request))
-  else if (mode === 'navigate' && isConsolePath(pathname) && !pathname.startsWith('/console/phone'))
-    event.respondWith(openDocument(event.request))
+  else if (mode === 'navigate' && isConsolePath(pathname)) event.respondWith(openDocument(event.request))
 })
 
 /** Shows a message, or withdraws the one that it names. */

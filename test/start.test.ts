@@ -49,7 +49,15 @@ test('the main use works: buy a number, send an SMS, get its receipt and the han
 })
 
 test('pages, documents and metrics of a platform with packed dependencies are served, without a key', async () => {
-  for (const path of ['/docs', '/docs/try', '/docs/voice', '/metrics', '/openapi.json', '/console/phone'])
+  for (const path of [
+    '/docs',
+    '/docs/try',
+    '/docs/voice',
+    '/metrics',
+    '/openapi.json',
+    '/console/phone',
+    '/sdk/example/telephone.html',
+  ])
     assert.equal((await fetch(platform.url + path)).status, 200, path)
   const refused = await platform.call('POST', '/open/sms/send', { from_number: 1 })
   assert.equal(refused.status, 400)

@@ -234,14 +234,7 @@ export const DialDialog = ({ request, barrier }: Props) => (
         </div>
       </div>
     ) : (
-      <div class="stack">
-        <p>{words.barriers[barrier]}</p>
-        {barrier === 'key' && (
-          <ButtonLink href="/console/phone" external>
-            {words.barriers.keyLink}
-          </ButtonLink>
-        )}
-      </div>
+      <p>{words.barriers[barrier]}</p>
     )}
   </Dialog>
 )

@@ -222,11 +222,6 @@ const PersonMenu = () => {
       <a class="popup-item" href="/docs" target="_blank" rel="noreferrer">
         <Icon name="book-open" /> {words.docs}
       </a>
-      {!person && (
-        <a class="popup-item" href="/console/phone" target="_blank" rel="noreferrer">
-          <Icon name="phone" /> {words.phone}
-        </a>
-      )}
       <button type="button" class="popup-item" onClick={() => void signOut()}>
         <Icon name="log-out" /> {words.signOut}
       </button>

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import { useAct, useQuery } from '../api/query.ts'
-import { ButtonLink } from '../parts/button.tsx'
+import { Button, ButtonLink } from '../parts/button.tsx'
 import { Moment } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
+import { callNumber } from '../shell/phone.ts'
 import { words } from '../words/en/start.ts'
 import { handsetNumber, type Progress } from './progress.ts'
 import { Request } from './request.tsx'
@@ -58,9 +59,9 @@ export const CallStep = ({ progress, from }: StepProps) => {
   const body = { to: from, seconds: talkSeconds }
   const number = handsetNumber
   const phone = (
-    <ButtonLink href="/console/phone" icon="phone" external>
+    <Button icon="phone" onClick={() => callNumber()}>
       {words.call.phone}
-    </ButtonLink>
+    </Button>
   )
   return (
     <div class="stack">

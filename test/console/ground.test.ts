@@ -110,11 +110,10 @@ test('assets are served in the encoding that the browser accepts, and for ever',
   assert.equal(missing.statusCode, 404)
 })
 
-test('endpoints of sessions and the telephone are not replaced by the page', async () => {
+test('endpoints of sessions are not replaced by the page', async () => {
   const json = { accept: 'application/json' }
   assert.equal(typeof (await world.app.inject({ url: '/console/claim', headers: json })).json().claimed, 'boolean')
   assert.equal((await visit('/console/session', json)).statusCode, 401)
-  assert.match((await visit('/console/phone')).body, /data-sandbox/)
 })
 
 describe('the console in a browser', needs('chromium'), () => {

@@ -6,6 +6,7 @@ import { paths, setLinkAccount } from '../../console/paths.ts'
 
 const addresses = {
   home: '/console',
+  phone: '/console/phone',
   signIn: '/console/sign-in',
   claim: '/console/claim',
   invitation: '/console/invitation',

@@ -137,6 +137,19 @@ const dial = async (page: Page, number: string) => {
   return Number(price)
 }
 
+test('/console/phone opens the telephone of the console, after the sign-in', needs('chromium'), async () => {
+  const page = await signIn(agent, '/calls')
+  await page.goto(`${url}/console/phone`)
+  await page.getByRole('dialog').getByLabel('Number to call').waitFor()
+  assert.doesNotMatch(page.url(), /console\/phone/, 'the address is the one of the page below')
+  await page.context().clearCookies()
+  await page.goto(`${url}/console/phone`)
+  await page.getByLabel('E-mail address').fill('mia@example.com')
+  await page.getByLabel('Password', { exact: true }).fill(goodPassword)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('dialog').getByLabel('Number to call').waitFor()
+})
+
 test(
   'incoming-call: it is shown in every tab and rings in one, and its recording plays by keyboard',
   needs('chromium'),

@@ -105,7 +105,6 @@ export const words = section('phone', {
   useHere: 'Use the telephone here',
   barriers: {
     key: 'A session with a key has no telephone: calls belong to a person. Sign in with your own account.',
-    keyLink: 'Open the telephone for keys',
     role: 'Your role does not include calls. Ask an administrator for the role agent.',
     visitor: 'You act as the operator here. Only members of the account have a telephone.',
     insecure: 'Browsers allow a microphone on HTTPS pages only. Open the console by HTTPS.',

@@ -15,7 +15,9 @@ import { refusals } from './refusals.ts'
 const pages = join(import.meta.dirname, 'pages')
 const repository = join(import.meta.dirname, '../../..')
 /** Built by scripts/ready.mjs. */
-const sdk = join(import.meta.dirname, '../../../packages/voice-sdk/dist')
+const sdk = join(repository, 'packages/voice-sdk/dist')
+/** A telephone in a page, which integrators copy. */
+const example = join(repository, 'packages/voice-sdk/example')
 
 /** No inline script or style, and no external source. */
 const policy =
@@ -25,15 +27,12 @@ const policy =
 /** Swagger UI sets styles in elements. */
 const tryPolicy = policy.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 
-/**
- * Equally strict, with two additions: the page generates the ringtone, and the gateway and recordings use the public
- * name, which may differ from the page's.
- */
-const phonePolicy = (publicUrl: string) => {
+/** The example connects to the public name of its token, which may differ from the page's. */
+const examplePolicy = (publicUrl: string) => {
   const { host, origin } = new URL(publicUrl)
   return (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
-    `media-src 'self' blob: ${origin}; connect-src 'self' ws://${host} wss://${host}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; " +
+    `connect-src 'self' ${origin} ws://${host} wss://${host}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`
   )
 }
 
@@ -89,7 +88,7 @@ export const installSite = async (
   { config, metrics, version, publicUrl }: Services,
 ): Promise<void> => {
   const renderer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
-  const [attempt, phone = ''] = ['try.html', 'phone.html'].map((name) => readFileSync(join(pages, name), 'utf8'))
+  const attempt = readFileSync(join(pages, 'try.html'), 'utf8')
   await app.register(fastifyStatic, { root: pages, prefix: '/pages/', index: false, maxAge: 3_600_000 })
   await app.register(fastifyStatic, {
     root: renderer,
@@ -118,13 +117,21 @@ export const installSite = async (
   app.get('/docs', (request, reply) =>
     send(request, asPage(reply), 'reference', async () => (await import('./reference.ts')).referenceHtml(document())),
   )
-  app.get('/docs/try', (_request, reply) => page(reply, attempt ?? '', tryPolicy))
+  app.get('/docs/try', (_request, reply) => page(reply, attempt, tryPolicy))
   installDocuments(app, send)
-  if (config.roles.includes('console')) {
-    const softphone = phone.replace('data-sandbox="false"', `data-sandbox="${config.sandbox}"`)
-    await installConsole(app, publicUrl)
-    app.get('/console/phone', (_request, reply) => page(reply, softphone, phonePolicy(publicUrl())))
-  }
+  if (config.sandbox)
+    await app.register(fastifyStatic, {
+      root: example,
+      prefix: '/sdk/example/',
+      decorateReply: false,
+      index: false,
+      setHeaders: (reply) => {
+        reply.header('content-security-policy', examplePolicy(publicUrl()))
+        reply.header('x-content-type-options', 'nosniff')
+        reply.header('referrer-policy', 'no-referrer')
+      },
+    })
+  if (config.roles.includes('console')) await installConsole(app, publicUrl)
   app.get('/', (_request, reply) => reply.redirect('/console'))
   app.get('/metrics', async (request, reply) => {
     admitMetrics(request.headers.authorization, config.metricsToken)
