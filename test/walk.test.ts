@@ -133,7 +133,7 @@ test(
     assert.match(String(token?.token), /^[\w-]+\.[\w-]+\.[\w-]+$/)
     const user = token?.user_uuid
     const { data } = (await platform.call('GET', '/open/users')).body
-    assert.equal(user, data.users[0].uuid, 'the user that the softphone signs in')
+    assert.equal(user, data.users[0].uuid, 'the first user of the account')
     assert.partialDeepStrictEqual(ring, { number: { inbound_user_uuid: user } })
     assert.partialDeepStrictEqual(price, { currency: 'USD', iso_country_code: 'GB' })
     const shown = callers?.caller_ids as Json[]

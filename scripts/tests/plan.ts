@@ -34,7 +34,7 @@ export const slowFiles = [
   ...['test/csv-export.test.ts', 'test/sandbox.test.ts', 'test/pages.test.ts'],
   ...['test/console/people.test.ts', 'test/console/notifications.test.ts', 'test/counterparts/tshark.test.ts'],
   ...['test/console/contacts.test.ts', 'test/console/logs.test.ts', 'src/domains/backup/backup.test.ts'],
-  ...['src/domains/msgapp/networks/whatsapp-web-links.test.ts', 'test/sdk/phone.test.ts', 'test/sdk/firefox.test.ts'],
+  ...['src/domains/msgapp/networks/whatsapp-web-links.test.ts', 'test/sdk/example.test.ts', 'test/sdk/firefox.test.ts'],
   ...['src/domains/backup/running.test.ts', 'test/sdk/device.test.ts', 'test/walk.test.ts'],
   ...['src/domains/sms/submit/failover-submitter.test.ts', 'test/console/channels.test.ts'],
   ...['src/domains/calls/lease/voice-service.test.ts', 'src/domains/msgapp/networks/ejabberd.test.ts'],

@@ -142,12 +142,20 @@ test('/console/phone opens the telephone of the console, after the sign-in', nee
   await page.goto(`${url}/console/phone`)
   await page.getByRole('dialog').getByLabel('Number to call').waitFor()
   assert.doesNotMatch(page.url(), /console\/phone/, 'the address is the one of the page below')
+  await page.goto('about:blank')
   await page.context().clearCookies()
   await page.goto(`${url}/console/phone`)
-  await page.getByLabel('E-mail address').fill('mia@example.com')
+  await page.getByLabel('Email').fill('mia@example.com')
   await page.getByLabel('Password', { exact: true }).fill(goodPassword)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('dialog').getByLabel('Number to call').waitFor()
+})
+
+test('a browser without a network address for calls is named before the call', needs('chromium'), async () => {
+  const page = await signIn(agent, '/calls')
+  await page.addInitScript('delete window.RTCPeerConnection')
+  await page.goto(`${url}/console/phone`)
+  await page.getByRole('dialog').getByText('Calls have no sound in this browser').waitFor()
 })
 
 test(

@@ -112,6 +112,8 @@ export const words = section('phone', {
   problems: {
     denied: 'The microphone is not allowed. Allow it next to the address of this page, then try again.',
     noMicrophone: 'There is no microphone, or another program uses it. Check the devices, then try again.',
+    noAddress:
+      'Calls have no sound in this browser, because it offers no network address. Connect this computer to a network, or allow WebRTC.',
     otherAccount: 'A call of another account is in progress. End it first.',
     suspended: 'The account or your user is suspended.',
     unknown: 'The telephone had a fault. Try again.',
