@@ -144,6 +144,7 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
   const { data, error, time } = useDestination(number)
   const callerIds = useCallerIds()
   const from = callerIds?.some(({ phone_number }) => phone_number === chosen) ? chosen : ''
+  // The dialog gives the focus to the field as it opens. With another number it is open already.
   useEffect(() => field.current?.querySelector('input')?.focus(), [])
   const change = (next: string) => {
     setTyped(next)
@@ -173,6 +174,7 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
           onInput={change}
           error={fault || error?.message}
           autocomplete="off"
+          autofocus
         />
       </div>
       <Destination data={data} time={time} />

@@ -140,7 +140,9 @@ const dial = async (page: Page, number: string) => {
 test('/console/phone opens the telephone of the console, after the sign-in', needs('chromium'), async () => {
   const page = await signIn(agent, '/calls')
   await page.goto(`${url}/console/phone`)
-  await page.getByRole('dialog').getByLabel('Number to call').waitFor()
+  const field = page.getByRole('dialog').getByLabel('Number to call')
+  await field.waitFor()
+  await field.and(page.locator(':focus')).waitFor()
   assert.doesNotMatch(page.url(), /console\/phone/, 'the address is the one of the page below')
   await page.goto('about:blank')
   await page.context().clearCookies()

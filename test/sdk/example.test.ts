@@ -137,6 +137,15 @@ describe('the example of the voice SDK', needs('chromium'), () => {
     await until(async () => (await button('Mute').getAttribute('aria-pressed')) === 'true')
     await button('Mute').click()
     await until(async () => (await button('Mute').getAttribute('aria-pressed')) === 'false')
+    await page.evaluate(`{
+      const { insertDTMF } = RTCDTMFSender.prototype
+      RTCDTMFSender.prototype.insertDTMF = function () {
+        RTCDTMFSender.prototype.insertDTMF = insertDTMF
+        throw new DOMException('not connected', 'InvalidStateError')
+      }
+    }`)
+    await button('9').click()
+    await page.getByRole('alert').filter({ hasText: 'Digits can be sent once the call is connected' }).waitFor()
     for (const key of '12') await button(key).click()
     await page.keyboard.press('#')
     await until(async () => telephone.digits === '12#')

@@ -117,11 +117,11 @@ const press = (key) => {
 for (const keypad of document.querySelectorAll('.keypad'))
   for (const key of '123456789*0#') {
     const button = Object.assign(document.createElement('button'), { type: 'button', textContent: key })
-    button.onclick = () => press(key)
+    button.onclick = () => attempt(() => press(key))
     keypad.append(button)
   }
 addEventListener('keydown', ({ key, ctrlKey, metaKey, altKey }) => {
-  if (state === 'talking' && !ctrlKey && !metaKey && !altKey && /^[0-9*#]$/.test(key)) press(key)
+  if (state === 'talking' && !ctrlKey && !metaKey && !altKey && /^[0-9*#]$/.test(key)) void attempt(() => press(key))
 })
 
 // The registration: the newest page of a user gets its calls.

@@ -149,7 +149,12 @@ export class Call extends Emitter<CallEvents> {
     if (!/^[0-9A-D*#,]+$/i.test(digits)) throw new VoiceError('CALL_FAILED', `Not DTMF digits: ${digits}`)
     if (this.isOver || this.status === 'pending')
       throw new VoiceError('CALL_FAILED', 'Digits can be sent only during a call')
-    this.rtc.sendDTMF(digits, { transportType: C.DTMF_TRANSPORT.RFC2833, duration: 100, interToneGap: 70 })
+    try {
+      this.rtc.sendDTMF(digits, { transportType: C.DTMF_TRANSPORT.RFC2833, duration: 100, interToneGap: 70 })
+    } catch (error) {
+      // Browsers refuse tones until the sound of the call is connected, shortly after the answer.
+      throw new VoiceError('CALL_FAILED', 'Digits can be sent once the call is connected: try again', null, error)
+    }
   }
 
   /** Switches to another microphone. @throws VoiceError MEDIA_DENIED, MEDIA_FAILED */
