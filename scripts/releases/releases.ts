@@ -1,7 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 // Earlier releases: their list, their files, and their trees for checks that start them.
 
@@ -24,12 +33,21 @@ const run = (program: string, args: string[], cwd: string): string => {
   return stdout
 }
 
-/** Whether this clone has a commit. A shallow clone, or a copy without `.git`, lacks earlier ones. */
-export const hasCommit = (commit: string): boolean => git('cat-file', '-e', `${commit}^{commit}`).status === 0
+/** Whether this is a clone with all earlier commits: no shallow one, and no copy without `.git`. */
+const isWhole = (): boolean => git('rev-parse', '--is-shallow-repository').stdout.trim() === 'false'
+
+/**
+ * Returns why a check against an earlier commit must be skipped; null when the commit is here.
+ * @throws Error when a clone with all commits lacks it: docs/releases.json names another one
+ */
+export const whyAbsent = (commit: string): string | null => {
+  if (git('merge-base', '--is-ancestor', commit, 'HEAD').status === 0) return null
+  if (isWhole()) throw new Error(`${commit} is no commit before this one: correct docs/releases.json`)
+  return `this clone lacks the commit ${commit}: git fetch --unshallow`
+}
 
 /** Whether a commit has a file. */
-export const hasFile = (commit: string, path: string): boolean =>
-  git('cat-file', '-e', `${commit}:${path}`).status === 0
+const hasFile = (commit: string, path: string): boolean => git('cat-file', '-e', `${commit}:${path}`).status === 0
 
 /** The text of a file in a commit. @throws Error when the commit does not have it */
 export const readAt = (commit: string, path: string): string => run('git', ['show', `${commit}:${path}`], root)
@@ -71,4 +89,21 @@ export const makeWorktree = (commit: string, isReady = false): { folder: string;
     throw error
   }
   return { folder, remove }
+}
+
+/** The OpenAPI document of a commit, which is in the commit where it was tracked, and made in a worktree otherwise. */
+export const documentOf = (commit: string): string => {
+  const path = 'docs/openapi.json'
+  if (hasFile(commit, path)) return readAt(commit, path)
+  const stored = join(root, 'node_modules/.cache', `openapi-${commit}.json`)
+  if (existsSync(stored)) return readFileSync(stored, 'utf8')
+  const { folder, remove } = makeWorktree(commit)
+  try {
+    run(process.execPath, ['scripts/openapi.ts'], folder)
+    mkdirSync(dirname(stored), { recursive: true })
+    copyFileSync(join(folder, path), stored)
+  } finally {
+    remove()
+  }
+  return readFileSync(stored, 'utf8')
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { hasCommit, lastRelease, readAt } from '../../scripts/releases/releases.ts'
+import { lastRelease, readAt, releases, whyAbsent } from '../../scripts/releases/releases.ts'
 
 const folder = 'src/platform/db/migrations'
 const root = join(import.meta.dirname, '../..')
@@ -35,7 +35,19 @@ test('every migration is listed, and none was changed after it had landed', () =
 test('every migration of the last release is unchanged', (t) => {
   const release = lastRelease()
   if (release === null) return t.skip('docs/releases.json has no release')
-  if (!hasCommit(release.commit)) return t.skip(`this clone lacks the commit of ${release.version}, ${release.commit}`)
+  const reason = whyAbsent(release.commit)
+  if (reason !== null) return t.skip(reason)
   for (const [file, digest] of parse(readAt(release.commit, `${folder}/landed.sha256`)))
     assert.equal(listed.get(file), digest, `${file} was released in ${release.version} and then changed`)
+})
+
+test('each release names its commit, and a last migration that is still here', () => {
+  const names = ['20261128T000000_baseline', ...[...listed.keys()].map((file) => file.replace(/\.sql$/, ''))]
+  for (const { version, commit, last_migration, date } of releases()) {
+    assert.match(version, /^\d+\.\d+\.\d+$/)
+    assert.match(commit, /^[0-9a-f]{40}$/, version)
+    assert.match(date, /^\d{4}-\d\d-\d\d$/, version)
+    assert.ok(names.includes(last_migration), `${version}: ${last_migration}`)
+    whyAbsent(commit)
+  }
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { hasCommit, lastRelease, makeWorktree } from '../../scripts/releases/releases.ts'
+import { lastRelease, makeWorktree, whyAbsent } from '../../scripts/releases/releases.ts'
 import { longForm } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
@@ -64,7 +64,8 @@ for (const { version, commit } of earlier)
     `an installation of ${version} (${commit}) is continued with its data, and so is its backup`,
     longForm(),
     async (t) => {
-      if (!hasCommit(commit)) return t.skip(`this clone lacks the commit ${commit}: git fetch --unshallow`)
+      const reason = whyAbsent(commit)
+      if (reason !== null) return t.skip(reason)
       const worktree = makeWorktree(commit, true)
       t.after(worktree.remove)
       const [home, restored] = [temporaryFolder(), temporaryFolder()]
