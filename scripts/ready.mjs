@@ -178,6 +178,19 @@ const packDependencies = () => {
   if (status !== 0) say(`the dependencies could not be packed, so starts take longer: ${stderr?.trim() ?? ''}`)
 }
 
+/** Makes the documents that are not tracked if the contracts changed. */
+const makeDocuments = async () => {
+  const started = Date.now()
+  const documents = await import('./documents.mjs')
+  try {
+    const node = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
+    if (!documents.makeDocuments(root, node)) return
+  } catch (error) {
+    fail(error.message)
+  }
+  say(`documents of the contracts made in ${((Date.now() - started) / 1000).toFixed(1)} s`)
+}
+
 const have = installed()
 const enough = have?.hash === wanted() && (have.dev || !dev)
 if (!enough) {
@@ -188,4 +201,5 @@ linkNode()
 tryNode()
 await buildSdk()
 await buildConsole()
+await makeDocuments()
 packDependencies()
