@@ -17,6 +17,7 @@ const names = [
   'bench',
   'identifiers',
   'migrations/landed',
+  'breaking',
 ]
 const files = names.map((name) => `test/${name}.test.ts`)
 const { status } = spawnSync(process.execPath, ['--test', ...files], { cwd: root, stdio: 'inherit' })
