@@ -114,7 +114,7 @@ export const breakingDifferences = (before: Node, after: Node): string[] => {
         if (!left.includes(value)) faults.push(`${place}: the value ${JSON.stringify(value)} was removed`)
     }
     for (const form of olds) {
-      // Of several objects or lists, the most similar one is the successor.
+      // The successor of an object or a list is the most similar one of several.
       const [best = []] = nows
         .filter((one) => typeOf(one) === typeOf(form))
         .map((one) => compareForms(form, one, use, place))
