@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -7,6 +7,7 @@ import { type AppliedMigration, migrate } from '../../src/platform/db/migrate.ts
 import { connect, type Db } from '../../src/platform/db/sql.ts'
 import { runChild } from '../child.ts'
 import { onEachPostgres, type TestDatabase, testDatabase } from '../database.ts'
+import { temporaryFolder } from '../servers.ts'
 import { describeSchema } from './catalogue.ts'
 
 /** Migrations of commit ab8c613e, the last one before the baseline, in a database that it made. */
@@ -27,9 +28,9 @@ const withRows = async (db: Db, rows: readonly AppliedMigration[]): Promise<void
     await db.run`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`
 }
 
-const upgrade = async ({ url }: TestDatabase): Promise<number> => {
+const upgrade = async ({ url }: TestDatabase, from?: string): Promise<number> => {
   const db = connect({ url, connections: 2, unlimited: true })
-  return await migrate(db).finally(() => db.end())
+  return await migrate(db, from === undefined ? {} : { folder: from }).finally(() => db.end())
 }
 
 const namesIn = async (db: Db): Promise<string[]> =>
@@ -74,6 +75,17 @@ test('a database upgraded from the numbered migrations is marked too', async () 
   assert.deepEqual(await namesIn(db), await namesIn(await testDatabase()))
 })
 
+test('a later migration is applied to a new database and to one of the last commit before the baseline', async () => {
+  const next = join(temporaryFolder(), 'migrations')
+  cpSync(folder, next, { recursive: true })
+  writeFileSync(join(next, '29991231T000000_colour.sql'), "alter table accounts add column colour text default 'red';")
+  for (const db of [await testDatabase(), await makeFormer(testDatabase)]) {
+    await db.run`insert into accounts (id, name, requests_per_minute) values (gen_random_uuid(), 'ada', 60)`
+    assert.equal(await upgrade(db, next), 1)
+    assert.deepEqual(await db.many`select name, colour from accounts`, [{ name: 'ada', colour: 'red' }])
+  }
+})
+
 test('an earlier or a changed schema is refused with the commit to pass through, and nothing changes', async () => {
   const db = await testDatabase()
   const refused: [AppliedMigration[], RegExp][] = [
@@ -108,7 +120,12 @@ test('two processes that start at the same time mark a database once', async () 
     // Both have read the old rows once they wait here.
     await tx.one`select from schema_migrations where name = '0000_lock' for update`
     const started = [runChild(script), runChild(script)]
-    while ((await waiting()).length < 2) await pause(10)
+    const ended = Promise.race(started.map(({ exited }) => exited)).then(() => assert.fail('a process did not wait'))
+    const bothWait = async () => {
+      while ((await waiting()).length < 2) await pause(10)
+    }
+    await Promise.race([bothWait(), ended])
+    ended.catch(() => {})
     return started
   })
   for (const { exited } of children) assert.equal(await exited, 0)
