@@ -176,6 +176,39 @@ test('an account sees no act on another account, and cannot find operators by la
   assert.ok(byOperators.length > 0 && byOperators.every(({ actor }) => actor.kind === 'operator'))
 })
 
+test('no filter of an account finds an act of another account, alone or with others', async () => {
+  const shared = `CON${uuid()}`
+  for (const { id: account } of [ada, bob])
+    await db.begin((tx) => auditSystem(tx, 'shared', { account, target: [shared, `ACC${account}`] }))
+  const every = async (who: typeof ada) => (await ownActs(who, { results_per_page: '200' })).map((act) => act.uuid)
+  const [own, foreign] = [await every(ada), await every(bob)]
+  assert.ok(own.length > 2 && foreign.length > 2 && own.every((one) => !foreign.includes(one)))
+  const { keys } = (await call(bob, 'GET', '/open/keys')).body
+  const values = {
+    action: ['', 'shared', 'changeAccount'],
+    target: ['', shared, ada.uuid, bob.uuid],
+    actor: ['', 'test', 'operator', 'system', keys[0].uuid],
+    since: ['', '2026-01-01T00:00:00Z'],
+  }
+  for (const action of values.action)
+    for (const target of values.target)
+      for (const actor of values.actor)
+        for (const since of values.since) {
+          const query = Object.fromEntries(
+            Object.entries({ action, target, actor, since }).filter(([, value]) => value),
+          )
+          const found = (await ownActs(ada, query)).map((act) => act.uuid)
+          assert.deepEqual(
+            found.filter((one) => !own.includes(one)),
+            [],
+            JSON.stringify(query),
+          )
+        }
+  assert.equal((await ownActs(ada, { target: shared })).length, 1)
+  assert.equal((await acts({ target: shared })).length, 2)
+  assert.equal((await acts({ target: shared, account_uuid: bob.uuid })).length, 1)
+})
+
 test('rows of the audit trail can be neither changed nor deleted before the retention ends', async () => {
   for (const statement of ["update audit set action = 'x'", 'delete from audit', 'truncate audit'])
     await assert.rejects(db.raw(statement), /append-only/, statement)

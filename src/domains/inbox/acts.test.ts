@@ -289,6 +289,47 @@ test('1,200 conversations are closed by one act in seconds, also across a crash,
   assert.deepEqual([again.status, again.body.error_code], [409, 'not_undoable'])
 })
 
+test('a bulk change of an agent leaves what another agent has by then, and so does its undoing', async () => {
+  const who = await tenant()
+  const [first, second, third] = [await begin(who), await begin(who), await begin(who)]
+  const [ada, bob] = await agents(who)
+  await call(who, 'PATCH', '/open/account', { agents_see_all: false })
+  const give = (uuid: string, assignee_uuid: string | null) =>
+    call(who, 'PATCH', `/open/conversations/${uuid}`, { assignee_uuid })
+  const priorities = async () => {
+    const list = await inbox.conversations(who)
+    return [first, second, third].map((uuid) => list.find((one) => one.uuid === uuid)?.priority)
+  }
+  /** Asks while no worker runs, so that something happens between the request and its effect. */
+  const during = async (url: string, body: object | undefined, between: () => Promise<unknown>) => {
+    await worker.stop(1_000)
+    const made = await ada.call('POST', url, body)
+    assert.equal(made.status, 202, JSON.stringify(made.body))
+    await between()
+    worker = work()
+    const path = `/open/conversations/bulk/${made.body.job_uuid}`
+    return await until(async () => {
+      const { job } = (await ada.call('GET', path)).body
+      return job.state === 'completed' && { ...job, uuid: made.body.job_uuid }
+    })
+  }
+  const change = { priority: 2 }
+  const done = await during('/open/conversations/bulk', { uuids: [first, second], change }, () =>
+    give(second, bob.user),
+  )
+  assert.deepEqual([done.total, done.changed, await priorities()], [2, 1, [2, 0, 0]])
+  const byFilter = await during('/open/conversations/bulk', { query: {}, change: { priority: 1 } }, () =>
+    give(third, bob.user),
+  )
+  assert.deepEqual([byFilter.changed, await priorities()], [1, [1, 0, 0]])
+  await give(second, null)
+  await give(third, null)
+  const both = await during('/open/conversations/bulk', { query: {}, change }, async () => {})
+  assert.deepEqual([both.changed, await priorities()], [3, [2, 2, 2]])
+  const undone = await during(`/open/conversations/bulk/${both.uuid}/undo`, undefined, () => give(third, bob.user))
+  assert.deepEqual([undone.changed, await priorities()], [2, [1, 0, 2]])
+})
+
 test('a bulk change with a misspelt filter is refused and changes nothing', async () => {
   const who = await tenant()
   await begin(who)

@@ -1,5 +1,6 @@
 import { after } from 'node:test'
 import type { Tenant, World } from '../../../test/world.ts'
+import type { Tx } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { receive } from '../sms/inbound/inbound-receiver.ts'
 import { publishEvents } from '../sms/message-presenter.ts'
@@ -40,19 +41,22 @@ export const makeInbox = (world: World) => {
     return { number, channel, did }
   }
 
+  const writeWithin = (tx: Tx, from: string, to: string, ...texts: readonly string[]) =>
+    receive(
+      tx,
+      texts.map((text) => ({ connection: uuid(), source: from, destination: to, text, isIncomplete: false })),
+      { stray: () => {}, prices: parts.prices },
+    )
+
   return {
     start,
     stop,
     giveNumber,
+    /** A handset writes texts, which arrive in the transaction of the caller. */
+    writeWithin,
     /** A handset writes texts, which arrive in one transaction. */
     write: (from: string, to: string, ...texts: readonly string[]) =>
-      db.begin((tx) =>
-        receive(
-          tx,
-          texts.map((text) => ({ connection: uuid(), source: from, destination: to, text, isIncomplete: false })),
-          { stray: () => {}, prices: parts.prices },
-        ),
-      ),
+      db.begin((tx) => writeWithin(tx, from, to, ...texts)),
     /** The API sent a text, which a carrier accepted. */
     apiSends: async (
       { id: account }: Pick<Tenant, 'id'>,

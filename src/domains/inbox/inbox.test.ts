@@ -127,6 +127,49 @@ test('an agent of an account that narrows its agents sees own and unassigned con
   assert.deepEqual([counts.open.n, counts.mine.n, counts.unassigned.n, counts.unread.n], [2, 1, 1, 0])
 })
 
+test('each number of the inbox is that of the list which it counts, for every reader', async () => {
+  const { who, line, change } = await account(9)
+  const [agent, other] = [await member(world, who, 'agent'), await member(world, who, 'agent')]
+  // Open, answered, snoozed and closed ones of the agent, of the other one, and of none; one is unread.
+  for (const [n, assignee_uuid] of [
+    [0, agent.user],
+    [1, other.user],
+    [3, agent.user],
+    [4, other.user],
+  ] as const)
+    await change(n, { assignee_uuid })
+  for (const n of [3, 4, 5]) await change(n, { status: 'closed' })
+  for (const n of [6, 7]) await change(n, { snoozed_till_reply: true })
+  for (const [n, user] of [
+    [6, agent.user],
+    [7, other.user],
+  ] as const)
+    await change(n, { assignee_uuid: user })
+  await db.run`
+    update conversations set waiting_since = null where account_id = ${who.id} and counterpart = ${numberOf(8)}`
+  await inbox.write(numberOf(2), line.number, 'Unread')
+  const lists = {
+    ...{ open: 'status=open', mine: 'status=open&assignee=me', unassigned: 'status=open&assignee=none' },
+    ...{ waiting: 'waiting=true', mine_waiting: 'waiting=true&assignee=me', unread: 'status=open&unread=true' },
+    ...{ snoozed: 'status=snoozed', closed: 'status=closed' },
+  }
+  const { view } = (await call(who, 'POST', '/open/views', { name: 'all', page: 'inbox', query: {}, shared: true }))
+    .body
+  for (const narrowed of [false, true]) {
+    await call(who, 'PATCH', '/open/account', { agents_see_all: !narrowed })
+    for (const reader of [agent, other, null]) {
+      const ask = (url: string) => (reader ? reader.call('GET', url) : call(who, 'GET', url))
+      await until(async () => (await ask('/open/conversations?unread=true')).body.count > 0)
+      const views = [...Object.keys(lists), view.uuid].join()
+      const { counts } = (await ask(`/open/conversations/counts?views=${views}`)).body
+      for (const [name, query] of Object.entries({ ...lists, [view.uuid]: '' })) {
+        const { count } = (await ask(`/open/conversations?${query}`)).body
+        assert.equal(counts[name].n, count, `${name}, ${reader?.user ?? 'key'}, ${narrowed ? 'narrowed' : 'all'}`)
+      }
+    }
+  }
+})
+
 test('items before a member joined are read; later ones are unread until the mark, for that member alone', async () => {
   const { who, uuids, line } = await account(1)
   const [agent, other] = [await member(world, who, 'agent'), await member(world, who, 'agent')]

@@ -7,9 +7,10 @@ import { uuid } from '../../platform/lib/id.ts'
 import { record } from '../events/ops.ts'
 import { inbound, makeChatHarness } from '../msgapp/messages/testing.ts'
 import { makeInbox } from './inbox-testing.ts'
+import { startProjector } from './projector/projector.ts'
 
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
-const { db, call, tenant } = world
+const { db, call, parts, tenant } = world
 const inbox = makeInbox(world)
 const ada = '+447911123456'
 
@@ -183,6 +184,41 @@ test('what the projector missed while it was stopped is there after its start, o
   await inbox.write(ada, line.number, 'Last')
   await until(async () => (await inbox.items(who, found?.uuid ?? '', '?results_per_page=200')).count === 31)
   assert.equal((await inbox.events(who)).filter((name) => name === 'conversation.created').length, 1)
+})
+
+test('a text whose transaction commits late joins its conversation, however late within eleven seconds', async () => {
+  await inbox.stop()
+  for (const [lateMs, isRestarted] of [
+    [800, false],
+    [10_500, false],
+    [10_500, true],
+  ] as const) {
+    const { who, line } = await account()
+    let time = Date.now()
+    const start = () => startProjector({ db, log: parts.log }, () => time)
+    let projector = start()
+    try {
+      const texts = async () => {
+        const [found] = await inbox.conversations(who)
+        const { items = [] } = found ? await inbox.items(who, found.uuid) : {}
+        return items.map((item: { sms: { text: string } }) => item.sms.text)
+      }
+      await inbox.write(ada, line.number, 'First')
+      await until(async () => (await texts()).length === 1)
+      await db.begin(async (tx) => {
+        await inbox.writeWithin(tx, '+447911123499', line.number, 'Late')
+        await inbox.write(ada, line.number, 'Second')
+        await until(async () => (await texts()).length === 2)
+        if (isRestarted) await projector.stop()
+        time += lateMs
+      })
+      if (isRestarted) projector = start()
+      await until(async () => (await inbox.conversations(who)).length === 2, `late by ${lateMs} ms`)
+    } finally {
+      await projector.stop()
+    }
+  }
+  inbox.start()
 })
 
 test('an event that cannot be projected is skipped, and those around it are not lost', async () => {

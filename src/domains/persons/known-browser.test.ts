@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { makeAuthenticator } from '../../../test/authenticator.ts'
 import { type Browser, goodPassword, member } from '../../../test/persons.ts'
 import { makeWorld } from '../../../test/world.ts'
-import { activateApp, makeVisitors } from './testing.ts'
+import { activateApp, makeVisitors, sessionChanges } from './testing.ts'
 
 const origin = 'http://localhost:8080'
 const world = await makeWorld({ TRUNKLINE_WRONG_KEYS_PER_MINUTE: '300' }, {}, { publicUrl: () => origin })
@@ -80,7 +80,9 @@ for (const [name, change] of Object.entries(changes))
     const other = await enter(address, browser.email)
     const cookie = other.set[0]
     assert.equal((await send(address, '/console/session', undefined, cookie, 'GET')).status, 200)
+    const before = await sessionChanges(world)
     await change(browser)
+    assert.ok((await sessionChanges(world)) > before, 'every process is notified')
     assert.equal((await send(address, '/console/session', undefined, cookie, 'GET')).status, 401)
     await exhaust(address)
     assert.equal((await enter(address, browser.email, 'a wrong password', markOf(other))).status, 429)

@@ -4,6 +4,7 @@ import { claim, goodPassword, member, signIn } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { isQuick } from '../../../test/quick.ts'
 import { makeWorld } from '../../../test/world.ts'
+import { contracts } from '../../contracts.ts'
 import { connect } from '../../platform/db/sql.ts'
 import { proofMs } from '../../platform/http/limits.ts'
 
@@ -91,6 +92,30 @@ test('an operation with a risk needs a fresh proof of a session, and of no key',
   assert.equal((await browser.call('POST', '/console/session/proof', { password: 'wrong' })).status, 401)
   assert.equal((await browser.call('POST', '/console/session/proof', { password: goodPassword })).status, 200)
   assert.equal((await make()).status, 201)
+})
+
+test('every operation with a risk needs a fresh proof, of persons of an account and of the installation', async () => {
+  const browsers = {
+    account: await member(world, ada, 'owner'),
+    operator: await signIn(world, { email: 'olive@example.com', password: goodPassword }),
+  }
+  for (const { boot } of Object.values(browsers))
+    await db.run`
+      update sessions set proved_at = proved_at - make_interval(secs => ${proofMs / 1_000})
+      where id = ${boot.session_uuid.slice(3)}`
+  await db.begin((tx) => world.parts.changes.invalidate(tx, 'sessions'))
+  const asked = contracts.filter(({ proof }) => proof)
+  for (const auth of ['account', 'operator', 'session'])
+    assert.ok(
+      asked.some((one) => one.auth === auth),
+      auth,
+    )
+  for (const { id, auth, method, url } of asked) {
+    const address = url.replace(/:\w+/g, 'x')
+    const by = auth === 'operator' ? browsers.operator : browsers.account
+    const { status, body } = await by.call(method, address)
+    assert.deepEqual([status, body.error_code], [403, 'reauthentication_required'], id)
+  }
 })
 
 test('a session ends when it was idle for too long', async () => {

@@ -27,6 +27,16 @@ test('a stream of wrong passwords from changing addresses keeps no clean address
   assert.equal((await enter(cleanAddress(), email)).status, 201)
 })
 
+test('the spelling of an e-mail address gives no further attempts', async () => {
+  const { email } = await member(world, ada, 'agent')
+  await attack(email)
+  const address = cleanAddress()
+  const spellings = [email, email.toUpperCase(), ` ${email}`, email.replace('member', 'ｍember')]
+  for (let i = 0; i < paces.clean.burst; i++)
+    assert.equal((await enter(address, spellings[i] ?? email, 'a wrong password')).status, 401)
+  for (const spelling of spellings) assert.equal((await enter(address, spelling)).status, 429, spelling)
+})
+
 test('a mistyped password does not keep a clean address out during an attack', async () => {
   const { email } = await member(world, ada, 'agent')
   await attack(email)

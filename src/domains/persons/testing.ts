@@ -14,6 +14,14 @@ export const activateApp = async (browser: Browser): Promise<string[]> => {
   return (await browser.call('POST', '/console/totp/verify', { code })).body.recovery_codes
 }
 
+/**
+ * Returns how often sessions were marked as changed for all processes. A test of one process cannot see it in a reply:
+ * the poll of an earlier change may clear the cache of sessions at any time.
+ */
+export const sessionChanges = async ({ db }: Pick<World, 'db'>): Promise<number> =>
+  (await db.maybe<{ version: number }>`select version::integer as version from changes where topic = 'sessions'`)
+    ?.version ?? 0
+
 /** Requests from many addresses, some of an attacker. */
 export const makeVisitors = (world: Pick<World, 'app'>) => {
   let addresses = 0

@@ -21,8 +21,9 @@ type AccountWatch = {
 /**
  * Reads the events of watched accounts, and hands each once to all sinks of its account. All accounts share one
  * statement; without a sink there is none.
+ * @param clock Unix milliseconds, as ids of events have them
  */
-export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
+export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void, clock: () => number = Date.now) => {
   const accounts = new Map<string, AccountWatch>()
   const wanted = new Set<string>()
   let reading: Promise<void> | null = null
@@ -39,7 +40,7 @@ export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
 
   /** Reads once. @returns the accounts with more events than one statement reads */
   const read = async (names: readonly string[]): Promise<string[]> => {
-    const now = Date.now()
+    const now = clock()
     const asked = names.flatMap((account) => {
       const watched = accounts.get(account)
       return watched?.isStarted ? [{ account, watched, floor: floorOf(watched, now) }] : []
@@ -88,7 +89,7 @@ export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void) => {
   const start = (account: string): AccountWatch => {
     const known = new Set<string>()
     const load = async () => {
-      for (const id of await store.idsAfter(sql, account, idAt(Date.now() - lookback.wholeMs))) known.add(id)
+      for (const id of await store.idsAfter(sql, account, idAt(clock() - lookback.wholeMs))) known.add(id)
       watched.isStarted = true
     }
     const watched: AccountWatch = { sinks: new Set(), known, started: load(), isStarted: false, wholeAt: 0 }

@@ -89,14 +89,17 @@ export type Projector = {
   stop(): Promise<void>
 }
 
-/** Follows the event log, and keeps conversations. */
-export const startProjector = ({
-  db,
-  log,
-}: {
-  readonly db: Db
-  readonly log: Pick<Logger, 'warn' | 'error'>
-}): Projector => {
+/** Follows the event log, and keeps conversations. @param clock Unix milliseconds, as ids of events have them */
+export const startProjector = (
+  {
+    db,
+    log,
+  }: {
+    readonly db: Db
+    readonly log: Pick<Logger, 'warn' | 'error'>
+  },
+  clock: () => number = Date.now,
+): Projector => {
   const states = new Map<string, AccountState>()
   let sweptTo = '00000000-0000-0000-0000-000000000000'
 
@@ -135,7 +138,7 @@ export const startProjector = ({
 
   /** One transaction: reads events of an account and handles some. @returns true if there are more */
   const pass = async (account: string): Promise<boolean> => {
-    const now = Date.now()
+    const now = clock()
     return await db.begin(async (tx) => {
       await store.planByIndex(tx)
       const floor = await store.lockPosition(tx, account)
@@ -214,7 +217,7 @@ export const startProjector = ({
       return await store.accountsWithEvents(tx, accounts, floors)
     })
     for (const { account_id, urgent } of found) schedule(account_id, urgent ? 0 : projectorPace.lazyMs)
-    const now = Date.now()
+    const now = clock()
     for (const [account, { wholeAt, activeAt }] of states)
       if (activeAt < now - projectorPace.idleMs && !turns.has(account)) states.delete(account)
       else if (wholeAt <= now) schedule(account, 0)

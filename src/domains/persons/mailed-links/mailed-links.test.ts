@@ -7,6 +7,7 @@ import { errorLog, startTestWorker } from '../../../platform/jobs/job-testing.ts
 import { perRecipient } from '../../mail/limits.ts'
 import { makeAddressBench, newEmail, outcome, ownPassword, squatterPassword } from '../addresses-testing.ts'
 import { maxMailedLinks, paces } from '../limits.ts'
+import { sessionChanges } from '../testing.ts'
 import { personJobs, resetKind } from './jobs.ts'
 
 // Links that persons are mailed when they ask for them. Mails are read from the queue.
@@ -69,8 +70,10 @@ test('a person who forgot the password gets a link by mail, which ends everythin
     [shown.body.kind, shown.body.passkeys.map(({ name }: { name: string }) => name)],
     ['password', ['Firefox on Linux']],
   )
+  const marked = await sessionChanges(world)
   const answer = await acceptLink(world, first, { password: ownPassword })
   assert.deepEqual([answer.status, answer.body.person.email_proved], [201, true])
+  assert.ok((await sessionChanges(world)) > marked, 'every process is notified')
   assert.equal((await callAs(world, person.cookie, 'GET', '/console/session')).status, 401)
   assert.equal((await calls()).statusCode, 401, 'voice tokens end')
   assert.equal(await db.maybe`select 1 from passkeys where person_id = ${person.person.uuid.slice(3)}`, null)

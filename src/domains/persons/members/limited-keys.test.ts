@@ -138,6 +138,32 @@ test('a session of a key is refused from other addresses, and once the key has e
     assert.equal(await from('127.0.0.1', url), 'key_expired', url)
 })
 
+test('no account makes a link for a member who operates the installation or belongs to another account', async () => {
+  const [ada, bob] = [await world.tenant(), await world.tenant()]
+  const [owner, agent] = [await member(world, ada, 'owner'), await member(world, ada, 'agent')]
+  const links = () => world.db.many`select id from invitations where used_at is null order by id`
+  const ask = () => owner.call('POST', `/open/members/${agent.user}/invitation`)
+  const operate = async (operator: 'observer' | 'operator' | null) => {
+    const changed = await call('operator', 'PATCH', `/operator/persons/${agent.boot.person.uuid}`, { operator })
+    assert.equal(changed.status, 200, JSON.stringify(changed.body))
+  }
+  for (const role of ['observer', 'operator'] as const) {
+    await operate(role)
+    const before = await links()
+    assert.deepEqual(codeOf(await ask()), [409, 'operator_needed'], role)
+    assert.deepEqual(await links(), before)
+  }
+  await operate(null)
+  assert.equal((await ask()).status, 201)
+  const [invited] = await world.db.many<{ id: string }>`
+    insert into users (account_id, id, first_name, last_name, email, status, person_id, role)
+    values (${bob.id}, gen_random_uuid(), 'Mia', 'agent', ${agent.email}, 'ACTIVE', ${agent.boot.person.uuid.slice(3)}, 'agent')
+    returning id`
+  assert.deepEqual(codeOf(await ask()), [409, 'operator_needed'])
+  await world.db.run`update users set status = 'DELETED' where account_id = ${bob.id} and id = ${invited?.id ?? ''}`
+  assert.equal((await ask()).status, 201, 'a former member of another account')
+})
+
 test('a session whose proof is old invites no one, changes no member, and does both after a new proof', async () => {
   const ada = await world.tenant()
   const [owner, agent] = [await member(world, ada, 'owner'), await member(world, ada, 'agent')]
