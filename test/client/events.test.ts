@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
+import { type WebSocket, WebSocketServer } from 'ws'
 import {
   AuthenticationError,
   Trunkline,
@@ -58,6 +61,48 @@ test('events arrive in order and once, also when the connection breaks between t
     Array.from({ length: 12 }, (_, i) => `Ada ${i}`),
   )
   assert.ok(isBroken && relay.attempts.length >= 2)
+})
+
+test('an event is acknowledged once its handling is over, and is sent again after a handling that failed', async (t) => {
+  const heard: { after: string | null; frames: string[] }[] = []
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.after(() => {
+    for (const socket of server.clients) socket.terminate()
+    server.close()
+  })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // a TCP server
+  const send = (socket: WebSocket, frame: object) => socket.send(JSON.stringify(frame))
+  const eventOf = (id: string) => ({ type: 'event', id, name: 'contact.created', body: '{"event":"contact.created"}' })
+  server.on('connection', (socket, { url }) => {
+    const one = { after: new URL(url ?? '', 'ws://x').searchParams.get('after'), frames: [] as string[] }
+    heard.push(one)
+    socket.on('message', (data) => one.frames.push(JSON.parse(String(data)).id))
+    send(socket, { type: 'ready', after: one.after ?? 'EVT0' })
+    for (const id of ['EVT1', 'EVT2']) if (one.after === null || one.after < id) send(socket, eventOf(id))
+  })
+  /** The server has heard everything that the client sent until now: the answer to a ping comes behind it. */
+  const settled = async () => {
+    for (const socket of server.clients) {
+      const pong = once(socket, 'pong')
+      socket.ping()
+      await pong
+    }
+  }
+  const client = new Trunkline({ apiKey: 'key', baseUrl: `http://127.0.0.1:${port}` })
+  const events = client.events.listen()[Symbol.asyncIterator]()
+  assert.equal((await events.next()).value?.id, 'EVT1')
+  await settled()
+  assert.deepEqual(heard[0]?.frames, [], 'while the first event is handled')
+  assert.equal((await events.next()).value?.id, 'EVT2')
+  await settled()
+  assert.deepEqual(heard[0]?.frames, ['EVT1'])
+  await events.return?.()
+  await assert.rejects(async () => {
+    for await (const { id } of client.events.listen({ after: 'EVT1' })) throw new Error(`${id} cannot be handled`)
+  }, /EVT2 cannot be handled/)
+  await until(async () => heard.some(({ after }) => after === 'EVT1'))
+  assert.deepEqual(heard.find(({ after }) => after === 'EVT1')?.frames, [])
 })
 
 test('a key that may not listen ends the iteration with the refusal', async () => {

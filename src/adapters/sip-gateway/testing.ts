@@ -47,7 +47,11 @@ export const makeCallControl = (decide: CallDecision, now: () => number = Date.n
     const plain = { call: name, callerId: '+33187654321', targets: [], ringSeconds: 30 }
     return { value: { ...plain, record: null, mostSeconds: null, ...decided.value } }
   }
-  type Rules = { beat: VoiceDecision<null>; answered: VoiceDecision<null>; holds: 'ringing' | 'answered' | null }
+  type Rules = {
+    beat: VoiceDecision<null>
+    answered: VoiceDecision<null>
+    holds: 'ringing' | 'answered' | 'ended' | null
+  }
   const rules: Rules = { beat: { value: null }, answered: { value: null }, holds: null }
   /** Releases the method that `rules.holds` blocks. */
   const go = Promise.withResolvers<void>()
@@ -86,7 +90,10 @@ export const makeCallControl = (decide: CallDecision, now: () => number = Date.n
       note('beat', stats)
       return rules.beat
     },
-    ended: async (_, end) => note('ended', end),
+    ended: async (_, end) => {
+      note('ended', end)
+      if (rules.holds === 'ended') await go.promise
+    },
     addTimelineEntries: (_, lines) => void traces.push(...lines.map(({ text }) => text)),
   }
   const of = (what: string) => entries.filter((entry) => entry.what === what)

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { WebSocket } from 'ws'
 import { until } from '../../../test/platform.ts'
@@ -9,11 +12,13 @@ import { assemble } from '../../assemble.ts'
 import { type Event, record, recordFor } from '../../domains/events/ops.ts'
 import { deposit } from '../../domains/ledger/ops.ts'
 import { invalidateTopic } from '../../platform/db/invalidation-bus.ts'
+import type { AccountKey } from '../../platform/http/auth.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { keyHash } from '../../platform/lib/secret.ts'
 import { startRoles } from '../../start-roles.ts'
 import { type LiveServerFrame, liveProtocol, maxUnansweredEvents } from './contract.ts'
-import { maxSocketsOfAccount } from './limits.ts'
+import { headMs, maxSocketsOfAccount } from './limits.ts'
+import { makeLive } from './live.ts'
 
 // Two processes over one database: pages are connected to the first, and events are recorded in either.
 const { db, parts, tenant, call } = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
@@ -41,14 +46,20 @@ const signIn = async (who: Tenant, scopes: string[] | null = null) => {
   return { cookie: `trunkline=${token}`, id, key }
 }
 
-type PageOptions = { query?: string; isPolite?: boolean; scopes?: string[] | null; topics?: string[] }
+type PageOptions = {
+  query?: string
+  isPolite?: boolean
+  scopes?: string[] | null
+  topics?: string[]
+  port?: number
+}
 
 /** A page of the console. It acknowledges every event unless `isPolite` is false. */
 const open = async (who: Tenant, options: PageOptions = {}) => {
-  const { query = '', isPolite = true, scopes = null, topics = ['inbox'] } = options
+  const { query = '', isPolite = true, scopes = null, topics = ['inbox'], port = first.port } = options
   const session = await signIn(who, scopes)
-  const socket = new WebSocket(`ws://127.0.0.1:${first.port}/console/live${query}`, [liveProtocol], {
-    headers: { cookie: session.cookie, origin: originOf(first) },
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/console/live${query}`, [liveProtocol], {
+    headers: { cookie: session.cookie, origin: originOf({ port }) },
   })
   after(() => socket.terminate())
   const frames: LiveServerFrame[] = []
@@ -302,6 +313,50 @@ test('a session whose rights change is closed with 4403', async () => {
   })
   await until(async () => page.closed() !== null)
   assert.deepEqual([page.closed(), page.of('bye')[0]?.code], [4403, 4403])
+})
+
+test('a page whose key expires is signed out with the next beat, and other pages stay', async (t) => {
+  const [ada, bob] = [await tenant(), await tenant()]
+  // A live feed of its own, whose beats the test decides, and whose keys all end when the test says so.
+  const services = await assemble({ ...parts, config: { ...parts.config, port: 0 } })
+  const ends = new Map<string, number>()
+  const live = makeLive({
+    ...services,
+    sessions: {
+      ...services.sessions,
+      ofUpgrade: async (...request) => {
+        const session = await services.sessions.ofUpgrade(...request)
+        const limited = ({ expiresAt, ...key }: AccountKey) => ({
+          ...key,
+          get expiresAt() {
+            return ends.get(key.id) ?? expiresAt
+          },
+        })
+        return { ...session, accounts: session.accounts.map((one) => ({ ...one, key: limited(one.key) })) }
+      },
+    },
+  })
+  const server = createServer()
+  server.on('upgrade', (request, socket, head) => void live.upgrade.open(request, socket, head))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    await live.close()
+    server.close()
+    services.changes.stop()
+  })
+  const { port } = server.address() as AddressInfo // a TCP server
+  const [expiring, lasting] = [await open(ada, { port }), await open(bob, { port })]
+  const beat = live.periodic.find(({ everyMs }) => everyMs === headMs) ?? assert.fail('no beat')
+  await beat.run()
+  await until(async () => expiring.of('head').length === 1 && lasting.of('head').length === 1)
+  // The answer to a frame comes behind that to the ping of the beat, without which the next beat closes the page.
+  for (const page of [expiring, lasting]) page.send({ type: 'ping' })
+  await until(async () => expiring.of('head').length === 2 && lasting.of('head').length === 2)
+  ends.set(expiring.session.key, Date.now())
+  await beat.run()
+  await until(async () => expiring.closed() !== null && lasting.of('head').length === 3)
+  assert.deepEqual([expiring.closed(), expiring.of('bye')[0]?.code, lasting.closed()], [4401, 4401, null])
 })
 
 test('an upgrade needs a session, our own origin and the subprotocol', async () => {

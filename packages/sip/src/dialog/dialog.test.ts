@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { cseqOf, tagOf, toOf } from '../fields.ts'
 import { header, headersOf, type SipMessage, type SipRequest, type SipResponse } from '../message.ts'
 import { buildResponse, type ResponseOptions } from '../response.ts'
+import { transactionTimeoutMs } from '../timers.ts'
 import {
   defaultHandlers,
   ManualTimers,
@@ -12,11 +13,13 @@ import {
   readRequest,
   readResponse,
   requestText,
+  settleSockets,
   until,
 } from '../user-agent/testing.ts'
 import type { RequestOutcome } from '../user-agent/uac.ts'
 import type { UserAgentHandlers, UserAgentSettings } from '../user-agent/user-agent.ts'
 import { Dialog } from './dialog.ts'
+import type { IncomingCall } from './incoming-call.ts'
 import type { SipSession, SipSessionEvents } from './sip-session.ts'
 
 const offer = { type: 'application/sdp', content: 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n' }
@@ -149,6 +152,49 @@ test('a reliable provisional response is acknowledged once and in order (RFC 326
   reliable(8)
   assert.match(header(await world.request('PRACK'), 'RAck') ?? '', /^8 /)
   assert.deepEqual(progress, [183, 183])
+})
+
+test('our reliable provisional response is repeated until its PRACK, and neither it nor its timeout follows (RFC 3262)', async (t) => {
+  const calls: IncomingCall[] = []
+  const cancelled: unknown[] = []
+  const handlers: UserAgentHandlers = {
+    ...defaultHandlers,
+    onInvite: (incoming) => {
+      incoming.events = { cancelled: (request) => cancelled.push(request) }
+      calls.push(incoming)
+    },
+  }
+  const world = await open(t, handlers)
+  const offered = requestText('INVITE', world.port, 'Require: 100rel\n', { contact: world.peer.port })
+  world.peer.send(offered, world.port)
+  const incoming = await until(() => calls[0])
+  incoming.ring({ status: 183, body: offer })
+  const first = await world.status()
+  const rseq = header(first, 'RSeq') ?? assert.fail('not reliable')
+  world.timers.advance(500)
+  assert.equal(header(await world.status(), 'RSeq'), rseq, 'repeated')
+  const prack = requestText('PRACK', world.port, `RAck: ${rseq} ${cseqOf(first).number} INVITE\n`, {
+    ...{
+      contact: world.peer.port,
+      to: header(first, 'To') ?? '',
+      cseq: cseqOf(first).number + 1,
+      branch: 'z9hG4bKprack',
+    },
+  })
+  world.peer.send(prack, world.port)
+  assert.equal((await world.status()).status, 200)
+  world.timers.advance(transactionTimeoutMs + 1_000)
+  await settleSockets()
+  assert.deepEqual([world.peer.heard.length, cancelled.length, incoming.isPending], [0, 0, true])
+  // A second one is awaited like the first, and without its PRACK the call is refused.
+  incoming.ring({ status: 183, body: offer })
+  assert.equal(Number(header(await world.status(), 'RSeq')), Number(rseq) + 1)
+  world.timers.advance(transactionTimeoutMs)
+  const refused = await until(async () => {
+    const answer = await world.status()
+    return answer.status >= 300 && answer
+  })
+  assert.deepEqual([refused.status, incoming.isPending], [504, false])
 })
 
 test('our 2xx is repeated until the ACK; without an ACK the call is ended', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
-import { until } from '@trunkline/sip/user-agent/testing.ts'
+import { settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import type { VoiceCodeEntry, VoiceEnd, VoiceTarget } from '../../../ports/voice.ts'
 import { answer, closedAfter, makeCallControl, openCarrier, openGateway, openMedia, trunkOf } from '../testing.ts'
@@ -108,4 +108,29 @@ test('a ringing call ends when an operator ends it or the gateway closes', async
   ;(await other.carrier.call()).ring({ status: 180 })
   await other.gateway.close(0)
   assert.equal((await other.ended()).how, 'interrupted')
+})
+
+test('the end of a call is persisted after its answer, and the call keeps its place on the trunk until then', async (t) => {
+  const { desk, gateway, carrier, dial, telephone } = await open(t)
+  desk.rules.holds = 'answered'
+  dial()
+  await answer(await carrier.call(), await telephone())
+  await until(() => desk.of('answered').length === 1)
+  await gateway.hangUp('own', 'An operator ended the call')
+  await settleSockets()
+  assert.equal(desk.of('ended').length, 0)
+  desk.go()
+  await until(() => desk.of('ended').length === 1 && gateway.calls() === 0)
+
+  const other = await open(t)
+  other.desk.rules.holds = 'ended'
+  other.dial()
+  const { session } = await answer(await other.carrier.call(), await telephone())
+  await until(() => other.desk.of('answered').length === 1)
+  await session.bye()
+  await until(() => other.desk.of('ended').length === 1)
+  await settleSockets()
+  assert.deepEqual([other.gateway.calls(), other.gateway.trunk('carrier')?.calls], [1, 1])
+  other.desk.go()
+  await until(() => other.gateway.calls() === 0 && other.gateway.trunk('carrier')?.calls === 0)
 })

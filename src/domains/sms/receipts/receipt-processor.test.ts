@@ -4,7 +4,7 @@ import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { contact, giveNumber, makeSmsWorld, withSmscs } from '../sms-testing.ts'
-import { idForms } from './receipt-correlation.ts'
+import { adoptDoubtfulParts, idForms } from './receipt-correlation.ts'
 
 const world = await makeSmsWorld()
 const { call, db, parts, tenant, send, messageOf, waitForStatus, connect, advance } = world
@@ -118,6 +118,57 @@ test(
     await waitForStatus(who, swapped, 'delivered')
   }),
 )
+
+test('a receipt confirms a message of unknown fate only between its two numbers, on its connection, while it is young', async () => {
+  const { who, number } = await make()
+  const other = await make()
+  const [connection, elsewhere] = [crypto.randomUUID(), crypto.randomUUID()]
+  const [handset, second] = ['+447911777001', '+447911777002']
+  /** A message that was submitted without a response. @returns its id */
+  const submit = async (from: { who: Tenant; number: string }, to: string, seconds = 10, status = 'doubtful') => {
+    const id = uuid()
+    await db.run`
+      insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, status,
+        created_at, updated_at)
+      select account_id, ${id}, id, 'outbound', ${to}, ${from.number}, 'x', 'gsm7', 1, 'queued', app_now(), app_now()
+      from sms_channels where account_id = ${from.who.id}`
+    await db.run`
+      insert into sms_parts (account_id, message_id, part, connection_id, status, sent_at, updated_at)
+      values (${from.who.id}, ${id}, 1, ${connection}, ${status}, app_now() - make_interval(secs => ${seconds}), app_now())`
+    return id
+  }
+  const oldest = await submit({ who, number }, handset, 50)
+  const newer = await submit({ who, number }, handset, 20)
+  const toSecond = await submit({ who, number }, second, 55)
+  const ofOther = await submit(other, handset, 55)
+  await submit({ who, number }, handset, 61)
+  await submit({ who, number }, handset, 30, 'sent')
+  const adopt = async (more: object) => {
+    const receipt = {
+      n: 0,
+      connection,
+      carrierId: 'unknown',
+      state: 'DELIVERED',
+      error: null,
+      handset,
+      number,
+      ...more,
+    }
+    const [found] = await db.begin((tx) => adoptDoubtfulParts(tx, [receipt as never], 60))
+    return found?.message_id
+  }
+  assert.equal(await adopt({ connection: elsewhere }), undefined)
+  assert.equal(await adopt({ handset: '+447911777003' }), undefined)
+  assert.equal(await adopt({ number: '+447911777004' }), undefined)
+  assert.equal(await adopt({ handset: undefined }), undefined)
+  const left = await db.many`select from sms_parts where connection_id = ${connection} and carrier_id is not null`
+  assert.deepEqual(left, [])
+  assert.equal(await adopt({ carrierId: 'one' }), oldest)
+  assert.equal(await adopt({ carrierId: 'two' }), newer)
+  assert.equal(await adopt({ carrierId: 'three' }), undefined)
+  assert.equal(await adopt({ carrierId: 'four', handset: second }), toSecond)
+  assert.equal(await adopt({ carrierId: 'five', number: other.number }), ofOther)
+})
 
 test(
   'a receipt that arrives before the submit response is queued until its part is known',

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { ManualTimers, until } from '@trunkline/sip/user-agent/testing.ts'
+import type { MediaCall, MediaResult } from '../../../ports/media.ts'
+import type { VoicePlan } from '../../../ports/voice.ts'
+import type { GatewayDeps } from '../gateway-deps.ts'
+import { maxMissedHeartbeats } from '../limits.ts'
+import { makeCallControl } from '../testing.ts'
+import { CallAccounting } from './call-accounting.ts'
+import type { CallLeg } from './call-leg.ts'
+import { type HangupCause, hungUp } from './hangup-cause.ts'
+
+const plan: VoicePlan = {
+  ...{ call: 'one', callerId: '+33187654321', targets: [], ringSeconds: 30, record: '/recording', mostSeconds: null },
+}
+
+/** An accounting whose media and call control answer in later turns, and write what they finished. */
+const open = () => {
+  const timers = new ManualTimers()
+  const order: string[] = []
+  const later = async <T>(name: string, value: T): Promise<T> => {
+    for (let turn = 0; turn < 3; turn++) await nextTurn()
+    order.push(name)
+    return value
+  }
+  const done = <T>(value: T): MediaResult<T> => ({ outcome: 'done', value })
+  const media: Partial<MediaCall> = {
+    startRecording: () => later('recording', done(null)),
+    stats: () => later('stats', done([])),
+    stopRecording: () => later('recording stopped', done({ seconds: 1, bytes: 2, sha256: 'x' })),
+    close: () => later('media closed', undefined),
+  }
+  const control = makeCallControl(() => assert.fail('no call is placed'))
+  const failures: unknown[] = []
+  let faults = 0
+  const refuseOnce = async <T>(name: string, value: T) => {
+    if (faults > 0) {
+      faults--
+      order.push(`${name} failed`)
+      throw new Error('no database')
+    }
+    return await later(name, value)
+  }
+  const gateway: Partial<GatewayDeps> = {
+    agent: { timers } as unknown as GatewayDeps['agent'], // only its timers are used
+    onError: (error) => void failures.push(error),
+    callControl: {
+      ...control.desk,
+      heartbeat: () => refuseOnce('heartbeat', { value: null }),
+      ended: (_, end) => refuseOnce(`ended ${end.agoMs} ms ago, ${JSON.stringify(end.recording)}`, undefined),
+    },
+  }
+  const ends: HangupCause[] = []
+  const accounting = new CallAccounting(gateway as GatewayDeps, plan, (ending) => void ends.push(ending))
+  accounting.media = media as MediaCall
+  const leg = { media: { id: 'caller' }, trunk: null, name: 'caller' } as unknown as CallLeg
+  const fail = (count: number) => {
+    faults = count
+  }
+  return { timers, order, ends, failures, accounting, leg, fail }
+}
+
+test('the end of a call is reported after its recording and media are closed, until it is persisted', async () => {
+  const { timers, order, accounting, leg, fail, failures } = open()
+  assert.equal(await accounting.record(leg, leg), null)
+  accounting.start()
+  order.length = 0
+  accounting.stop()
+  fail(2)
+  let isOver = false
+  const concluded = accounting.conclude(hungUp('caller')).then(() => {
+    isOver = true
+  })
+  const closed = ['stats', 'recording stopped', 'media closed']
+  await until(() => failures.length === 1)
+  assert.deepEqual(
+    order.filter((what) => !what.startsWith('ended')),
+    closed,
+  )
+  timers.advance(1_000)
+  await until(() => failures.length === 2)
+  for (let turn = 0; turn < 5; turn++) await nextTurn()
+  assert.equal(isOver, false, 'the end is not persisted')
+  timers.advance(2_000)
+  await concluded
+  const recording = JSON.stringify({ seconds: 1, bytes: 2, sha256: 'x' })
+  assert.deepEqual(order.slice(0, 3), closed)
+  assert.equal(order.at(-1), `ended 3000 ms ago, ${recording}`)
+  assert.equal(timers.waiting, 0, 'no heartbeat follows')
+})
+
+test('failed heartbeats end a call only if they follow each other', async () => {
+  const { timers, ends, failures, accounting, fail, order } = open()
+  accounting.start()
+  const beat = async (isFailed: boolean) => {
+    const before = order.length + failures.length
+    fail(isFailed ? 1 : 0)
+    timers.advance(5_000)
+    await until(() => timers.waiting > 0 && order.length + failures.length > before)
+  }
+  for (let i = 1; i < maxMissedHeartbeats; i++) await beat(true)
+  await beat(false)
+  for (let i = 1; i < maxMissedHeartbeats; i++) await beat(true)
+  assert.deepEqual(ends, [])
+  await beat(true)
+  assert.equal(ends.length, 1)
+  accounting.stop()
+  assert.equal(timers.waiting, 0)
+})

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../platform.ts'
+
+// What waits to be sent, without a browser: its storage and requests are those of a page that the test plays.
+
+type Stored = { readonly id: string; readonly [field: string]: unknown }
+
+/** An object store in memory, as far as the outbox uses it. */
+const makeStorage = () => {
+  const rows = new Map<string, Stored>()
+  const request = (act: () => unknown) => {
+    const made: { result?: unknown; onsuccess?: () => void; onupgradeneeded?: () => void } = {}
+    queueMicrotask(() => {
+      made.result = act()
+      made.onupgradeneeded?.()
+      made.onsuccess?.()
+    })
+    return made
+  }
+  const store = {
+    getAll: () => request(() => [...rows.values()]),
+    getKey: (id: string) => request(() => (rows.has(id) ? id : undefined)),
+    put: (row: Stored) => request(() => void rows.set(row.id, structuredClone(row))),
+    delete: (id: string) => request(() => void rows.delete(id)),
+  }
+  const database = { createObjectStore: () => store, transaction: () => ({ objectStore: () => store }) }
+  return { rows, indexedDB: { open: () => request(() => database) } }
+}
+
+type Sent = {
+  readonly url: string
+  readonly account: string | null
+  readonly text: string
+  readonly key: string | null
+}
+
+/** The page's surroundings. They are those of the process, which ends with this file. */
+const storage = makeStorage()
+const sent: Sent[] = []
+/** Whether requests have a session. Without one they are refused at once, and their messages wait. */
+const session = { isOpen: false, refused: 0 }
+let items = 0
+Object.assign(globalThis, {
+  indexedDB: storage.indexedDB,
+  addEventListener: () => {},
+  document: { addEventListener: () => {}, visibilityState: 'visible' },
+  fetch: async (url: string, { headers, body }: { headers: Headers; body: string }) => {
+    if (!session.isOpen) {
+      session.refused++
+      return Response.json({ success: false, error_code: 'session_expired' }, { status: 401 })
+    }
+    const { text } = JSON.parse(body)
+    sent.push({ url, account: headers.get('x-account'), text, key: headers.get('idempotency-key') })
+    const item = { uuid: `SMO0190000${++items}-0000-7000-8000-000000000000`, kind: 'sms' }
+    return Response.json({ success: true, item }, { status: 202 })
+  },
+})
+const { requestContext } = await import('../../console/api/send.ts')
+const { openOutbox, outgoing, sendMessage } = await import('../../console/inbox/outbox.ts')
+const { line } = await import('../../console/live/socket.ts')
+
+const arrived: string[] = []
+const listeners = {
+  onSent: (conversation: string) => void arrived.push(conversation),
+  onMoved: () => assert.fail('moved'),
+  onNews: () => assert.fail('news'),
+}
+/** A person opens the page for an account. */
+const enter = async (account: string, user: string) => {
+  requestContext.account = account
+  await openOutbox(user, listeners)
+}
+const waiting = () => outgoing.value.map(({ body }) => body.text)
+/** Writes a message, whose first request is refused. */
+const write = async (conversation: string, text: string) => {
+  const before = session.refused
+  sendMessage(conversation, { channel_uuid: 'SMS1', text })
+  const isWaiting = () =>
+    [...storage.rows.values()].some((row) => row.state === 'waiting' && Object(row.body).text === text)
+  await until(async () => session.refused > before && isWaiting())
+}
+
+test('a page sends what its person wrote in its account, and nothing that another person or account has there', async () => {
+  await enter('ACC1', 'USR1')
+  await write('CNV1', 'of one')
+
+  // A colleague opens the page in the same browser.
+  await enter('ACC1', 'USR2')
+  assert.deepEqual(waiting(), [])
+  await write('CNV1', 'of two')
+  await enter('ACC2', 'USR1')
+  assert.deepEqual(waiting(), [])
+  await write('CNV9', 'of one, elsewhere')
+  assert.deepEqual(waiting(), ['of one, elsewhere'])
+  await enter('ACC1', 'USR2')
+  assert.deepEqual(waiting(), ['of two'])
+
+  session.isOpen = true
+  line.value = { state: 'open', since: 0 }
+  await until(async () => sent.length > 0 && waiting().length === 0)
+  assert.deepEqual(
+    sent.map(({ account, text, url }) => [account, text, url]),
+    [['ACC1', 'of two', '/open/conversations/CNV1/messages']],
+  )
+  assert.deepEqual([...storage.rows.values()].map(({ user, account }) => [user, account]).sort(), [
+    ['USR1', 'ACC1'],
+    ['USR1', 'ACC2'],
+  ])
+
+  // Each returns later, and sends its own.
+  await enter('ACC1', 'USR1')
+  await until(async () => sent.length === 2 && waiting().length === 0)
+  await enter('ACC2', 'USR1')
+  await until(async () => sent.length === 3 && waiting().length === 0)
+  assert.deepEqual(
+    sent.map(({ account, text }) => [account, text]),
+    [
+      ['ACC1', 'of two'],
+      ['ACC1', 'of one'],
+      ['ACC2', 'of one, elsewhere'],
+    ],
+  )
+  await until(async () => storage.rows.size === 0)
+  assert.equal(new Set(sent.map(({ key }) => key)).size, 3)
+})
