@@ -9,6 +9,8 @@ import { type Contract, type CredentialKind, contract, isRepeatable, ok, route }
 import { Ok } from '../src/platform/http/schema.ts'
 import { makeServer } from '../src/platform/http/server.ts'
 import { iso } from '../src/platform/lib/clock.ts'
+import { keyHash } from '../src/platform/lib/secret.ts'
+import { idsIn, neighboursChanged, watchRows } from './neighbours.ts'
 import { signIn } from './persons.ts'
 import { recipes } from './recipes/all.ts'
 import type { Request } from './recipes/recipe.ts'
@@ -26,6 +28,7 @@ const { db, call } = world
 const scene = await makeScene(world, 'credentials')
 const { tenant } = scene
 const ownSession = (await signIn(world, { key: tenant.key })).cookie
+const rows = await watchRows(db)
 const making = contracts.filter(({ makes }) => makes !== undefined)
 const recipeOf = ({ id }: Contract) => recipes[id] ?? assert.fail(`${id} has no recipe: give it one in test/recipes`)
 
@@ -126,16 +129,68 @@ const credentialRows = async (): Promise<ReadonlySet<string>> => {
   return new Set(rows.map(({ row }) => row))
 }
 
+/** Rights that processes cache: whatever ends one tells every process. */
+const cachedRights = /^(?:api key|operator key|session|operator|user) /
+
+const notices = async (): Promise<string> =>
+  JSON.stringify(
+    await db.many`select topic, version::text from changes where topic in ('accounts', 'users', 'sessions')`,
+  )
+
+/** Rows that an act changes although neither its request nor its reply names them: at most this many of a table. */
+const unnamed: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  // The previous key of the installation.
+  rotateSigningKey: { signing_keys: 1 },
+  // The number of the reservation, and of the virtual number.
+  ...{ cancelReservation: { numbers: 1 }, deleteVirtualNumber: { numbers: 1 } },
+  // Named by kind and prefix, and by its number.
+  ...{ deletePrice: { prices: 1 }, verifyCallerId: { caller_id_code_counters: 1 } },
+  // The import that ends, with its one line.
+  importContacts: { contact_imports: 1, contact_import_entries: 1 },
+  // The conversation of the note.
+  deleteNote: { conversations: 1 },
+}
+
+/** What a request and its reply name: ids, numbers, its session with the person, and the link of its token. */
+const namesOf = async ({ cookie, params, query, body }: Request, reply: string): Promise<string[]> => {
+  const text = `${JSON.stringify([params, query, body])} ${reply}`
+  const session = await db.maybe`
+    select id, person_id, key_id from sessions where token_hash = ${keyHash(cookie?.slice('trunkline='.length) ?? '')}`
+  const token = String(Object(body).token ?? '')
+  return [
+    ...idsIn(text),
+    ...(text.match(/\+\d{7,15}/g) ?? []),
+    ...Object.values(session ?? {}).flatMap((id) => (id === null ? [] : String(id))),
+    ...(token === '' ? [] : [keyHash(token).toString('hex')]),
+  ]
+}
+
+/** Networks change what they say of their numbers and messages in the background. */
+const isOfNetwork = (table: string): boolean => table.startsWith('msgapp_')
+
 for (const made of contracts.filter(({ method }) => method !== 'GET'))
-  test(`${made.id} ${made.makes ? `makes ${made.makes}` : 'makes no credential'}`, async () => {
+  test(`${made.id} ${made.makes ? `makes ${made.makes}` : 'makes no credential'}, and changes only what it names`, async () => {
     const request = await spendRequest(recipeOf(made), scene)
     const before = await credentialRows()
+    const noticed = await notices()
     const cookie = made.auth === 'session' ? { cookie: ownSession } : {}
-    const answer = await send(world, made, tenant, { ...cookie, ...request })
+    const full = { ...cookie, ...request }
+    const { result: answer, changed } = await neighboursChanged(
+      rows,
+      ({ text }) => namesOf(full, text),
+      () => send(world, made, tenant, full),
+    )
     // A handler that did not ask is answered 500.
     assert.ok(answer.status === made.status || made.also?.[answer.status], answer.text)
-    const fresh = [...(await credentialRows())].filter((row) => !before.has(row))
+    const after = await credentialRows()
+    const fresh = [...after].filter((row) => !before.has(row))
     if (made.makes === undefined) assert.deepEqual(fresh, [])
+    const ended = [...before].filter((row) => cachedRights.test(row) && !after.has(row))
+    if (ended.length > 0) assert.notEqual(await notices(), noticed, `no process learns that these ended: ${ended}`)
+    for (const [table, own] of Map.groupBy(changed, ({ table }) => table)) {
+      const most = isOfNetwork(table) ? own.length : (unnamed[made.id]?.[table] ?? 0)
+      assert.deepEqual(own.slice(most), [], `neither the request nor the reply names these rows of ${table}`)
+    }
   })
 
 type Limits = { readonly expires_at?: string; readonly allowed_addresses?: string[]; readonly scopes?: string[] }
