@@ -178,7 +178,11 @@ test('a note with a mention is published with the mentioned user, and found unti
   assert.equal((await bob.call('DELETE', `/open/notes/${uuid}`)).body.error_code, 'role')
   assert.equal((await ada.call('PATCH', `/open/notes/${uuid}`, { text: 'Ask Bob about lions' })).status, 200)
   assert.equal(await find(), 0)
+  const lions = async () => (await inbox.conversations(who, '?q=lions')).length
+  const mentioned = async () => (await bob.call('GET', '/open/conversations?mentioned=me')).body.count
+  assert.deepEqual([await lions(), await mentioned()], [1, 1])
   assert.equal((await ada.call('DELETE', `/open/notes/${uuid}`)).status, 200)
+  assert.deepEqual([await lions(), await mentioned()], [0, 0])
   assert.equal((await ada.call('DELETE', `/open/notes/${uuid}`)).status, 404)
   const { items } = await inbox.items(who, path.slice(20))
   assert.deepEqual([items[0].kind, items[0].note.text, typeof items[0].note.removed_at], ['note', '', 'string'])
@@ -237,6 +241,104 @@ test('views have an order, and a view of the inbox filters its list', async () =
   const calls = { name: 'calls', page: 'calls', query: { since: 'yesterday', status: 'MISSED' } }
   const { uuid: fourth } = (await call(who, 'POST', '/open/views', calls)).body.view
   assert.equal((await call(who, 'GET', `/open/conversations?view=${fourth}`)).status, 404, 'a view of another page')
+})
+
+test('a view of a person is of no use to a colleague, and a shared one to all', async () => {
+  const { who, uuid } = await stage()
+  const [ada, bob] = await agents(who)
+  const make = async (by: Browser | null, name: string, shared: boolean) => {
+    const body = { name, page: 'inbox', query: { status: 'open' }, shared }
+    const made = by ? await by.call('POST', '/open/views', body) : await call(who, 'POST', '/open/views', body)
+    return made.body.view.uuid as string
+  }
+  const [own, ofKey, shared] = [
+    await make(ada, 'own', false),
+    await make(null, 'key', false),
+    await make(null, 'all', true),
+  ]
+  const seen = async (by: Browser) =>
+    (await by.call('GET', '/open/views')).body.views.map((one: { uuid: string }) => one.uuid)
+  assert.deepEqual([await seen(ada), await seen(bob)], [[shared, own], [shared]])
+  for (const view of [own, ofKey]) {
+    const tries = [
+      await bob.call('GET', `/open/conversations?view=${view}`),
+      await bob.call('GET', `/open/conversations/counts?views=${view}`),
+      await bob.call('PATCH', `/open/views/${view}`, { name: 'mine' }),
+      await bob.call('PUT', '/open/views/order', { uuids: [view] }),
+      await bob.call('DELETE', `/open/views/${view}`),
+    ]
+    assert.deepEqual(
+      tries.map(({ status }) => status),
+      [404, 404, 404, 404, 404],
+      view,
+    )
+  }
+  for (const view of [own, shared]) {
+    const { conversations } = (await ada.call('GET', `/open/conversations?view=${view}`)).body
+    assert.deepEqual(
+      conversations.map((one: { uuid: string }) => one.uuid),
+      [uuid],
+    )
+  }
+})
+
+test('the undoing of a bulk change leaves what was changed since, and is its author’s', async () => {
+  const who = await tenant()
+  const [ada, bob] = await agents(who)
+  const uuids = [await begin(who), await begin(who), await begin(who), await begin(who)]
+  const [assigned, ranked, closed, plain] = uuids
+  const change = (uuid: string | undefined, body: object) => call(who, 'PATCH', `/open/conversations/${uuid}`, body)
+  const states = async () => {
+    const list = await inbox.conversations(who)
+    return uuids.map((uuid) => {
+      const { assignee_uuid, priority, status } = list.find((one) => one.uuid === uuid) ?? assert.fail()
+      return [assignee_uuid, priority, status]
+    })
+  }
+  const completed = async ({ status, body }: { status: number; body: { job_uuid: string } }) => {
+    assert.equal(status, 202, JSON.stringify(body))
+    return await until(async () => {
+      const { job } = (await call(who, 'GET', `/open/conversations/bulk/${body.job_uuid}`)).body
+      return job.state === 'completed' && body.job_uuid
+    })
+  }
+  const job = await completed(
+    await ada.call('POST', '/open/conversations/bulk', { uuids, change: { assignee_uuid: ada.user, priority: 1 } }),
+  )
+  assert.deepEqual(
+    await states(),
+    uuids.map(() => [ada.user, 1, 'open']),
+  )
+  await change(assigned, { assignee_uuid: bob.user })
+  await change(ranked, { priority: 2 })
+  await change(closed, { status: 'closed' })
+  assert.equal((await bob.call('POST', `/open/conversations/bulk/${job}/undo`)).body.error_code, 'role')
+  await completed(await ada.call('POST', `/open/conversations/bulk/${job}/undo`))
+  assert.deepEqual(await states(), [
+    [bob.user, 0, 'open'],
+    [undefined, 2, 'open'],
+    [undefined, 0, 'closed'],
+    [undefined, 0, 'open'],
+  ])
+  assert.ok(plain)
+})
+
+test('a change of a closed conversation leaves when it was closed, and publishes no second closing', async () => {
+  const { who, path, uuid } = await stage()
+  const closedAt = async () =>
+    (await db.one<{ at: Date | null }>`select closed_at as at from conversations where id = ${uuid.slice(3)}`).at
+  await call(who, 'PATCH', path, { status: 'closed' })
+  const first = await closedAt()
+  await call(who, 'POST', '/sandbox/clock', { advance_seconds: 60 })
+  for (const body of [{ priority: 2 }, { status: 'closed' }, { assignee_uuid: null }])
+    assert.equal((await call(who, 'PATCH', path, body)).status, 200)
+  assert.deepEqual(await closedAt(), first)
+  await call(who, 'PATCH', path, { status: 'open' })
+  assert.equal(await closedAt(), null)
+  await call(who, 'PATCH', path, { status: 'closed' })
+  assert.ok(((await closedAt()) ?? 0) > (first ?? 0))
+  const closings = (await inbox.events(who)).filter((name) => name === 'conversation.closed')
+  assert.equal(closings.length, 2)
 })
 
 test('1,200 conversations are closed by one act in seconds, also across a crash, and the act is undone', async () => {

@@ -123,6 +123,17 @@ test('an agent of an account that narrows its agents sees own and unassigned con
     ['POST', `${path}/read`, { unread: true }],
   ] as const)
     assert.equal((await agent.call(method, url, body)).status, 404, `${method} ${url}`)
+  const bulk = { uuids: [uuids[0], uuids[1]], change: { priority: 1 } }
+  assert.equal((await agent.call('POST', '/open/conversations/bulk', bulk)).status, 404)
+  const contact_details = [0, 1].map((n) => ({ type: 'PH', value: numberOf(n) }))
+  const { contact } = (await call(who, 'POST', '/open/contacts', { first_name: 'Two numbers', contact_details })).body
+  const ofContact = async (one: { call: typeof agent.call }) =>
+    (await one.call('GET', `/open/contacts/${contact.uuid}/conversations`)).body.conversations.map(
+      (found: { uuid: string }) => found.uuid,
+    )
+  const byKey = { call: ((method, url) => call(who, method ?? 'GET', url)) satisfies typeof agent.call }
+  await until(async () => (await ofContact(byKey)).length === 2)
+  assert.deepEqual([await ofContact(agent), await ofContact(other)], [[uuids[0]], [uuids[1]]])
   const { counts } = (await agent.call('GET', '/open/conversations/counts')).body
   assert.deepEqual([counts.open.n, counts.mine.n, counts.unassigned.n, counts.unread.n], [2, 1, 1, 0])
 })

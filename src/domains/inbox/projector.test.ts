@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { member } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { makeWorld } from '../../../test/world.ts'
+import { quoteIdentifier } from '../../platform/db/identifier.ts'
 import { timeOf, uuid } from '../../platform/lib/id.ts'
 import { record } from '../events/ops.ts'
 import { inbound, makeChatHarness } from '../msgapp/messages/testing.ts'
@@ -93,6 +94,32 @@ test('an inbound text opens a closed conversation; an away assignee loses it', a
     ...['conversation.updated', 'conversation.closed'],
     ...['conversation.updated', 'conversation.assigned'],
   ])
+})
+
+test('a conversation that is opened loses an assignee who is away or suspended, and keeps one who is there', async () => {
+  const { who, line } = await account()
+  await inbox.write(ada, line.number, 'Hello')
+  const [found] = await until(async () => {
+    const list = await inbox.conversations(who)
+    return list.length > 0 ? list : null
+  })
+  const path = `/open/conversations/${found?.uuid}`
+  for (const [column, value, isKept] of [
+    ['status', 'ACTIVE', true],
+    ['status', 'SUSPENDED', false],
+    ['availability', 'away', false],
+  ] as const) {
+    const { user } = await member(world, who, 'agent')
+    const closed = await call(who, 'PATCH', path, { status: 'closed', assignee_uuid: user })
+    assert.equal(closed.status, 200, JSON.stringify(closed.body))
+    await db.raw(`update users set ${quoteIdentifier(column)} = $1 where id = $2`, [value, user.slice(3)])
+    await inbox.write(ada, line.number, `To one who is ${value}`)
+    const opened = await until(async () => {
+      const { conversation } = (await call(who, 'GET', path)).body
+      return conversation.status === 'open' && conversation
+    })
+    assert.equal(opened.assignee_uuid, isKept ? user : undefined, value)
+  }
 })
 
 test('messages of the messaging app, of groups and of hidden numbers are conversations', async () => {

@@ -65,6 +65,22 @@ test('an account has one person of an address at a time: removed members do not 
   assert.deepEqual(accountsOf(await enter(email, ownPassword)), [ada.uuid])
 })
 
+test('a removed member of the account that a sign-in names is not preferred to its present member', async () => {
+  const email = newEmail('named')
+  const former = await join(ada, email, 'link', ownPassword)
+  await join(bob, email, 'link', ownPassword)
+  assert.equal((await call(ada, 'PATCH', `/open/members/${former.user}`, { status: 'DELETED' })).status, 200)
+  const present = await join(ada, email, 'link', squatterPassword)
+  assert.notEqual(present.person.uuid, former.person.uuid)
+  // Both have one password, and the former member signed in last.
+  await world.db.run`
+    update persons set password_hash = (select password_hash from persons where id = ${former.person.uuid.slice(3)})
+    where id = ${present.person.uuid.slice(3)}`
+  const personOf = async (account: string) => (await enter(email, ownPassword, { account })).body.person?.uuid
+  assert.equal(await personOf(bob.uuid), former.person.uuid)
+  assert.equal(await personOf(ada.uuid), present.person.uuid)
+})
+
 test('an owner who proves the address signs in first, and squatters get neither mail nor accounts', async () => {
   const email = newEmail('owner')
   const squatter = await join(ada, email, 'link', squatterPassword)

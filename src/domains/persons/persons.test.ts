@@ -4,6 +4,7 @@ import {
   accept,
   acceptLink,
   callAs,
+  claim,
   cookieOf,
   freshClaim,
   goodPassword,
@@ -35,6 +36,23 @@ test('of fifty claims at once, one makes the first person; the others are answer
   const { n } = await db.one<{ n: number }>`select count(*)::integer as n from persons`
   assert.equal(n, 1)
   assert.deepEqual((await call(null, 'GET', '/console/claim')).body, { success: true, claimed: true, smtp: false })
+})
+
+test('only the token of a claim link claims the installation', async () => {
+  await freshClaim(world)
+  const body = { first_name: 'In', last_name: 'Vited', email: 'invited@example.com', role: 'owner' }
+  const invited = await call(ada, 'POST', '/open/members', body)
+  const password = (await call(ada, 'POST', `/open/members/${(await member(world, ada, 'agent')).user}/invitation`))
+    .body
+  for (const url of [invited.body.invite_url, password.invite_url]) {
+    const claimed = await callAs(world, null, 'POST', '/console/claim', {
+      ...{ token: tokenOf(url), name: 'Eve', email: 'eve@example.com', password: goodPassword },
+    })
+    assert.ok([401, 404].includes(claimed.status), JSON.stringify(claimed.body))
+    assert.equal((await callAs(world, null, 'POST', '/console/invitations/show', { token: tokenOf(url) })).status, 200)
+  }
+  assert.equal((await callAs(world, null, 'GET', '/console/claim')).body.claimed, false)
+  await claim(world, 'olive.again@example.com')
 })
 
 test('the cookie of a session is HttpOnly and SameSite=Strict, and over HTTPS Secure with the prefix __Host-', async () => {

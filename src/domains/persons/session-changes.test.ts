@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { claim, goodPassword, member, signIn } from '../../../test/persons.ts'
+import { acceptLink, claim, goodPassword, member, signIn } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { isQuick } from '../../../test/quick.ts'
 import { makeWorld } from '../../../test/world.ts'
@@ -118,6 +118,20 @@ test('every operation with a risk needs a fresh proof, of persons of an account 
   }
 })
 
+test('a person ends own sessions alone', async () => {
+  const [one, other] = [await member(world, ada, 'owner'), await member(world, ada, 'agent')]
+  const elsewhere = await signIn(world, { email: one.email, password: goodPassword })
+  const end = (by: typeof one, session: string) => by.call('DELETE', `/console/sessions/${session}`)
+  const states = () => Promise.all([one, other, elsewhere].map(({ cookie }) => statusIn(world, cookie)))
+  assert.equal((await end(one, other.boot.session_uuid)).status, 404)
+  assert.deepEqual(await states(), [200, 200, 200])
+  assert.equal((await end(one, elsewhere.boot.session_uuid)).status, 200)
+  assert.deepEqual(await states(), [200, 200, 401])
+  const again = await signIn(world, { email: one.email, password: goodPassword })
+  assert.equal((await one.call('DELETE', '/console/sessions')).body.ended, 1)
+  assert.deepEqual([await statusIn(world, again.cookie), ...(await states())], [401, 200, 200, 401])
+})
+
 test('a session ends when it was idle for too long', async () => {
   const browser = await signIn(world, { key: ada.key })
   await db.run`
@@ -138,6 +152,28 @@ test('the last owner can be neither demoted nor removed, and an administrator ch
   const promoted = await admin.call('PATCH', `/open/members/${admin.user}`, { role: 'owner' })
   assert.deepEqual([promoted.status, promoted.body.error_code], [403, 'role'])
   assert.equal((await admin.call('POST', `/open/members/${owner.user}/invitation`)).status, 403)
+  // An owner who cannot sign in is no other owner.
+  const idle = await member(world, bob, 'owner')
+  const demote = async () =>
+    (await owner.call('PATCH', `/open/members/${owner.user}`, { role: 'agent' })).body.error_code
+  const suspend = (suspended: boolean) =>
+    operator.call('PATCH', `/operator/persons/${idle.boot.person.uuid}`, { suspended })
+  assert.equal((await suspend(true)).status, 200)
+  assert.equal(await demote(), 'last_owner')
+  assert.equal((await suspend(false)).status, 200)
+  assert.equal((await owner.call('PATCH', `/open/members/${idle.user}`, { status: 'SUSPENDED' })).status, 200)
+  assert.equal(await demote(), 'last_owner')
+  assert.equal((await owner.call('PATCH', `/open/members/${idle.user}`, { status: 'DELETED' })).status, 200)
+  assert.equal(await demote(), 'last_owner')
+  const invited = { first_name: 'Ivy', last_name: 'Invited', email: 'ivy@example.com', role: 'owner' }
+  const pending = (await call(bob, 'POST', '/open/members', invited)).body
+  assert.equal(await demote(), 'last_owner')
+  // A removed member is changed no more, and the link of a removed invitation opens nothing.
+  for (const change of [{ first_name: 'Ghost' }, { status: 'ACTIVE' }])
+    assert.equal((await call(bob, 'PATCH', `/open/members/${idle.user}`, change)).status, 404)
+  assert.equal((await call(bob, 'PATCH', `/open/members/${pending.member.uuid}`, { status: 'DELETED' })).status, 200)
+  assert.equal((await acceptLink(world, pending.invite_url, { password: goodPassword })).status, 404)
+  assert.equal(await db.maybe`select from invitations where user_id = ${pending.member.uuid.slice(3)}`, null)
   const heir = await member(world, bob, 'owner')
   assert.equal((await owner.call('PATCH', `/open/members/${owner.user}`, { role: 'agent' })).status, 200)
   assert.equal((await owner.call('GET', '/open/members')).status, 403, 'the new role applies at once')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mailedLink, mailSettings, mailsTo, resetsAreDone } from '../../../../test/mailed.ts'
-import { acceptLink, callAs, cookieOf, member } from '../../../../test/persons.ts'
+import { acceptLink, callAs, cookieOf, member, tokenOf } from '../../../../test/persons.ts'
 import { makeWorld } from '../../../../test/world.ts'
 import { errorLog, startTestWorker } from '../../../platform/jobs/job-testing.ts'
 import { perRecipient } from '../../mail/limits.ts'
@@ -230,6 +230,93 @@ test('mails about security go to proved addresses alone', async () => {
   const templates = async (email: string) => (await mailsTo(world, email)).map(({ template }) => template)
   assert.deepEqual(await templates(proved), ['invitation', 'security_changed', 'new_sign_in'])
   assert.deepEqual(await templates(unproved), [])
+})
+
+test('each link opens what it is for, and ends only those that it replaces', async () => {
+  const email = newEmail('links')
+  const [person, squatter] = [
+    await join(ada, email, 'link', ownPassword),
+    await join(bob, email, 'link', squatterPassword),
+  ]
+  const shownFor = async (tenant: typeof ada, { user }: { readonly user: string }) =>
+    (await call(tenant, 'POST', `/open/members/${user}/invitation`, { delivery: 'link' })).body.invite_url
+  const showing = (url: string) => callAs(world, null, 'POST', '/console/invitations/show', { token: tokenOf(url) })
+  assert.equal((await callAs(world, person.cookie, 'POST', '/console/me/email-proof')).status, 202)
+  const proof = await mailedLink(world, email, 'prove_address')
+  // The link of a proof sets no password, and one that sets a password proves nothing of a session.
+  assert.equal(outcome(await showing(proof)), '404 not_found')
+  assert.equal(outcome(await acceptLink(world, proof, { password: squatterPassword })), '404 not_found')
+  const [first, second] = [await shownFor(ada, person), await shownFor(ada, person)]
+  const byOther = await shownFor(bob, squatter)
+  assert.deepEqual(
+    [(await showing(first)).status, (await showing(second)).status, (await showing(byOther)).status],
+    [404, 200, 200],
+  )
+  const prove = (url: string) =>
+    callAs(world, person.cookie, 'POST', '/console/me/email-proof/accept', { token: tokenOf(url) })
+  assert.equal(outcome(await prove(second)), '404 not_found')
+  // New password links end no proof, and the proof ends only what was mailed to others.
+  await reset(email)
+  const mailed = (await mailsTo(world, email)).at(-1)?.values.links as { account: string; link: string }[]
+  assert.equal(mailed.length, 2)
+  assert.equal((await prove(proof)).status, 200)
+  const left = await Promise.all([second, byOther, ...mailed.map(({ link }) => link)].map(showing))
+  assert.deepEqual(left.map(({ status }) => status).toSorted(), [200, 200, 200, 404])
+  assert.equal((await showing(byOther)).status, 200, 'a link that was shown to an administrator')
+})
+
+test('a suspended person gets no link and uses none, and has both again later', async () => {
+  const email = newEmail('suspended')
+  const person = await join(ada, email, 'mail', ownPassword)
+  await reset(email)
+  const url = await mailedLink(world, email, 'password_reset')
+  const suspend = async (suspended: boolean) => {
+    const path = `/operator/persons/${person.person.uuid}`
+    assert.equal((await call('operator', 'PATCH', path, { suspended })).status, 200)
+  }
+  await suspend(true)
+  const count = (await mailsTo(world, email)).length
+  await reset(email)
+  assert.equal((await mailsTo(world, email)).length, count)
+  const show = () => callAs(world, null, 'POST', '/console/invitations/show', { token: tokenOf(url) })
+  assert.equal(outcome(await show()), '404 not_found')
+  assert.equal(outcome(await acceptLink(world, url, { password: squatterPassword })), '404 not_found')
+  assert.equal(outcome(await enter(email, ownPassword)), '401 unauthorized')
+  await suspend(false)
+  assert.equal((await show()).status, 200)
+  assert.equal((await enter(email, ownPassword)).status, 201)
+})
+
+test('a person with a proved address is mailed password links by the account and the operator', async () => {
+  const email = newEmail('proved-link')
+  const person = await join(ada, email, 'mail', ownPassword)
+  const sent = [
+    await call('operator', 'POST', `/operator/persons/${person.person.uuid}/password-link`, {}),
+    await call(ada, 'POST', `/open/members/${person.user}/invitation`, {}),
+  ]
+  assert.deepEqual(
+    sent.map(({ status, body }) => [status, body.mailed_to]),
+    [
+      [201, email],
+      [201, email],
+    ],
+  )
+  const templates = (await mailsTo(world, email)).map(({ template }) => template)
+  assert.deepEqual(templates.slice(-2), ['password_reset', 'password_reset'])
+})
+
+test('the spelling of an address gives no further requests for links', async () => {
+  const email = newEmail('spelled')
+  const ask = async (address: string) =>
+    (await callAs(world, null, 'POST', '/console/password-reset', { email: address })).status
+  const statuses = async (address: string, count: number) => {
+    const found: number[] = []
+    for (let i = 0; i < count; i++) found.push(await ask(address))
+    return found
+  }
+  const most = paces.mail.burst + paces.clean.burst
+  assert.deepEqual(new Set(await statuses(email, most)), new Set([202]))
+  for (const spelling of [email, email.toUpperCase(), ` ${email}`]) assert.equal(await ask(spelling), 429, spelling)
 })
 
 test('without a mail server links are shown, and nothing counts as proved by mail', async () => {
