@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import { member } from '../../../test/persons.ts'
 import { makeWorld } from '../../../test/world.ts'
 import { deleteOldMails } from './jobs.ts'
-import { perRecipient } from './limits.ts'
+import { mailsPerDay, perRecipient } from './limits.ts'
 import { invitation, listed, makeMailWorld, queue } from './mail-testing.ts'
 import { type NewMail, queueMail } from './ops.ts'
+import * as store from './store.ts'
 
 // Mails that wait: no worker runs, and nothing listens on the port of discard.
 const world = await makeMailWorld(9)
@@ -61,6 +62,38 @@ test('an account on trial causes 20 mails a day, however many requests come at o
     total: number
   }>`select count(*)::integer as total from mails where account_id = ${id}`
   assert.equal(total, 20)
+})
+
+test('mails that are left out over a limit do not count for that of an account', async () => {
+  const { id } = await world.tenant({ onTrial: true })
+  const reset = (to: string): NewMail => ({
+    ...{ to, account: id, template: 'password_reset' },
+    values: { links: [{ account: null, link: 'http://127.0.0.1:8080/console' }], expires_at: '2099-01-01T00:00:00Z' },
+  })
+  for (let i = 0; i < mailsPerDay.trial + 1; i++) assert.ok(await queue(world, reset(`r${i}@example.com`)))
+  for (let i = 0; i < mailsPerDay.trial; i++) await queue(world, invitation(`i${i}@example.com`, id))
+  await assert.rejects(queue(world, invitation('one.more@example.com', id)), { code: 'mail_limit' })
+  await world.db.run`update mails set created_at = created_at - interval '25 hours' where account_id = ${id}`
+  assert.ok(await queue(world, invitation('next.day@example.com', id)))
+})
+
+test('a mail ends once: what is reported later changes nothing', async () => {
+  const [id, other] = [
+    await queue(world, invitation('once@example.com')),
+    await queue(world, invitation('later@example.com')),
+  ]
+  const end = (state: 'sent' | 'failed', attempts: number) =>
+    world.db.begin((tx) => store.end(tx, [{ id: id ?? '', state, attempts, outcome: `${state} ${attempts}` }]))
+  await end('sent', 1)
+  await end('failed', 2)
+  await store.noteAttempt(world.db, id ?? '', 3, 'retried')
+  const { state, attempts, outcome } = await listed(world, 'once@example.com')
+  assert.deepEqual([state, attempts, outcome], ['sent', 1, 'sent 1'])
+  assert.equal(await store.findQueued(world.db, id ?? ''), null)
+  assert.deepEqual(
+    [(await listed(world, 'later@example.com')).state, Boolean(await store.findQueued(world.db, other ?? ''))],
+    ['queued', true],
+  )
 })
 
 test('a notice over its limit is left out, and its cause goes on', async () => {

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { member } from '../../../test/persons.ts'
-import { makeWorld } from '../../../test/world.ts'
+import { makeWorld, type Tenant } from '../../../test/world.ts'
 import { idAt, uuid } from '../../platform/lib/id.ts'
+import type { LiveTopic } from './contract.ts'
 import { makeCountFeed } from './count-feed.ts'
 import { makeEventFeed } from './event-feed.ts'
 import type { LiveSession, Subscription } from './live-session.ts'
+import { narrowEvents } from './narrowed-events.ts'
+import * as presence from './presence-store.ts'
+import { makeStateFeed } from './state-feed.ts'
 
 const world = await makeWorld()
 const { db, call, tenant } = world
@@ -86,4 +90,102 @@ test('the numbers that pages get are those of the interface, for members who see
         assert.deepEqual(value, expected[name], `${name}, ${reader ? 'member' : 'key'}, ${isNarrowed}`)
     }
   }
+})
+
+test('a change of the balance or the team is reported once, to the pages that follow it, and not what was there before', async () => {
+  const [ada, bob] = [await tenant(), await tenant()]
+  const heard: string[] = []
+  /** A page that follows topics of an account. */
+  const pageOf = (name: string, who: Tenant, topics: readonly LiveTopic[]): LiveSession => {
+    const page: Partial<LiveSession> = {
+      subscription: () => ({
+        ...{ account: who.id, topics: new Set(topics), member: null, isNarrowed: false },
+        contents: { messages: true, recordings: true },
+      }),
+      notify: (event) => void heard.push(`${name} ${event}`),
+    }
+    return page as LiveSession // the feed uses these two alone
+  }
+  let pages = [pageOf('money', ada, ['money']), pageOf('team', ada, ['team']), pageOf('bob', bob, ['money', 'team'])]
+  const feed = makeStateFeed(db, () => pages)
+  const look = async () => {
+    heard.length = 0
+    await feed.poll()
+    await feed.compareTeams()
+    return [...heard]
+  }
+  assert.deepEqual(await look(), [])
+  assert.deepEqual(await look(), [])
+  const credit = () => call('operator', 'POST', `/operator/accounts/${ada.uuid}/credit`, { amount: '1', note: 'x' })
+  await credit()
+  const user = await member(world, ada, 'agent')
+  assert.deepEqual(await look(), ['money balance.changed', 'team member.changed'])
+  assert.deepEqual(await look(), [])
+  await call(ada, 'PATCH', `/open/members/${user.user}`, { role: 'billing' })
+  assert.deepEqual(await look(), ['team member.changed'])
+  // A page that comes back reads the state itself.
+  const all = pages
+  pages = all.slice(2)
+  assert.deepEqual(await look(), [])
+  await credit()
+  pages = all
+  assert.deepEqual(await look(), [])
+  await credit()
+  assert.deepEqual(await look(), ['money balance.changed'])
+})
+
+test('people are in a conversation until their time ends, and in that of their account alone', async () => {
+  const [ada, bob] = [await tenant(), await tenant()]
+  const [mia, max] = [await member(world, ada, 'agent'), await member(world, ada, 'agent')]
+  const conversation = uuid()
+  const report = (account: string, by: typeof mia, state: 'viewing' | 'typing') => ({
+    ...{ account, socket: uuid(), user: by.user.slice(3), person: by.boot.person.uuid.slice(3) },
+    ...{ conversation, state, wasVisible: true },
+  })
+  await presence.write(db, [
+    report(ada.id, mia, 'viewing'),
+    report(ada.id, mia, 'typing'),
+    report(ada.id, max, 'viewing'),
+  ])
+  const seen = async (account: string) =>
+    (await presence.peopleOf(db, [account], [conversation], 10)).map(({ user_id, state }) => `USR${user_id} ${state}`)
+  assert.deepEqual(await seen(ada.id), [`${mia.user} typing`, `${max.user} viewing`])
+  assert.deepEqual(await seen(bob.id), [])
+  await db.run`update presences set until = clock_timestamp() where user_id = ${mia.user.slice(3)}`
+  assert.deepEqual(await seen(ada.id), [`${max.user} viewing`])
+})
+
+test('a member who sees only own conversations gets own calls with anyone, and nothing of others', async () => {
+  const who = await tenant()
+  const [own, other] = [await member(world, who, 'agent'), await member(world, who, 'agent')]
+  const [hers, his, free] = ['+447911000001', '+447911000002', '+447911000003']
+  for (const [counterpart, { user }] of [
+    [hers, own],
+    [his, other],
+  ] as const)
+    await db.run`
+      insert into conversations (account_id, id, counterpart, name, status, assignee_id, last_at, last_item, last_kind,
+        last_text, created_at)
+      values (${who.id}, ${uuid()}, ${counterpart}, 'x', 'open', ${user.slice(3)}, now(), ${uuid()}, 'sms', '', now())`
+  const event = (name: string, payload: object) => ({ id: uuid(), name, payload: JSON.stringify(payload) })
+  const events = [
+    event('sms.message.received', { from_number: hers, n: 1 }),
+    event('sms.message.received', { from_number: his, n: 2 }),
+    event('sms.message.received', { from_number: free, n: 3 }),
+    event('call.outbound.completed', { to: his, agent_id: own.user, n: 4 }),
+    event('call.outbound.completed', { to: his, agent_id: other.user, n: 5 }),
+    event('call.incoming.completed', { from: his, n: 6 }),
+    event('sms.message.received', { from_number: 'INFO', to_number: his, n: 7 }),
+    event('conversation.updated', { uuid: 'CNV1', assignee_uuid: other.user, name: 'secret', n: 8 }),
+    event('conversation.updated', { uuid: 'CNV2', assignee_uuid: own.user, name: 'own', n: 9 }),
+    event('conversation.updated', { uuid: 'CNV3', name: 'free', n: 10 }),
+    event('number.purchased', { number: his, n: 11 }),
+  ]
+  const seenBy = async (user: string | null) =>
+    (await narrowEvents(db, { account: who.id, user }, events)).map(({ payload }) => {
+      const { n, name, uuid: id } = JSON.parse(payload)
+      return n ?? `${id} ${name}`
+    })
+  assert.deepEqual(await seenBy(own.user.slice(3)), [1, 3, 4, 'CNV1 undefined', 9, 10, 11])
+  assert.deepEqual(await seenBy(null), [3, 'CNV1 undefined', 'CNV2 undefined', 10, 11])
 })

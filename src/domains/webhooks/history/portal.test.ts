@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { until } from '../../../../test/platform.ts'
@@ -7,6 +7,7 @@ import type { Tenant } from '../../../../test/world.ts'
 import { startWorker } from '../../../platform/jobs/consume/worker.ts'
 import { purgeWebhookStats, webhookJobs } from '../jobs.ts'
 import { makeDeliveryHarness, namesOf } from '../testing.ts'
+import * as replays from './replay-store.ts'
 
 const stage = await makeDeliveryHarness({ statsMs: 50 })
 const { receiver, createContacts, subscribe, deliveries, call, tenant, db, parts } = stage
@@ -152,6 +153,39 @@ test('events of a pause are skipped, counted, and replayed after it with their p
   } finally {
     await worker.stop()
   }
+})
+
+test('only the newest replay of a webhook counts, and replacing events leaves those of other channels', async () => {
+  const ada = await tenant()
+  const { uuid: hook } = await subscribe(ada, '/replaced')
+  const key = { account: ada.id, webhook: hook.slice(3) }
+  const window = { since: new Date(0), until: new Date(), all: false }
+  const [former, newest] = [randomUUID(), randomUUID()]
+  for (const replay of [former, newest]) await db.begin((tx) => replays.begin(tx, { ...key, replay }, window))
+  const page = { sent: 5, reached: new Date(), isDone: true }
+  await db.begin((tx) => replays.advance(tx, { ...key, replay: former }, page))
+  const state = async () => {
+    const { sent = 0, finished_at: finished = null } = (await replays.find(db, ada.id, key.webhook)) ?? {}
+    return [sent, finished !== null]
+  }
+  assert.deepEqual(await state(), [0, false])
+  await db.begin((tx) => replays.advance(tx, { ...key, replay: newest }, page))
+  assert.deepEqual(await state(), [5, true])
+
+  const [{ id: ofChannel } = { id: '' }] = await db.many<{ id: string }>`
+    insert into webhooks (account_id, id, event, event_name, channel_kind, channel_id, match_id, hook_url, sealed_secret,
+      created_at, updated_at)
+    select account_id, gen_random_uuid(), 'sms.message.received', 'sms.message.received', 'SMS', gen_random_uuid(),
+      gen_random_uuid(), hook_url, sealed_secret, now(), now()
+    from webhooks where id = ${key.webhook}
+    returning id`
+  await db.run`insert into webhook_endpoint_leases (account_id, webhook_id) values (${ada.id}, ${ofChannel})`
+  const { uuid: elsewhere } = await subscribe(ada, '/elsewhere')
+  const body = { hook_url: receiver.url('/replaced'), event_names: ['contact.updated'], replace: true }
+  const made = await call(ada, 'POST', '/open/webhooks', body)
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  const left = (await get(ada, '/open/webhooks?enabled=any')).webhooks.map((one: { uuid: string }) => one.uuid)
+  assert.deepEqual(left.toSorted(), [`WHK${ofChannel}`, elsewhere, made.body.webhooks[0].uuid].toSorted())
 })
 
 test('one delivery shows the request as it was sent, and each attempt with its response', async () => {
