@@ -111,7 +111,7 @@ test('a webhook that is enabled or moved is called at once; pausing or disabling
   const holds = async () =>
     (
       await db.many<{ id: string; is_held: boolean }>`
-        select webhook_id as id, failures = 12 and hold_until is not null as is_held from webhook_endpoint_leases
+        select webhook_id as id, failures > 0 or failing_since is not null or hold_until is not null as is_held from webhook_endpoint_leases
         where account_id = ${who.id} order by webhook_id`
     ).flatMap(({ id, is_held }) => (is_held ? [`WHK${id}`] : []))
   for (const body of [{ hook_url: 'http://127.0.0.1:1024/three' }, { enabled: true }]) {
