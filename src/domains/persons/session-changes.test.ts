@@ -7,6 +7,7 @@ import { makeWorld } from '../../../test/world.ts'
 import { contracts } from '../../contracts.ts'
 import { connect } from '../../platform/db/sql.ts'
 import { proofMs } from '../../platform/http/limits.ts'
+import { maxSessions } from './limits.ts'
 
 const world = await makeWorld()
 const { db, call } = world
@@ -130,6 +131,26 @@ test('a person ends own sessions alone', async () => {
   const again = await signIn(world, { email: one.email, password: goodPassword })
   assert.equal((await one.call('DELETE', '/console/sessions')).body.ended, 1)
   assert.deepEqual([await statusIn(world, again.cookie), ...(await states())], [401, 200, 200, 401])
+})
+
+test('a person has at most fifty sessions: the oldest ends with a further one, and none of another person', async () => {
+  const [one, other] = [await member(world, ada, 'agent'), await member(world, ada, 'agent')]
+  await db.run`
+    insert into sessions (token_hash, id, kind, person_id, address, user_agent, expires_at, created_at)
+    select sha256(convert_to('many ' || n, 'utf8')), gen_random_uuid(), kind, person_id, address, user_agent, expires_at,
+      created_at + make_interval(secs => n)
+    from sessions, generate_series(1, ${maxSessions - 1}) n where id = ${one.boot.session_uuid.slice(3)}`
+  assert.deepEqual([await statusIn(world, one.cookie), await statusIn(world, other.cookie)], [200, 200])
+  await db.run`update sessions set created_at = created_at - interval '1 day' where id = ${one.boot.session_uuid.slice(3)}`
+  const newest = await signIn(world, { email: one.email, password: goodPassword })
+  const { n } = await db.one<{ n: number }>`
+    select count(*)::integer as n from sessions
+    where person_id = ${one.boot.person.uuid.slice(3)} and revoked_at is null`
+  assert.equal(n, maxSessions)
+  const revoked = await db.many<{ id: string }>`
+    select id from sessions where person_id = ${one.boot.person.uuid.slice(3)} and revoked_at is not null`
+  assert.deepEqual(revoked, [{ id: one.boot.session_uuid.slice(3) }])
+  assert.deepEqual([await statusIn(world, newest.cookie), await statusIn(world, other.cookie)], [200, 200])
 })
 
 test('a session ends when it was idle for too long', async () => {

@@ -19,15 +19,17 @@ test('an event that becomes visible late is handed over once, by the next look o
   let time = Date.now()
   const feed = makeEventFeed(db, assert.ifError, () => time)
   /** Adds an event with the id of some milliseconds ago, as a transaction that commits late does. */
-  const recordLate = (ms: number) => db.run`
-    insert into events (account_id, id, name, payload, created_at)
-    values (${account}, ${idAt(time - ms)}, 'contact.created', ${JSON.stringify({ late: ms })}::json, now())`
+  const recordLate = (ms: number, webhook: string | null = null) => db.run`
+    insert into events (account_id, id, name, payload, webhook_id, created_at)
+    values (${account}, ${idAt(time - ms)}, 'contact.created', ${JSON.stringify({ late: ms })}::json, ${webhook}, now())`
   await recordLate(500)
   const seen: number[] = []
   const end = await feed.watch(account, { receive: ({ payload }) => seen.push(JSON.parse(payload).late) })
   await feed.poll()
   assert.deepEqual(seen, [], 'what was there before the watch')
   await recordLate(900)
+  // One that was made to test a webhook.
+  await recordLate(600, uuid())
   await recordLate(8_500)
   time += 50
   await feed.poll()

@@ -175,6 +175,39 @@ test('a page that reconnects receives what it missed behind its last event', asy
   assert.deepEqual(names(again.events().slice(count)), ['Ada 0'])
 })
 
+test('a page that may see only some conversations receives what it missed of these alone, and what follows too', async () => {
+  const ada = await tenant()
+  const [hidden, free] = ['+447911000001', '+447911000002']
+  await db.run`
+    insert into conversations (account_id, id, counterpart, name, status, assignee_id, last_at, last_item, last_kind,
+      last_text, created_at)
+    values (${ada.id}, ${uuid()}, ${hidden}, 'x', 'open', ${uuid()}, now(), ${uuid()}, 'sms', '', now())`
+  const write = (...texts: readonly (readonly [from: string, text: string])[]) =>
+    db.begin((tx) =>
+      record(
+        tx,
+        texts.map(([from_number, text]) => ({
+          ...{ account: ada.id, name: 'sms.message.received', channel: null, conversation: null },
+          payload: { from_number, text },
+        })),
+      ),
+    )
+  const texts = (page: Awaited<ReturnType<typeof open>>) => page.events().map(({ data }) => data.text)
+  const narrowed = await open(ada, { scopes: ['inbox'] })
+  const { after: position } = narrowed.of('hello')[0] ?? assert.fail()
+  await write([hidden, 'secret 1'], [free, 'first'], [hidden, 'secret 2'], [free, 'second'])
+  await until(async () => texts(narrowed).length === 2)
+  assert.deepEqual(texts(narrowed), ['first', 'second'])
+  narrowed.socket.terminate()
+  await write([hidden, 'secret 3'], [free, 'third'])
+  const again = await open(ada, { scopes: ['inbox'], query: `?after=${position}` })
+  const all = await open(ada, { query: `?after=${position}` })
+  await until(async () => texts(again).includes('third') && texts(all).length >= 6)
+  await write([hidden, 'secret 4'], [free, 'fourth'])
+  await until(async () => texts(again).includes('fourth') && texts(all).includes('secret 4'))
+  assert.deepEqual(texts(again), ['first', 'second', 'third', 'fourth'])
+})
+
 test('a page that connects for the first time receives the events since it began to read', async () => {
   const ada = await tenant()
   const since = new Date().toISOString()

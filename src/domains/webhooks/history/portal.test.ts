@@ -5,6 +5,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
 import { startWorker } from '../../../platform/jobs/consume/worker.ts'
+import { record, recordFor } from '../../events/ops.ts'
 import { purgeWebhookStats, webhookJobs } from '../jobs.ts'
 import { makeDeliveryHarness, namesOf } from '../testing.ts'
 import * as replays from './replay-store.ts'
@@ -171,6 +172,20 @@ test('only the newest replay of a webhook counts, and replacing events leaves th
   assert.deepEqual(await state(), [0, false])
   await db.begin((tx) => replays.advance(tx, { ...key, replay: newest }, page))
   assert.deepEqual(await state(), [5, true])
+
+  // What was made for one webhook alone is no event that a replay sends.
+  const contact = { account: ada.id, name: 'contact.created', channel: null, conversation: null, payload: {} } as const
+  const { account, webhook } = key
+  const everything = { account, webhook, after: '00000000-0000-0000-0000-000000000000', all: true }
+  const counted = async () =>
+    (await replays.count(db, { ...everything, since: new Date(0), until: new Date('2099-01-01') })).count
+  await db.begin((tx) => recordFor(tx, webhook, contact))
+  await db.begin((tx) => record(tx, [contact]))
+  await until(async () => {
+    const all = await deliveries(ada, hook)
+    return all.length === 2 && all.every(({ state }) => state === 'delivered')
+  })
+  assert.equal(await counted(), 1)
 
   const [{ id: ofChannel } = { id: '' }] = await db.many<{ id: string }>`
     insert into webhooks (account_id, id, event, event_name, channel_kind, channel_id, match_id, hook_url, sealed_secret,
