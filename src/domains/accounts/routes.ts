@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Tx } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { mergeQuotas, type Quotas } from '../../platform/http/quotas.ts'

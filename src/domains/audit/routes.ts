@@ -1,6 +1,6 @@
 import { auditedActions, canonicalTarget, isOfInbox } from '../../platform/http/audit.ts'
-import { type Cursors, cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { type Cursors, cursorsOf } from '../../platform/http/list-cursor.ts'
 import { boundOf, cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print } from '../../platform/lib/id.ts'

@@ -1,5 +1,5 @@
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { storedBytes } from '../../platform/http/quotas.ts'

@@ -1,6 +1,6 @@
 import type { Sql } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'

@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import * as deadJobs from '../../platform/jobs/dead-jobs.ts'

@@ -1,6 +1,6 @@
 import type { Sql } from '../../platform/db/sql.ts'
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { boundOf, cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'

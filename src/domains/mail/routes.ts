@@ -1,5 +1,5 @@
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'

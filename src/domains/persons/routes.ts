@@ -1,6 +1,6 @@
 import { assertMayMake } from '../../platform/http/credential-strength.ts'
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { type Endpoint, ok, route } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { cutPage, nextOf, requestedPage } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { parse } from '../../platform/lib/id.ts'

@@ -1,5 +1,5 @@
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { greatestId, idAt } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/db/sql.ts'
 import { assertMayMake } from '../../platform/http/credential-strength.ts'
-import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { ok, route } from '../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { cutPage, optionalPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'

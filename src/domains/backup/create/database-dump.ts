@@ -1,5 +1,5 @@
-import { quoteIdentifier, quoteIdentifiers } from '../../../platform/db/identifier.ts'
 import type { Session } from '../../../platform/db/database-session.ts'
+import { quoteIdentifier, quoteIdentifiers } from '../../../platform/db/identifier.ts'
 import type { Writer } from '../format/backup-archive.ts'
 import { portionBytes } from '../limits.ts'
 import type * as store from '../store.ts'

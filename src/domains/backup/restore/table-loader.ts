@@ -1,7 +1,7 @@
 import { finished } from 'node:stream/promises'
+import type { Session } from '../../../platform/db/database-session.ts'
 import { quoteIdentifier, quoteIdentifiers } from '../../../platform/db/identifier.ts'
 import { migrate } from '../../../platform/db/migrate.ts'
-import type { Session } from '../../../platform/db/database-session.ts'
 import { connect, isUnavailable, sqlState, withoutValues } from '../../../platform/db/sql.ts'
 import type { RowCounts } from '../create/database-dump.ts'
 import { shown } from '../format/entry-name.ts'

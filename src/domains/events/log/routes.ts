@@ -1,5 +1,5 @@
-import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print, timeOf } from '../../../platform/lib/id.ts'

@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
-import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { countDownload, limiterKeyOf } from '../../../platform/http/request-limiters.ts'

@@ -1,5 +1,5 @@
-import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
+import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { checkFields } from '../../../platform/http/unknown-fields.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
