@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { test } from 'node:test'
+import { atEnd } from '../endings.ts'
+import { type Failure, makeSimulator, type Scenario } from './simulation.ts'
+
+/** Schedules of the fast form, and of the long one. */
+const counts = { fast: 40, long: 2_000 }
+
+/** Steps of a failed schedule that are printed. */
+const shownSteps = 150
+
+/** The first seed of a run: from the commit, so that every commit tries other schedules and repeats its own. */
+const seedOfCommit = (): number => {
+  try {
+    return Number.parseInt(execFileSync('git', ['rev-parse', '--short=7', 'HEAD'], { encoding: 'utf8' }), 16)
+  } catch {
+    return 1
+  }
+}
+
+const report = (name: string, { seed, text, trace }: Failure): string =>
+  [
+    `${text}`,
+    ...trace.slice(-shownSteps),
+    `Run it again: TRUNKLINE_TEST_SEED=${seed} npm test -- test/simulation/${name}.test.ts`,
+  ].join('\n')
+
+/** Defines the tests of a scenario: its schedules keep their promises, and a seed gives the same schedule again. */
+export const testScenario = async (scenario: Scenario): Promise<void> => {
+  const simulator = await makeSimulator(scenario)
+  atEnd(() => simulator.end())
+  const given = process.env.TRUNKLINE_TEST_SEED
+  const first = given === undefined ? seedOfCommit() : Number(given)
+  const count =
+    given === undefined
+      ? process.env.TRUNKLINE_TEST_LONG
+        ? counts.long
+        : counts.fast
+      : Number(process.env.TRUNKLINE_TEST_COUNT ?? 1)
+
+  test(`${scenario.name}: ${count} schedules from seed ${first} on keep every promise`, async (t) => {
+    const began = performance.now()
+    const cpu = process.cpuUsage()
+    let steps = 0
+    for (let seed = first; seed < first + count; seed++) {
+      const failure = await simulator.run(seed)
+      steps += simulator.trace().length
+      if (failure) assert.fail(`schedule ${seed - first + 1}: ${report(scenario.name, failure)}`)
+    }
+    const { user, system } = process.cpuUsage(cpu)
+    t.diagnostic(
+      `${count} schedules, ${steps} steps, ${Math.round(performance.now() - began)} ms, ${Math.round((user + system) / 1_000)} ms CPU`,
+    )
+  })
+
+  test(`${scenario.name}: a seed gives the same schedule again`, async () => {
+    await simulator.run(first)
+    const before = [...simulator.trace()]
+    await simulator.run(first)
+    assert.deepEqual(simulator.trace(), before)
+  })
+}

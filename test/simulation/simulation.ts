@@ -1,0 +1,184 @@
+import { testDatabase } from '../database.ts'
+import { SimulatedDatabase } from './database.ts'
+import { replaceGlobals } from './globals.ts'
+import { type Process, place, Schedule, Violation } from './schedule.ts'
+
+/** What one schedule does, and the promises that it must keep. */
+export type Story = {
+  /** Starts the services of a process. Returns what ends them: after a crash, they only unsubscribe. */
+  boot(process: Process): () => void
+  /** Requests of clients and acts of other systems, in order; each begins whenever the scheduler chooses. */
+  readonly acts: readonly { readonly label: string; go(): void }[]
+  /** Milliseconds since 1970 at which stored work is next due; null if none is left. */
+  nextDue(): Promise<number | null>
+  /** Reports broken promises once nothing is left to do. */
+  judge(): Promise<void>
+}
+
+export type Scenario = {
+  readonly name: string
+  /** Loads the modules of the processes, and stores what all schedules share. */
+  prepare(
+    database: SimulatedDatabase,
+    slots: readonly number[],
+  ): Promise<(schedule: Schedule, world: Processes) => Promise<Story>>
+}
+
+/** The processes of a schedule. */
+export type Processes = {
+  readonly database: SimulatedDatabase
+  /** One of those that have not crashed; null if none is left. */
+  any(): Process | null
+}
+
+const slots = [0, 1, 2]
+
+/** Seconds of a pause of the whole machine: leases end meanwhile. */
+const pauseMs = { least: 5_000, spread: 60_000 }
+
+/** Times that the clock may move on at the end of a schedule before it counts as stuck. */
+const maxWaits = 200
+
+class Run implements Processes {
+  readonly database: SimulatedDatabase
+  readonly schedule: Schedule
+  readonly #living: { process: Process; end: () => void }[] = []
+  #story: Story | null = null
+  #incarnations = 0
+
+  constructor(database: SimulatedDatabase, schedule: Schedule) {
+    this.database = database
+    this.schedule = schedule
+  }
+
+  any(): Process | null {
+    return this.#living[this.schedule.below(this.#living.length)]?.process ?? null
+  }
+
+  #boot(story: Story, slot: number): void {
+    const process = { name: `${'ABC'[slot]}${++this.#incarnations}`, slot, alive: true }
+    this.schedule.note(`${process.name} starts`)
+    const end = place.run({ schedule: this.schedule, process }, () => story.boot(process))
+    this.#living.push({ process, end })
+  }
+
+  /** Ends a process without a warning. @param isOver at the end of the schedule */
+  async #crash(process: Process, isOver = false): Promise<void> {
+    const [gone] = this.#living.splice(
+      this.#living.findIndex((one) => one.process === process),
+      1,
+    )
+    this.schedule.forget(process)
+    await this.database.crash(process, isOver)
+    if (gone) place.run({ schedule: this.schedule, process }, gone.end)
+  }
+
+  #faults(story: Story) {
+    const { faults } = this.schedule
+    const found: { label: string; weight: number; go: () => unknown }[] = []
+    if (faults.crashes > 0 && this.#living.length > 0)
+      found.push({
+        label: 'crash',
+        weight: 0.7,
+        go: async () => {
+          faults.crashes--
+          const victim = this.any()
+          if (!victim) return
+          this.schedule.note(`${victim.name} crashes`)
+          await this.#crash(victim)
+          this.schedule.offer(`restart of ${victim.name}`, null, () => this.#boot(story, victim.slot), 4)
+        },
+      })
+    if (faults.pauses > 0)
+      found.push({
+        label: 'pause',
+        weight: 0.5,
+        go: () => {
+          faults.pauses--
+          this.schedule.advance(this.schedule.now + pauseMs.least + this.schedule.random() * pauseMs.spread)
+        },
+      })
+    return found
+  }
+
+  async #act(story: Story): Promise<void> {
+    const acts = [...story.acts]
+    // A few steps after the last act, faults still happen.
+    for (let after = 40; after > 0; ) {
+      const [next] = acts
+      if (!next) after--
+      const act = next ? [{ label: next.label, weight: 6, go: () => void acts.shift()?.go() }] : []
+      const time = { label: 'time passes', weight: this.schedule.isParked ? 3 : 10, go: () => this.schedule.advance() }
+      await this.schedule.step([...act, ...this.#faults(story), time])
+    }
+  }
+
+  /** Lets everything end without further faults. */
+  async #rest(story: Story): Promise<void> {
+    Object.assign(this.schedule.faults, { lost: 0, crashes: 0, pauses: 0 })
+    for (let waits = 0; waits < maxWaits; waits++) {
+      while (await this.schedule.step());
+      const due = await story.nextDue()
+      if (due === null) return
+      this.schedule.advance(due)
+    }
+    throw new Violation('stored work is never done')
+  }
+
+  async run(begin: (schedule: Schedule, world: Processes) => Promise<Story>): Promise<void> {
+    await this.database.setTime(this.schedule.now)
+    this.#story = await begin(this.schedule, this)
+    const count = this.schedule.pick([1, 2, 2, 2, 3])
+    try {
+      for (const slot of slots.slice(0, count)) this.#boot(this.#story, slot)
+      await this.#act(this.#story)
+      await this.#rest(this.#story)
+      await this.#story.judge()
+      const [broken] = this.schedule.trace.slice(-1)
+      if (broken?.includes('VIOLATED')) throw new Violation(broken)
+    } finally {
+      this.database.watch = () => {}
+      for (const { process } of [...this.#living]) await this.#crash(process, true)
+    }
+  }
+}
+
+export type Failure = { readonly seed: number; readonly text: string; readonly trace: readonly string[] }
+
+export type Simulator = {
+  /** Runs the schedule of a seed. @returns what it broke; null if it kept all promises */
+  run(seed: number): Promise<Failure | null>
+  /** Trace of the last schedule. */
+  trace(): readonly string[]
+  end(): Promise<void>
+}
+
+/** Prepares a scenario on a database of its own. */
+export const makeSimulator = async (scenario: Scenario): Promise<Simulator> => {
+  const open = async () => {
+    const { url } = await testDatabase()
+    const database = await SimulatedDatabase.open(url)
+    return { database, begin: await scenario.prepare(database, slots) }
+  }
+  let opened = await open()
+  replaceGlobals()
+  let trace: readonly string[] = []
+  return {
+    run: async (seed) => {
+      const schedule = new Schedule(seed)
+      trace = schedule.trace
+      try {
+        await new Run(opened.database, schedule).run(opened.begin)
+        return null
+      } catch (error) {
+        // What a failed schedule left undone must not disturb the next one.
+        await opened.database.end()
+        opened = await open()
+        const text = error instanceof Violation ? error.message : `${error instanceof Error ? error.stack : error}`
+        return { seed, text, trace }
+      }
+    },
+    trace: () => trace,
+    end: () => opened.database.end(),
+  }
+}
