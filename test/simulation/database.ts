@@ -176,8 +176,8 @@ export class SimulatedDatabase {
     resolve: Running['resolve'],
     reject: Running['reject'],
   ): Promise<void> {
-    const { schedule } = link.at
-    const isLost = schedule.faults.lost > 0 && schedule.random() < 0.05
+    const { schedule, process } = link.at
+    const isLost = process.isStarted && schedule.faults.lost > 0 && schedule.random() < 0.05
     if (isLost) schedule.faults.lost--
     if (isLost && schedule.random() < 0.4) {
       schedule.note(`${label}: connection lost before the statement`)

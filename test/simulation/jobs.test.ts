@@ -1,4 +1,4 @@
 import { jobs } from './jobs.ts'
 import { testScenario } from './schedules.ts'
 
-testScenario(jobs)
+await testScenario(jobs)

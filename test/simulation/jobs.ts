@@ -1,7 +1,7 @@
-import type { JobKind, Log } from '../../src/platform/jobs/job-kind.ts'
+import type { JobKind } from '../../src/platform/jobs/job-kind.ts'
 import { followLeases } from './leases.ts'
-import { load } from './modules.ts'
-import { inProcess, type Process, type Schedule } from './schedule.ts'
+import { inProcess, type Process, type Schedule, short } from './schedule.ts'
+import { loadEach, log, nextJob } from './services.ts'
 import type { Processes, Scenario, Story } from './simulation.ts'
 
 // Jobs with and without keys, of handlers that succeed, fail, retry and discard.
@@ -12,13 +12,6 @@ type Modules = {
   readonly queue: typeof import('../../src/platform/jobs/queue.ts')
   readonly kinds: typeof import('../../src/platform/jobs/job-kind.ts')
 }
-
-const loadModules = async (slot: number): Promise<Modules> => ({
-  sql: await load(slot, 'src/platform/db/sql.ts'),
-  worker: await load(slot, 'src/platform/jobs/consume/worker.ts'),
-  queue: await load(slot, 'src/platform/jobs/queue.ts'),
-  kinds: await load(slot, 'src/platform/jobs/job-kind.ts'),
-})
 
 /** Requested jobs and the ends of jobs, each in the transaction of its cause. No key hides an end that happens twice. */
 const tables = `
@@ -31,18 +24,11 @@ const keyed = 'simulation.keyed'
 /** A job whose request was answered, with the order of question and answer among all of the schedule. */
 type Answered = { readonly id: string; readonly key: string | null; readonly asked: number; readonly answered: number }
 
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-
-const tell = (modules: readonly Modules[], schedule: Schedule, processes: Processes): Story => {
+const tell = (modulesOf: (process: Process) => Modules, schedule: Schedule, processes: Processes): Story => {
   const { database } = processes
   const run = schedule.seed
   const answered: Answered[] = []
   let order = 0
-  const modulesOf = ({ slot }: Process) => {
-    const found = modules[slot]
-    if (!found) throw new Error(`no modules for slot ${slot}`)
-    return found
-  }
   const connectAt = (process: Process) => modulesOf(process).sql.connect({ url: database.url, connections: 4 })
   database.watch = followLeases(schedule)
 
@@ -52,7 +38,7 @@ const tell = (modules: readonly Modules[], schedule: Schedule, processes: Proces
       ...{ kind, concurrency: 3, batch: 4, leaseSeconds: 30, maxAttempts: 3 },
       run: async (job) => {
         for (let left = 1 + schedule.below(3); left > 0; left--)
-          await schedule.park(`${process.name} works on job ${job.id.slice(-4)}`, process)
+          await schedule.park(`${process.name} works on job ${short(job.id)}`, process)
         const fate = schedule.random()
         if (fate < 0.1) throw new Retry('again', schedule.random() * 3)
         if (fate < 0.2) throw new Snooze('later', schedule.random() * 3)
@@ -83,7 +69,8 @@ const tell = (modules: readonly Modules[], schedule: Schedule, processes: Proces
   return {
     boot: (process) => {
       const kinds = [kindFor(plain, process), kindFor(keyed, process)]
-      const worker = modulesOf(process).worker.startWorker({ db: connectAt(process), log: silent, kinds })
+      const worker = modulesOf(process).worker.startWorker({ db: connectAt(process), log, kinds })
+      process.isStarted = true
       return () => void worker.stop(0)
     },
     acts: Array.from({ length: 2 + schedule.below(5) }, (_, n) => ({
@@ -95,12 +82,7 @@ const tell = (modules: readonly Modules[], schedule: Schedule, processes: Proces
         if (process) void inProcess(schedule, process, () => request(process, key)).catch(() => {})
       },
     })),
-    nextDue: async () => {
-      const [row] = await database.ask<{ due: string | null }>(
-        'select extract(epoch from min(coalesce(leased_until, run_at))) * 1000 as due from jobs',
-      )
-      return row?.due == null ? null : Number(row.due) + 1
-    },
+    nextDue: () => nextJob(database),
     judge: async () => {
       const requested = await database.ask<{ id: string }>('select id from simulation.requested where run = $1', [run])
       const rows = await database.ask<{ id: string }>('select id from simulation.ended where run = $1 order by n', [
@@ -108,16 +90,18 @@ const tell = (modules: readonly Modules[], schedule: Schedule, processes: Proces
       ])
       const ended = rows.map(({ id }) => id)
       for (const { id } of answered)
-        if (!requested.some((one) => one.id === id)) schedule.violate(`job ${id} was answered and is not stored`)
+        if (!requested.some((one) => one.id === id)) schedule.violate(`job ${short(id)} was answered and is not stored`)
       for (const { id } of requested) {
         const count = ended.filter((one) => one === id).length
-        if (count !== 1) schedule.violate(`job ${id} ended ${count} times`)
+        if (count !== 1) schedule.violate(`job ${short(id)} ended ${count} times`)
       }
       for (const one of answered)
         for (const other of answered)
           if (one.key !== null && one.key === other.key && one.answered < other.asked)
             if (ended.indexOf(other.id) < ended.indexOf(one.id))
-              schedule.violate(`job ${other.id} of key ${one.key} ended before ${one.id}, which was requested first`)
+              schedule.violate(
+                `job ${short(other.id)} of key ${one.key} ended before ${short(one.id)}, which was requested first`,
+              )
     },
   }
 }
@@ -126,8 +110,12 @@ export const jobs: Scenario = {
   name: 'jobs',
   prepare: async (database, slots) => {
     await database.ask(tables)
-    const modules: Modules[] = []
-    for (const slot of slots) modules.push(await loadModules(slot))
-    return async (schedule, processes) => tell(modules, schedule, processes)
+    const modulesOf = await loadEach<Modules>(slots, async (from) => ({
+      sql: await from('src/platform/db/sql.ts'),
+      worker: await from('src/platform/jobs/consume/worker.ts'),
+      queue: await from('src/platform/jobs/queue.ts'),
+      kinds: await from('src/platform/jobs/job-kind.ts'),
+    }))
+    return async (schedule, processes) => tell(modulesOf, schedule, processes)
   },
 }

@@ -1,5 +1,5 @@
 import type { Statement } from './database.ts'
-import type { Process, Schedule } from './schedule.ts'
+import { type Process, type Schedule, short } from './schedule.ts'
 
 type Lease = { readonly process: Process; readonly fence: number; readonly key: string | null; until: number }
 
@@ -19,11 +19,15 @@ export const followLeases = (schedule: Schedule): ((statement: Statement) => voi
   const claimed = (process: Process, id: string, key: string | null, fence: number, until: number) => {
     const other = held(id)
     if (other)
-      schedule.violate(`${process.name} claims job ${id}, which ${other.process.name} holds under fence ${other.fence}`)
-    if ((leases.get(id)?.fence ?? 0) >= fence) schedule.violate(`the fence of job ${id} does not grow: ${fence}`)
+      schedule.violate(
+        `${process.name} claims job ${short(id)}, which ${other.process.name} holds under fence ${other.fence}`,
+      )
+    if ((leases.get(id)?.fence ?? 0) >= fence) schedule.violate(`the fence of job ${short(id)} does not grow: ${fence}`)
     for (const [one, lease] of leases)
       if (key !== null && lease.key === key && one !== id && lease.until > schedule.now)
-        schedule.violate(`${process.name} claims job ${id} while ${lease.process.name} holds ${one} of the same key`)
+        schedule.violate(
+          `${process.name} claims job ${short(id)} while ${lease.process.name} holds ${short(one)} of the same key`,
+        )
     leases.set(id, { process, fence, key, until })
   }
 
@@ -31,7 +35,7 @@ export const followLeases = (schedule: Schedule): ((statement: Statement) => voi
   const ownedBy = (process: Process, id: string, what: string): Lease | null => {
     const lease = leases.get(id)
     if (!lease || lease.process === process) return lease ?? null
-    schedule.violate(`${process.name} ${what} job ${id}, whose lease ${lease.process.name} took over`)
+    schedule.violate(`${process.name} ${what} job ${short(id)}, whose lease ${lease.process.name} took over`)
     return null
   }
 

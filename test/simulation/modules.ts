@@ -12,7 +12,7 @@ const substitutes: readonly { importer: string; specifier: RegExp; url: string }
   { importer: 'src/platform/db/sql.ts', specifier: /^pg$/, url: here('driver.ts') },
   { importer: 'src/platform/lib/id.ts', specifier: /^node:crypto$/, url: here('ids.ts') },
   { importer: 'src/', specifier: /^node:timers\/promises$/, url: here('timers-promises.ts') },
-  { importer: 'src/domains/sms/', specifier: /\/smpp-carrier\.ts$/, url: here('carrier.ts') },
+  { importer: 'src/', specifier: /\/smpp-carrier\.ts$/, url: here('carrier.ts') },
 ]
 
 let isRegistered = false

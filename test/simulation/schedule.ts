@@ -8,6 +8,8 @@ export type Process = {
   /** Number of its copy of the modules. */
   readonly slot: number
   alive: boolean
+  /** True once its services run: faults of the start are no part of the simulation. */
+  isStarted: boolean
 }
 
 /** Something that may happen next. */
@@ -24,6 +26,9 @@ type Timer = { readonly owner: Process; readonly at: number; readonly n: number;
 export type Place = { readonly schedule: Schedule; readonly process: Process }
 
 export const place = new AsyncLocalStorage<Place>()
+
+/** The end of an id, by which traces name it. */
+export const short = (id: string): string => id.slice(-4)
 
 /** Runs code as a simulated process does. */
 export const inProcess = <T>(schedule: Schedule, process: Process, work: () => T): T =>
@@ -45,6 +50,8 @@ let moments = 0
 /** The order of everything that happens in one run, drawn from a seed: statements, answers, timers, faults. */
 export class Schedule {
   readonly seed: number
+  /** Distinct for each run, also of one seed: for ids of other systems, which all schedules of a database share. */
+  readonly number = moments++
   readonly random: () => number
   /** Statements whose answer is lost, crashes and long pauses that may still happen. */
   readonly faults: { lost: number; crashes: number; pauses: number }
@@ -64,7 +71,7 @@ export class Schedule {
   constructor(seed: number) {
     this.seed = seed
     this.random = seeded(seed * 2_654_435_761 + 12_345)
-    this.#began = firstMoment + moments++ * daysApart * 86_400_000
+    this.#began = firstMoment + this.number * daysApart * 86_400_000
     this.now = this.#began
     this.isFaulty = this.random() < 0.7
     const few = (most: number) => (this.isFaulty ? Math.floor(this.random() * (most + 1)) : 0)
@@ -88,6 +95,11 @@ export class Schedule {
   violate(text: string): void {
     this.note(`VIOLATED: ${text}`)
     this.#broken ??= new Violation(text)
+  }
+
+  /** @throws Violation if a promise was broken */
+  assertKept(): void {
+    if (this.#broken) throw this.#broken
   }
 
   /** Adds something that the scheduler may let happen at any later time. */
@@ -146,7 +158,7 @@ export class Schedule {
   async #check(): Promise<void> {
     await this.#settle()
     for (const invariant of this.invariants) invariant()
-    if (this.#broken) throw this.#broken
+    this.assertKept()
     if (this.trace.length > maxSteps) throw new Violation('the schedule does not come to rest')
   }
 

@@ -152,8 +152,10 @@ const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'
   },
 })
 
+type JobDeps = Pick<Services, 'db' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts'>
+
 /** Job kinds of the SMS domain. */
-export const smsJobs = (parts: Services): JobKind[] => {
+export const smsJobs = (parts: JobDeps): JobKind[] => {
   const { db, carriers, routing, clock, config, sandboxAccounts } = parts
   const submit = makeSubmitHandler({
     routing,
