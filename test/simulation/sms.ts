@@ -198,8 +198,8 @@ const tell = (shared: Shared, schedule: Schedule, processes: Processes, sender: 
           network.states(carrierId).includes('DELIVERED') &&
           network.states(carrierId).includes('UNDELIVERABLE'),
       )
-      if (!isCorrected && new Set(names).size < names.length)
-        schedule.violate(`message ${short(id)} has events twice: ${names}`)
+      if (!isCorrected && new Set(states).size < states.length)
+        schedule.violate(`message ${short(id)} has events twice: ${states}`)
       const expected = status === 'sent' || status === 'delivered' ? `sms.message.${status}` : 'sms.message.failed'
       if (!names.includes(expected)) schedule.violate(`message ${short(id)} is ${status}, and its events are ${names}`)
     }

@@ -1,0 +1,4 @@
+import { testScenario } from './schedules.ts'
+import { webhooks } from './webhooks.ts'
+
+await testScenario(webhooks)
