@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
+import { uuid } from '../../../platform/lib/id.ts'
 import { contact, giveNumber, makeSmsWorld, type Smsc, withSmscs } from '../sms-testing.ts'
+import { makeSubmitProgress } from './submit-progress.ts'
 
 const world = await makeSmsWorld()
 const { db, tenant, send, messageOf, waitForStatus, inspect, connect, change } = world
@@ -299,3 +301,15 @@ test(
     assert.equal(await db.run`delete from jobs where kind = 'sms.submit'`, 2_500)
   }),
 )
+
+test('of two processes that begin to submit a message, one records the part and the other does not submit it', async () => {
+  const { who, number } = await make()
+  const send_at = new Date(Date.now() + 3_600_000).toISOString()
+  const message = (await send(who, number, 'once', { send_at })).body.message_uuid.slice(3)
+  const processes = [1, 2].map(() => makeSubmitProgress(db, world.parts.carriers.pendingCommits, true))
+  for (const { start } of processes)
+    assert.notEqual(await start({ account: who.id, id: message, number, contact, isLong: false }), 'gone')
+  const piece = { account: who.id, message, part: 1, parts: 1, connection: uuid(), carrierId: null }
+  const reserved = await Promise.all(processes.map(({ reservePart }) => reservePart(piece)))
+  assert.deepEqual(reserved.toSorted(), [false, true])
+})

@@ -82,6 +82,20 @@ export const recordParts = (tx: Db | Tx, pieces: readonly MessagePart[]) => tx.r
     status = excluded.status, sent_at = excluded.sent_at, updated_at = excluded.updated_at
     where sms_parts.status in ('sending', 'doubtful')`
 
+/**
+ * Records that parts are about to be submitted, if no other process did. A process whose lease was lost may still
+ * submit its message while its successor begins.
+ * @returns the recorded parts
+ */
+export const reserveParts = (tx: Db | Tx, pieces: readonly MessagePart[]) => tx.many<{ message: string; part: number }>`
+  insert into sms_parts (account_id, message_id, part, parts, connection_id, status, sent_at, updated_at)
+  select account_id, message_id, part, parts, connection_id, 'sending', (select app_now()), (select app_now())
+  from unnest(${pieces.map((p) => p.account)}::uuid[], ${pieces.map((p) => p.message)}::uuid[],
+    ${pieces.map((p) => p.part)}::smallint[], ${pieces.map((p) => p.parts)}::smallint[],
+    ${pieces.map((p) => p.connection)}::uuid[]) as g (account_id, message_id, part, parts, connection_id)
+  on conflict (account_id, message_id, part) do nothing
+  returning message_id as message, part`
+
 /** Marks a part whose submit response was lost: the carrier may or may not have it. */
 export const markDoubtful = (tx: Db | Tx, { account, message, part }: PartKey) => tx.run`
   update sms_parts set status = 'doubtful', updated_at = (select app_now())

@@ -4,7 +4,7 @@ import type { Clock } from '../../../platform/lib/clock.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { SmsPart } from '../../../ports/sms.ts'
 import { type MessagePlan, parseSegmentation, type Segmentation } from '../accept/quote.ts'
-import { receiptHoldSeconds } from '../limits.ts'
+import { linkResponseSeconds, receiptHoldSeconds } from '../limits.ts'
 import { type Candidate, drawOrder, supportsShift } from '../route/route-table.ts'
 import type { Router } from '../route/router.ts'
 import type { FailoverSubmitter, PartOutcome, SubmitLog } from './failover-submitter.ts'
@@ -129,7 +129,12 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
           ...(candidate.validSeconds === null ? {} : { validSeconds: left }),
         }
       }
-      const delivery = await submitter.submit(open, partFor, submitLogFor(account, id, part, parts.length), signal)
+      const delivery = await submitter.submit(
+        open,
+        partFor,
+        submitLogFor(account, id, { part, parts: parts.length, isKnown: known.has(part) }),
+        signal,
+      )
       if (delivery.outcome === 'refused') return { outcome: 'failed', code: delivery.reason }
       if (delivery.outcome === 'doubtful') return await doubtful(account, id, part, delivery)
       const { connection, carrierId } = delivery
@@ -148,9 +153,18 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
     return { outcome: 'sent', taken: isLong ? [] : taken, mayBeStored: begun !== null }
   }
 
-  const submitLogFor = (account: string, message: string, part: number, parts: number): SubmitLog => ({
-    beforeSubmit: ({ connection }) =>
-      progress.recordPart({ account, message, part, parts, connection, carrierId: null }),
+  /** @param isKnown whether an earlier attempt recorded the part */
+  const submitLogFor = (
+    account: string,
+    message: string,
+    { part, parts, isKnown }: { part: number; parts: number; isKnown: boolean },
+  ): SubmitLog => ({
+    beforeSubmit: async ({ connection }) => {
+      const piece = { account, message, part, parts, connection, carrierId: null }
+      if (isKnown) await progress.recordPart(piece)
+      else if (!(await progress.reservePart(piece)))
+        throw new Snooze('another process submits the message', linkResponseSeconds)
+    },
     notAccepted: () => progress.deletePart({ account, message, part }),
     afterFailure: ({ connection }, result) => {
       const { outcome } = result

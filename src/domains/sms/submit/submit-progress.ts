@@ -10,6 +10,8 @@ export type SubmitProgress = {
   /** Resolves with `gone` for a message that must not be sent any more. */
   start(text: pieces.SubmitStart): Promise<pieces.StartedMessage | 'gone'>
   recordPart(piece: pieces.MessagePart): Promise<void>
+  /** Records a part before its first submit. Resolves with false if another process has recorded it. */
+  reservePart(piece: pieces.MessagePart): Promise<boolean>
   markDoubtful(piece: pieces.PartKey): Promise<void>
   deletePart(piece: pieces.PartKey): Promise<void>
   recordAttempt(attempt: pieces.SubmitAttempt): Promise<void>
@@ -33,6 +35,10 @@ export const makeSubmitProgress = (db: Db, unwritten: PendingCommits, honoursOpt
     for (const { message, part } of given) unwritten.clear([message], part)
     return given.map(() => true)
   })
+  const reserve = makeBatcher<pieces.MessagePart, boolean>(async (given) => {
+    const rows = await withIndexPlans(db, (tx) => pieces.reserveParts(tx, given))
+    return given.map((one) => rows.some(({ message, part }) => message === one.message && part === one.part))
+  })
   const attempt = makeBatcher<pieces.SubmitAttempt, true>(async (given) => {
     await withIndexPlans(db, (tx) => pieces.recordAttempts(tx, given))
     return given.map(() => true)
@@ -40,6 +46,7 @@ export const makeSubmitProgress = (db: Db, unwritten: PendingCommits, honoursOpt
   return {
     start: begin.add,
     recordPart: async (piece) => void (await put.add(piece)),
+    reservePart: reserve.add,
     markDoubtful: async (piece) => void (await pieces.markDoubtful(db, piece)),
     deletePart: async (piece) => void (await pieces.deletePart(db, piece)),
     recordAttempt: async (one) => void (await attempt.add(one)),
