@@ -161,7 +161,9 @@ export const startDeliveryEngine = (
   const runRound = async () => {
     const claims = [...claimable().take(leaseBatchSize)]
     for (const { webhook } of claims) wantedLeases.delete(webhook)
+    const began = performance.now()
     const claimed = claims.length > 0 ? await store.claim(db, ownerId, claims, leases.seconds) : []
+    if (claimed.length > 0) leases.claimed(began)
     for (const row of claimed) adoptLease(row)
 
     const eager = [...workersToLoad].slice(0, leaseBatchSize)

@@ -135,3 +135,24 @@ test('a webhook that is enabled or moved is called at once; pausing or disabling
   }
   assert.deepEqual(await failed(), [one])
 })
+
+test('a lease whose claim was answered late starts no attempt before it is extended', async () => {
+  const seconds = 30
+  const leases = makeEndpointLeases(parts, uuid(), new Map(), seconds)
+  assert.equal(leases.areHeld(), true)
+  leases.claimed(performance.now() - seconds * 1_000)
+  assert.equal(leases.areHeld(), false)
+  await leases.extendIfDue()
+  assert.equal(leases.areHeld(), true)
+})
+
+test('a claim that is answered during an extension counts from its own begin', async () => {
+  const { account, webhook, worker } = await leased()
+  const seconds = 30
+  const leases = makeEndpointLeases(parts, worker, new Map([[webhook, laneOf(account, webhook)]]), seconds)
+  leases.claimed(performance.now() - seconds * 1_000)
+  const extending = leases.extendIfDue()
+  leases.claimed(performance.now() - seconds * 1_000)
+  await extending
+  assert.equal(leases.areHeld(), false)
+})

@@ -11,6 +11,8 @@ export type EndpointLeases = {
    * database. Another process may then deliver, so nothing more starts.
    */
   areHeld(): boolean
+  /** Counts leases from the begin of the statement that claimed them (monotonic clock, ms): its answer may be late. */
+  claimed(began: number): void
   /** Extends the leases when it is time. Workers whose lease went to another process are stopped. */
   extendIfDue(): Promise<void>
 }
@@ -24,16 +26,19 @@ export const makeEndpointLeases = (
 ): EndpointLeases => {
   let triedAt = performance.now()
   let heldFrom = triedAt
+  /** Begin of the oldest claim since the last extension began. */
+  let claimedFrom = Number.POSITIVE_INFINITY
 
   const areHeld = () => performance.now() - heldFrom < seconds * 800
 
   const extend = async () => {
     triedAt = performance.now()
     const began = triedAt
+    claimedFrom = Number.POSITIVE_INFINITY
     const all = [...workers.values()]
     const keys = all.map(({ key }) => key)
     const rows = keys.length > 0 ? await store.extend(db, ownerId, keys, seconds) : []
-    heldFrom = began
+    heldFrom = Math.min(began, claimedFrom)
     const extended = new Set(rows.map((row) => row.webhook_id))
     for (const worker of all) {
       if (extended.has(worker.key.webhook)) worker.run()
@@ -49,6 +54,10 @@ export const makeEndpointLeases = (
   return {
     seconds,
     areHeld,
+    claimed: (began) => {
+      claimedFrom = Math.min(claimedFrom, began)
+      heldFrom = Math.min(heldFrom, began)
+    },
     extendIfDue: async () => {
       if (!areHeld() || performance.now() - triedAt > seconds * 250) await extend()
     },
