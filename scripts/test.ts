@@ -17,6 +17,7 @@ const longForms: Record<string, string[]> = {
     'src/domains/backup/fuzz.test.ts',
   ],
   chaos: ['test/chaos/**/*.test.ts'],
+  simulation: ['test/simulation/*.test.ts'],
   image: ['test/deploy/image.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
   console: ['test/console/outage.test.ts'],

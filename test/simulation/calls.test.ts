@@ -1,4 +1,4 @@
-import { calls } from './calls.ts'
+import { calls } from './call-scenario.ts'
 import { testScenario } from './schedules.ts'
 
 await testScenario(calls)

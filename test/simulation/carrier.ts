@@ -24,8 +24,6 @@ const statusInvalidDestination = 11
 
 /** The carriers of a schedule. */
 export class Network {
-  /** Begun submits, in order; a crash may end them before they arrive. */
-  readonly attempts: { readonly process: Process; readonly message: string }[] = []
   readonly submissions: Submission[] = []
   /** Receipts that a process acknowledged. */
   readonly #acknowledged: SmsReceipt[] = []
@@ -79,7 +77,6 @@ export class Network {
   async #submit({ process, carrier }: Link, { message, part, source, destination }: SmsPart): Promise<SubmitResult> {
     const schedule = this.#schedule
     const name = `${short(message)}/${part}`
-    this.attempts.push({ process, message })
     await schedule.park(`${process.name} submits ${name} to ${carrier}`, process)
     const isLost = schedule.faults.lost > 0 && schedule.random() < 0.1
     if (isLost) schedule.faults.lost--

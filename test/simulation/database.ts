@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
+import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import type { Place, Process } from './schedule.ts'
 
 /** A committed statement with its result, for models that follow the database. */
@@ -117,7 +118,7 @@ export class SimulatedDatabase {
     const name = new URL(url).pathname.slice(1)
     const first = await openSession(url)
     await first.client.query(simulatedTime)
-    await first.client.query(`alter database "${name}" set search_path = simulation, pg_catalog, public`)
+    await first.client.query(`alter database ${quoteIdentifier(name)} set search_path = simulation, pg_catalog, public`)
     await first.client.end()
     const database = new SimulatedDatabase(url, await openSession(url))
     databases.set(url, database)

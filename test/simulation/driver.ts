@@ -67,5 +67,5 @@ class SimulatedPool {
   async end(): Promise<void> {}
 }
 
-// biome-ignore lint/style/noDefaultExport: `pg` has one
-export default { Pool: SimulatedPool, types: pg.types, DatabaseError: pg.DatabaseError }
+/** The driver as sql.ts imports it. */
+export const driver = { Pool: SimulatedPool, types: pg.types, DatabaseError: pg.DatabaseError }

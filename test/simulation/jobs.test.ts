@@ -1,4 +1,4 @@
-import { jobs } from './jobs.ts'
+import { jobs } from './job-scenario.ts'
 import { testScenario } from './schedules.ts'
 
 await testScenario(jobs)

@@ -8,8 +8,11 @@ import { pathToFileURL } from 'node:url'
 const root = pathToFileURL(`${join(import.meta.dirname, '../..')}/`).href
 const here = (name: string) => new URL(name, import.meta.url).href
 
+/** `pg` has a default export. */
+const driverUrl = `data:text/javascript,export { driver as default } from '${here('driver.ts')}'`
+
 const substitutes: readonly { importer: string; specifier: RegExp; url: string }[] = [
-  { importer: 'src/platform/db/sql.ts', specifier: /^pg$/, url: here('driver.ts') },
+  { importer: 'src/platform/db/sql.ts', specifier: /^pg$/, url: driverUrl },
   { importer: 'src/platform/lib/id.ts', specifier: /^node:crypto$/, url: here('ids.ts') },
   { importer: 'src/', specifier: /^node:timers\/promises$/, url: here('timers-promises.ts') },
   { importer: 'src/', specifier: /\/smpp-carrier\.ts$/, url: here('carrier.ts') },

@@ -5,10 +5,10 @@ import { atEnd } from '../endings.ts'
 import { type Failure, makeSimulator, type Scenario } from './simulation.ts'
 
 /** Schedules of the fast form, and of the long one. */
-const counts = { fast: 40, long: 2_000 }
+const counts = { fast: 12, long: 2_000 }
 
 /** Steps of a failed schedule that are printed. */
-const shownSteps = 1500
+const shownSteps = 400
 
 /** The first seed of a run: from the commit, so that every commit tries other schedules and repeats its own. */
 const seedOfCommit = (): number => {
@@ -30,14 +30,10 @@ const report = (name: string, { seed, text, trace }: Failure): string =>
 export const testScenario = async (scenario: Scenario): Promise<void> => {
   const simulator = await makeSimulator(scenario)
   atEnd(() => simulator.end())
-  const given = process.env.TRUNKLINE_TEST_SEED
+  const { TRUNKLINE_TEST_SEED: given, TRUNKLINE_TEST_COUNT: wanted, TRUNKLINE_TEST_LONG: isLong } = process.env
   const first = given === undefined ? seedOfCommit() : Number(given)
-  const count =
-    given === undefined
-      ? process.env.TRUNKLINE_TEST_LONG
-        ? counts.long
-        : counts.fast
-      : Number(process.env.TRUNKLINE_TEST_COUNT ?? 1)
+  const most = isLong ? counts.long : counts.fast
+  const count = wanted === undefined ? (given === undefined ? most : 1) : Number(wanted)
 
   test(`${scenario.name}: ${count} schedules from seed ${first} on keep every promise`, async (t) => {
     const began = performance.now()

@@ -8,7 +8,7 @@ import { type Process, place, Schedule, Violation } from './schedule.ts'
 export type Due = { readonly at: number; readonly isLeased: boolean }
 
 /** What one schedule does, and the promises that it must keep. */
-export type Story = {
+export type Workload = {
   /** Starts the services of a process, and marks it as started. Returns what ends them: after a crash, they only unsubscribe. */
   boot(process: Process): () => void
   /** Requests of clients and acts of other systems, in order; each begins whenever the scheduler chooses. */
@@ -26,7 +26,7 @@ export type Scenario = {
     database: SimulatedDatabase,
     slots: readonly number[],
     db: Db,
-  ): Promise<(schedule: Schedule, world: Processes) => Promise<Story>>
+  ): Promise<(schedule: Schedule, processes: Processes) => Promise<Workload>>
 }
 
 /** The processes of a schedule. */
@@ -38,7 +38,7 @@ export type Processes = {
 
 const slots = [0, 1, 2]
 
-/** Seconds of a pause of the whole machine: leases end meanwhile. */
+/** Length of a pause of the whole machine, in milliseconds: leases end meanwhile. */
 const pauseMs = { least: 5_000, spread: 60_000 }
 
 /** Milliseconds that pass at once while a lease is held: less than a third of a lease. */
@@ -51,7 +51,7 @@ class Run implements Processes {
   readonly database: SimulatedDatabase
   readonly schedule: Schedule
   readonly #living: { process: Process; end: () => void }[] = []
-  #story: Story | null = null
+  #workload: Workload | null = null
   #incarnations = 0
 
   constructor(database: SimulatedDatabase, schedule: Schedule) {
@@ -64,10 +64,10 @@ class Run implements Processes {
     return started[this.schedule.below(started.length)]?.process ?? null
   }
 
-  #boot(story: Story, slot: number): void {
+  #boot(workload: Workload, slot: number): void {
     const process = { name: `${'ABC'[slot]}${++this.#incarnations}`, slot, alive: true, isStarted: false }
     this.schedule.note(`${process.name} starts`)
-    const end = place.run({ schedule: this.schedule, process }, () => story.boot(process))
+    const end = place.run({ schedule: this.schedule, process }, () => workload.boot(process))
     this.#living.push({ process, end })
   }
 
@@ -82,7 +82,7 @@ class Run implements Processes {
     if (gone) place.run({ schedule: this.schedule, process }, gone.end)
   }
 
-  #faults(story: Story) {
+  #faults(workload: Workload) {
     const { faults } = this.schedule
     const found: { label: string; weight: number; go: () => unknown }[] = []
     if (faults.crashes > 0 && this.#living.some(({ process }) => process.isStarted))
@@ -95,7 +95,7 @@ class Run implements Processes {
           if (!victim) return
           this.schedule.note(`${victim.name} crashes`)
           await this.#crash(victim)
-          this.schedule.offer(`restart of ${victim.name}`, null, () => this.#boot(story, victim.slot), 4)
+          this.schedule.offer(`restart of ${victim.name}`, null, () => this.#boot(workload, victim.slot), 4)
         },
       })
     if (faults.pauses > 0)
@@ -110,8 +110,8 @@ class Run implements Processes {
     return found
   }
 
-  async #act(story: Story): Promise<void> {
-    const acts = [...story.acts]
+  async #act(workload: Workload): Promise<void> {
+    const acts = [...workload.acts]
     // A few steps after the last act, faults still happen.
     for (let after = 40; after > 0; ) {
       const [next] = acts
@@ -121,16 +121,16 @@ class Run implements Processes {
           ? [{ label: next.label, weight: 6, go: () => void acts.shift()?.go() }]
           : []
       const time = { label: 'time passes', weight: this.schedule.isParked ? 3 : 10, go: () => this.schedule.advance() }
-      await this.schedule.step([...act, ...this.#faults(story), time])
+      await this.schedule.step([...act, ...this.#faults(workload), time])
     }
   }
 
   /** Lets everything end without further faults. */
-  async #rest(story: Story): Promise<void> {
+  async #rest(workload: Workload): Promise<void> {
     Object.assign(this.schedule.faults, { lost: 0, crashes: 0, pauses: 0 })
     for (let waits = 0; waits < maxWaits; waits++) {
       while (await this.schedule.step());
-      const due = await story.nextDue()
+      const due = await workload.nextDue()
       if (due === null) return
       // Processes that live extend their leases in time.
       this.schedule.advance(due.isLeased ? Math.min(due.at, this.schedule.now + restMs) : due.at)
@@ -138,15 +138,15 @@ class Run implements Processes {
     throw new Violation('stored work is never done')
   }
 
-  async run(begin: (schedule: Schedule, world: Processes) => Promise<Story>): Promise<void> {
+  async run(begin: (schedule: Schedule, processes: Processes) => Promise<Workload>): Promise<void> {
     await this.database.setTime(this.schedule.now)
-    this.#story = await begin(this.schedule, this)
+    this.#workload = await begin(this.schedule, this)
     const count = this.schedule.pick([1, 2, 2, 2, 3])
     try {
-      for (const slot of slots.slice(0, count)) this.#boot(this.#story, slot)
-      await this.#act(this.#story)
-      await this.#rest(this.#story)
-      await this.#story.judge()
+      for (const slot of slots.slice(0, count)) this.#boot(this.#workload, slot)
+      await this.#act(this.#workload)
+      await this.#rest(this.#workload)
+      await this.#workload.judge()
       this.schedule.assertKept()
     } finally {
       this.database.watch = () => {}

@@ -1,4 +1,4 @@
 import { testScenario } from './schedules.ts'
-import { sms } from './sms.ts'
+import { sms } from './sms-scenario.ts'
 
 await testScenario(sms)

@@ -1,4 +1,4 @@
 import { testScenario } from './schedules.ts'
-import { webhooks } from './webhooks.ts'
+import { webhooks } from './webhook-scenario.ts'
 
 await testScenario(webhooks)

@@ -6,7 +6,7 @@ import type { Outbound } from '../../src/platform/lib/outbound.ts'
 import type { SimulatedDatabase, Statement } from './database.ts'
 import { inProcess, type Process, type Schedule } from './schedule.ts'
 import { loadEach, log, seal } from './services.ts'
-import type { Due, Processes, Scenario, Story } from './simulation.ts'
+import type { Due, Processes, Scenario, Workload } from './simulation.ts'
 
 // Deliveries of events to webhooks: leases, order, receivers that fail, and answers that are lost.
 
@@ -21,7 +21,7 @@ type Modules = {
   readonly engine: typeof import('../../src/domains/webhooks/delivery/delivery-engine.ts')
 }
 
-type Shared = { readonly database: SimulatedDatabase; readonly modulesOf: (process: Process) => Modules }
+type Context = { readonly database: SimulatedDatabase; readonly modulesOf: (process: Process) => Modules }
 type Subscriber = { readonly account: string; readonly webhooks: readonly { id: string; path: string }[] }
 
 const leaseSeconds = 30
@@ -47,7 +47,7 @@ const makeSubscriber = (db: Db): Promise<Subscriber> =>
 type Call = { readonly path: string; readonly event: number; isAccepted: boolean }
 
 /** A recorded event, with the order of request and answer among all of the schedule. */
-type Recorded = {
+type RecordedEvent = {
   readonly event: number
   readonly conversation: string | null
   readonly asked: number
@@ -83,12 +83,12 @@ const followWebhookLeases = (schedule: Schedule) => {
   return { watch, isHeldBy }
 }
 
-const tell = (shared: Shared, schedule: Schedule, processes: Processes, subscriber: Subscriber): Story => {
-  const { database, modulesOf } = shared
+const makeWorkload = (context: Context, schedule: Schedule, processes: Processes, subscriber: Subscriber): Workload => {
+  const { database, modulesOf } = context
   const { account, webhooks } = subscriber
   const databases = new Map<Process, Db>()
   const calls: Call[] = []
-  const recorded: Recorded[] = []
+  const recorded: RecordedEvent[] = []
   const { watch, isHeldBy } = followWebhookLeases(schedule)
   database.watch = watch
   let failures = schedule.below(4)
@@ -224,6 +224,7 @@ export const webhooks: Scenario = {
       events: await from('src/domains/events/ops.ts'),
       engine: await from('src/domains/webhooks/delivery/delivery-engine.ts'),
     }))
-    return async (schedule, processes) => tell({ database, modulesOf }, schedule, processes, await makeSubscriber(db))
+    return async (schedule, processes) =>
+      makeWorkload({ database, modulesOf }, schedule, processes, await makeSubscriber(db))
   },
 }

@@ -9,7 +9,7 @@ import type { SimulatedDatabase } from './database.ts'
 import { followLeases } from './leases.ts'
 import { inProcess, type Process, type Schedule, short } from './schedule.ts'
 import { loadEach, log, nextJob, seal } from './services.ts'
-import type { Processes, Scenario, Story } from './simulation.ts'
+import type { Processes, Scenario, Workload } from './simulation.ts'
 
 // Messages from their acceptance to their receipts: batches, own jobs, carriers that lose answers, money and events.
 
@@ -40,7 +40,7 @@ const carriers = [
 const price = 40_000
 const deposited = 100_000_000
 
-type Shared = { readonly database: SimulatedDatabase; readonly modulesOf: (process: Process) => Modules }
+type Context = { readonly database: SimulatedDatabase; readonly modulesOf: (process: Process) => Modules }
 type Sender = { readonly account: string; readonly number: string }
 
 let numbers = 0
@@ -64,7 +64,7 @@ const makeSender = (db: Db): Promise<Sender> =>
   })
 
 /** Starts the services of SMS in a process. */
-const startServices = async (process: Process, { database, modulesOf }: Shared) => {
+const startServices = async (process: Process, { database, modulesOf }: Context) => {
   const m = modulesOf(process)
   const db = m.sql.connect({ url: database.url, connections: 4 })
   const clock = m.clock.makeClock()
@@ -100,7 +100,7 @@ const startServices = async (process: Process, { database, modulesOf }: Shared) 
 type Services = Awaited<ReturnType<typeof startServices>>
 
 /** An accepted message, with the order of request and answer among all of the schedule. */
-type Accepted = {
+type SentMessage = {
   readonly id: string
   readonly pair: string
   readonly process: Process
@@ -114,11 +114,11 @@ type PartRow = { message_id: string; part: number; status: string; carrier_id: s
 const unsent = ['failed', 'expired', 'unknown']
 const final = ['sent', 'delivered', 'undelivered', 'rejected', ...unsent]
 
-const tell = (shared: Shared, schedule: Schedule, processes: Processes, sender: Sender): Story => {
-  const { database } = shared
+const makeWorkload = (context: Context, schedule: Schedule, processes: Processes, sender: Sender): Workload => {
+  const { database } = context
   const network = networkOf(schedule)
   const running = new Map<Process, Services>()
-  const accepted: Accepted[] = []
+  const accepted: SentMessage[] = []
   const planned = { ...schedule.faults }
   let order = 0
   database.watch = followLeases(schedule)
@@ -155,12 +155,13 @@ const tell = (shared: Shared, schedule: Schedule, processes: Processes, sender: 
 
   /** Messages of a pair leave a process in the order of acceptance. */
   const judgeOrder = () => {
-    const first = (id: string) => network.attempts.findIndex(({ message }) => message === id)
+    const first = (id: string) =>
+      network.submissions.findIndex(({ message, isAccepted }) => message === id && isAccepted)
     for (const one of accepted)
       for (const other of accepted) {
         if (one.pair !== other.pair || one.process !== other.process || one.answered >= other.asked) continue
         const [before, after] = [first(one.id), first(other.id)]
-        const isHere = [before, after].every((n) => network.attempts[n]?.process === one.process)
+        const isHere = [before, after].every((n) => network.submissions[n]?.process === one.process)
         if (isHere && after < before)
           schedule.violate(`message ${short(other.id)} overtook ${short(one.id)}, accepted before it`)
       }
@@ -207,7 +208,7 @@ const tell = (shared: Shared, schedule: Schedule, processes: Processes, sender: 
 
   return {
     boot: (process) => {
-      const starting = startServices(process, shared).then((services) => {
+      const starting = startServices(process, context).then((services) => {
         process.isStarted = true
         running.set(process, services)
         return services
@@ -281,6 +282,7 @@ export const sms: Scenario = {
           settings: { host: '127.0.0.1', port: 1, system_id: policy, password: 'none', prefixes: [prefix], policy },
         })
     })
-    return async (schedule, processes) => tell({ database, modulesOf }, schedule, processes, await makeSender(db))
+    return async (schedule, processes) =>
+      makeWorkload({ database, modulesOf }, schedule, processes, await makeSender(db))
   },
 }

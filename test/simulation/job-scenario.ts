@@ -2,7 +2,7 @@ import type { JobKind } from '../../src/platform/jobs/job-kind.ts'
 import { followLeases } from './leases.ts'
 import { inProcess, type Process, type Schedule, short } from './schedule.ts'
 import { loadEach, log, nextJob } from './services.ts'
-import type { Processes, Scenario, Story } from './simulation.ts'
+import type { Processes, Scenario, Workload } from './simulation.ts'
 
 // Jobs with and without keys, of handlers that succeed, fail, retry and discard.
 
@@ -22,12 +22,17 @@ const plain = 'simulation.plain'
 const keyed = 'simulation.keyed'
 
 /** A job whose request was answered, with the order of question and answer among all of the schedule. */
-type Answered = { readonly id: string; readonly key: string | null; readonly asked: number; readonly answered: number }
+type JobRequest = {
+  readonly id: string
+  readonly key: string | null
+  readonly asked: number
+  readonly answered: number
+}
 
-const tell = (modulesOf: (process: Process) => Modules, schedule: Schedule, processes: Processes): Story => {
+const makeWorkload = (modulesOf: (process: Process) => Modules, schedule: Schedule, processes: Processes): Workload => {
   const { database } = processes
   const run = schedule.seed
-  const answered: Answered[] = []
+  const answered: JobRequest[] = []
   let order = 0
   const connectAt = (process: Process) => modulesOf(process).sql.connect({ url: database.url, connections: 4 })
   database.watch = followLeases(schedule)
@@ -116,6 +121,6 @@ export const jobs: Scenario = {
       queue: await from('src/platform/jobs/queue.ts'),
       kinds: await from('src/platform/jobs/job-kind.ts'),
     }))
-    return async (schedule, processes) => tell(modulesOf, schedule, processes)
+    return async (schedule, processes) => makeWorkload(modulesOf, schedule, processes)
   },
 }

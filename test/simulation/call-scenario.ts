@@ -5,7 +5,7 @@ import { print } from '../../src/platform/lib/id.ts'
 import type { SimulatedDatabase } from './database.ts'
 import { inProcess, type Process, type Schedule, short } from './schedule.ts'
 import { loadEach, log } from './services.ts'
-import type { Due, Processes, Scenario, Story } from './simulation.ts'
+import type { Due, Processes, Scenario, Workload } from './simulation.ts'
 
 // Calls and the money that is held for them: heartbeats, ends that are repeated, and calls of crashed processes.
 
@@ -17,7 +17,7 @@ type Modules = {
   readonly jobs: typeof import('../../src/domains/calls/jobs.ts')
 }
 
-type Shared = { readonly database: SimulatedDatabase; readonly modulesOf: (process: Process) => Modules }
+type Context = { readonly database: SimulatedDatabase; readonly modulesOf: (process: Process) => Modules }
 
 const rate = '0.5'
 /** Money for a few minutes: some calls are refused, and some end early. */
@@ -36,7 +36,12 @@ type TransferRow = { reference: string; debit: string; credit: string; amount: s
 
 const microsOf = (amount: string) => Math.round(Number(amount) * 1_000_000)
 
-const tell = ({ database, modulesOf }: Shared, schedule: Schedule, processes: Processes, account: string): Story => {
+const makeWorkload = (
+  { database, modulesOf }: Context,
+  schedule: Schedule,
+  processes: Processes,
+  account: string,
+): Workload => {
   const databases = new Map<Process, Db>()
 
   const waitFor = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds))
@@ -154,6 +159,7 @@ export const calls: Scenario = {
       ops: await from('src/domains/calls/ops.ts'),
       jobs: await from('src/domains/calls/jobs.ts'),
     }))
-    return async (schedule, processes) => tell({ database, modulesOf }, schedule, processes, await openCaller(db))
+    return async (schedule, processes) =>
+      makeWorkload({ database, modulesOf }, schedule, processes, await openCaller(db))
   },
 }
