@@ -71,7 +71,13 @@ export const followLeases = (schedule: Schedule): ((statement: Statement) => voi
         ownedBy(process, String(id), 'gives back')
         release(String(id))
       }
-    else if (text.includes('jobs_recover_orphans(')) {
+    else if (text.includes('sms_accept_batch(')) {
+      const [batch, , , , seconds] = values
+      if (rows[0]?.result === 'leased') claimed(process, String(batch), null, 1, at + Number(seconds) * 1_000)
+    } else if (text.includes('sms_complete_batches(') || text.includes('sms_complete_submits(')) {
+      for (const { what, id } of rows)
+        if (what === 'held' || what === 'ended') ownedBy(process, String(id), 'completes')
+    } else if (text.includes('jobs_recover_orphans(')) {
       const known = new Set(list(values[2]))
       for (const [id, lease] of leases) if (lease.process === process && !known.has(id)) release(id)
     }
