@@ -4,11 +4,11 @@ import { until } from '../platform.ts'
 
 // What waits to be sent, without a browser: its storage and requests are those of a page that the test plays.
 
-type Stored = { readonly id: string; readonly [field: string]: unknown }
+type StoredRow = { readonly id: string; readonly [field: string]: unknown }
 
 /** An object store in memory, as far as the outbox uses it. */
 const makeStorage = () => {
-  const rows = new Map<string, Stored>()
+  const rows = new Map<string, StoredRow>()
   const request = (act: () => unknown) => {
     const made: { result?: unknown; onsuccess?: () => void; onupgradeneeded?: () => void } = {}
     queueMicrotask(() => {
@@ -21,14 +21,14 @@ const makeStorage = () => {
   const store = {
     getAll: () => request(() => [...rows.values()]),
     getKey: (id: string) => request(() => (rows.has(id) ? id : undefined)),
-    put: (row: Stored) => request(() => void rows.set(row.id, structuredClone(row))),
+    put: (row: StoredRow) => request(() => void rows.set(row.id, structuredClone(row))),
     delete: (id: string) => request(() => void rows.delete(id)),
   }
   const database = { createObjectStore: () => store, transaction: () => ({ objectStore: () => store }) }
   return { rows, indexedDB: { open: () => request(() => database) } }
 }
 
-type Sent = {
+type SentRequest = {
   readonly url: string
   readonly account: string | null
   readonly text: string
@@ -37,7 +37,7 @@ type Sent = {
 
 /** The page's surroundings. They are those of the process, which ends with this file. */
 const storage = makeStorage()
-const sent: Sent[] = []
+const sent: SentRequest[] = []
 /** Whether requests have a session. Without one they are refused at once, and their messages wait. */
 const session = { isOpen: false, refused: 0 }
 let items = 0
