@@ -1,7 +1,7 @@
 import type { CarrierState, SmsCarrier, SmsEvents, SmsPart, SmsReceipt, SubmitResult } from '../../src/ports/sms.ts'
 import { inProcess, type Process, place, type Schedule, short } from './schedule.ts'
 
-// Stands in for the SMPP connector in carriers.ts (modules.ts): carriers without sockets.
+// Stands in for the SMPP connector of the driver (modules.ts): carriers without sockets.
 
 /** A part that a carrier got. */
 export type Submission = {
@@ -18,9 +18,6 @@ type Link = { readonly process: Process; readonly carrier: string; readonly even
 
 /** Unanswered submits that a carrier allows. */
 const window = 3
-
-const statusThrottled = 88
-const statusInvalidDestination = 11
 
 /** The carriers of a schedule. */
 export class Network {
@@ -46,12 +43,12 @@ export class Network {
     this.#links.push(link)
     let inFlight = 0
     const state = (): CarrierState => ({
-      ...{ state: 'bound', since: this.#schedule.now, lastError: null, inFlight, submitted: 0, fatal: false },
-      ...{ window, binds: [] },
+      ...{ state: 'up', since: this.#schedule.now, lastError: null, inFlight, submitted: 0, fatal: false },
+      ...{ window, links: [] },
     })
     return {
       freeWindow: () => window - inFlight,
-      isBound: () => true,
+      isUp: () => true,
       state,
       submit: async (part) => {
         inFlight++
@@ -88,22 +85,22 @@ export class Network {
     await schedule.park(`${process.name} gets the answer of ${carrier} to ${name}`, process)
     if (isLost) {
       schedule.note(`the answer of ${carrier} to ${name} is lost; accepted: ${isAccepted}`)
-      return { outcome: 'unknown', reason: 'no answer' }
+      return { outcome: 'unknown', reason: 'unanswered', detail: 'no answer' }
     }
     if (isAccepted) return { outcome: 'accepted', carrierId }
     return fate < 0.95
-      ? { outcome: 'retry', status: statusThrottled, reason: 'ESME_RTHROTTLED', seconds: 0 }
-      : { outcome: 'refused', status: statusInvalidDestination, reason: 'ESME_RINVDSTADR' }
+      ? { outcome: 'retry', wasSent: true, reason: 'ESME_RTHROTTLED', seconds: 0 }
+      : { outcome: 'refused', reason: 'ESME_RINVDSTADR' }
   }
 
   /** Plans the receipts of an accepted part. */
   #plan(carrier: string, carrierId: string, numbers: Pick<SmsReceipt, 'handset' | 'number'>): void {
     const states = this.#schedule.pick([
-      ['DELIVERED'],
-      ['DELIVERED'],
-      ['ENROUTE', 'DELIVERED'],
-      ['UNDELIVERABLE'],
-      ['UNDELIVERABLE', 'DELIVERED'],
+      ['delivered'],
+      ['delivered'],
+      ['enroute', 'delivered'],
+      ['undelivered'],
+      ['undelivered', 'delivered'],
       [],
     ] as const)
     for (const state of states) this.#report(carrier, { carrierId, state, error: null, ...numbers })

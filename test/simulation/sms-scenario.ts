@@ -142,9 +142,9 @@ const makeWorkload = (context: Context, schedule: Schedule, processes: Processes
     for (const { part, status: stored, carrier_id } of parts) {
       const states = network.states(carrier_id)
       if (
-        states.includes('DELIVERED')
+        states.includes('delivered')
           ? stored !== 'delivered'
-          : states.includes('UNDELIVERABLE') && stored !== 'undelivered'
+          : states.includes('undelivered') && stored !== 'undelivered'
       )
         schedule.violate(`part ${part} of message ${short(id)} is ${stored} after the receipts ${states}`)
     }
@@ -196,8 +196,8 @@ const makeWorkload = (context: Context, schedule: Schedule, processes: Processes
       const isCorrected = network.submissions.some(
         ({ message, carrierId }) =>
           message === id &&
-          network.states(carrierId).includes('DELIVERED') &&
-          network.states(carrierId).includes('UNDELIVERABLE'),
+          network.states(carrierId).includes('delivered') &&
+          network.states(carrierId).includes('undelivered'),
       )
       if (!isCorrected && new Set(states).size < states.length)
         schedule.violate(`message ${short(id)} has events twice: ${states}`)

@@ -79,7 +79,13 @@ const submitted = async (job: Partial<SubmitJob>, now: Decision): Promise<[strin
     },
     sequencer: makePairSequencer(async () => false),
     progress: {
-      ...{ recordPart: nothing, markDoubtful: nothing, deletePart: nothing, recordAttempt: nothing },
+      ...{
+        recordPart: nothing,
+        reservePart: async () => true,
+        markDoubtful: nothing,
+        deletePart: nothing,
+        recordAttempt: nothing,
+      },
       ...{ start: async ({ id }) => ({ account_id: '', id, reference: 1, pieces: [] }), isOptedOut: async () => false },
     },
     clock: parts.clock,
