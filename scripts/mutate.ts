@@ -134,7 +134,7 @@ const runFolder = async (folder: string): Promise<Report> => {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop)
 
-if (!values.list) await globalSetup(false)
+if (!values.list) await globalSetup({ onOldest: false, platforms: false })
 try {
   const reports: Report[] = []
   for (const folder of positionals) if (!isStopped) reports.push(await runFolder(folder))

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
-import { refusalsOf } from '../src/platform/http/endpoint.ts'
+import { type Contract, isMetered, needsOperator, refusalsOf } from '../src/platform/http/endpoint.ts'
 import { type ProblemName, problems } from '../src/platform/http/problem.ts'
+import { fullForm } from './needs.ts'
 import { recipes } from './recipes/all.ts'
 import { answerFault } from './recipes/answer.ts'
-import { type RefusalWorlds, refusalOf } from './recipes/common-refusals.ts'
+import { isOfKind, type RefusalWorlds, refusalOf } from './recipes/common-refusals.ts'
 import { makeBrokenWorld, makeCutWorld } from './recipes/faulty-worlds.ts'
 import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { send } from './recipes/send.ts'
+import { walkedContracts } from './walked-contracts.ts'
 import { makeWorld } from './world.ts'
 
 const [world, broken, cut, strict] = await Promise.all([
@@ -35,7 +37,26 @@ test('every recipe is of an endpoint', () => {
   )
 })
 
-for (const contract of contracts) {
+/** What the hooks of an endpoint depend on. Endpoints of one kind get common refusals from the same code. */
+const kindOf = (contract: Contract): string => {
+  const { auth, shape, method, body, stream, media, bodyLimit, browser, opensSession, waits } = contract
+  const flags = [body !== undefined, stream, media !== undefined, bodyLimit !== undefined, browser, opensSession, waits]
+  const limits = [isMetered(contract), needsOperator(contract)]
+  return JSON.stringify([auth, shape, method === 'GET', ...[...flags, ...limits].map(Boolean)])
+}
+
+const seenKinds = new Set<string>()
+
+/** The first endpoint of a kind proves its common refusals in the fast form, and every endpoint its own. */
+const isMain = (contract: Contract, name: ProblemName): boolean => {
+  if (!isOfKind.has(name) || recipes[contract.id]?.[name]) return true
+  const kind = `${name} ${kindOf(contract)}`
+  const isFirst = !seenKinds.has(kind)
+  seenKinds.add(kind)
+  return isFirst
+}
+
+for (const contract of walkedContracts) {
   test(`${contract.id} answers ${contract.status}`, async () => {
     const { scene } = stages
     const answer = await send(scene.world, contract, scene.tenant, await recipeOf(contract.id).ok(scene))
@@ -56,7 +77,8 @@ for (const contract of contracts) {
 
   for (const name of Object.keys(refusalsOf(contract)) as ProblemName[]) {
     const { status } = problems[name]
-    test(`${contract.id} answers ${status}`, async () => {
+    const options = fullForm('common refusals of each endpoint, one of each kind is fast', isMain(contract, name))
+    test(`${contract.id} answers ${status}`, options, async () => {
       const answer = await refusalOf(stages, contract, recipeOf(contract.id), name)
       assert.ok(answer, `${contract.id} has no recipe for ${name}: give it one in test/recipes`)
       assert.equal(answer.status, status, answer.text)

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { contracts } from '../src/contracts.ts'
+import { contracts as all } from '../src/contracts.ts'
 import type { Contract } from '../src/platform/http/endpoint.ts'
 import { fillIds, type Input, inputs, kindsIn, makePool, type Pool, validInputs } from './fuzz/input.ts'
 import { faultOf, type SentRequest } from './fuzz/oracle.ts'
@@ -12,21 +13,27 @@ import { recipes } from './recipes/all.ts'
 import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { nodeOf } from './recipes/schema.ts'
 import { type RequestOverrides, send, sendTo } from './recipes/send.ts'
+import { walkedContracts as contracts } from './walked-contracts.ts'
 
 // Every endpoint receives inputs that its schema allows, nearly allows, or that have broken programs before. Ids come
 // from earlier answers. No answer may be a 5xx, break its schema, take over 2 s, or accept input that the schema
 // forbids.
 //
-//   TRUNKLINE_FUZZ_SEED    another seed than 1; the long form takes a new one each time
+//   TRUNKLINE_FUZZ_SEED    another seed than that of the commit; the long form takes a new one each time
 //   TRUNKLINE_FUZZ_INPUTS  the number of requests of the long form (npm run fuzz)
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
-/** The short form sends 15 requests to each endpoint: twice as many take 8 s more of processor time. */
-const total = long ? Number(process.env.TRUNKLINE_FUZZ_INPUTS ?? 500_000) : 4_000
+const isFull = process.env.TRUNKLINE_TEST_FORM === 'full'
+/** Each commit has a seed of its own, so the short form searches on although it sends few requests: 5 to each endpoint. */
+const total = long ? Number(process.env.TRUNKLINE_FUZZ_INPUTS ?? 500_000) : isFull ? 4_000 : 1_300
 /** Requests in one world: longer lists would leave no time for other endpoints. */
 const perWorld = Math.min(total, 8_000)
-// The short form is the same for every change; the long form searches new inputs.
-const firstSeed = Number(process.env.TRUNKLINE_FUZZ_SEED ?? (long ? randomInt(2 ** 31) : 1))
+/** The same seed for every run of a commit; 1 outside of a repository. */
+const seedOfCommit = (): number => {
+  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: import.meta.dirname, encoding: 'utf8' })
+  return Number.parseInt(stdout?.slice(0, 7) || '1', 16)
+}
+const firstSeed = Number(process.env.TRUNKLINE_FUZZ_SEED ?? (long ? randomInt(2 ** 31) : seedOfCommit()))
 
 const asText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
@@ -162,7 +169,7 @@ const together = new Set([
 ])
 
 const hasInput = ({ params, query, body }: Contract) => params || query || body
-const runs = Math.ceil(perWorld / contracts.filter(hasInput).length)
+const runs = Math.ceil(perWorld / all.filter(hasInput).length)
 
 for (let round = 0; round * perWorld < total; round++) {
   const seed = (firstSeed + round) | 0

@@ -71,6 +71,15 @@ export const needsData = (folder: string | null, what: string): { skip: false | 
   folder === null ? missing(`needs ${what}`) : { skip: false }
 
 /**
+ * The options of a test that only the full form runs (`npm test -- --full`). The fast form lists it at its end.
+ * @param why the reason, such as what the fast form has in its place
+ * @param isMain true for tests of a list that the fast form runs, too
+ */
+export const fullForm = (why: string, isMain = false): { skip: false | string } => ({
+  skip: isMain || process.env.TRUNKLINE_TEST_FORM === 'full' ? false : `full form: ${why}`,
+})
+
+/**
  * The options of a test that only the long form runs; otherwise it counts as skipped.
  * @param isShort true for tests of a list that the short form runs, too
  */

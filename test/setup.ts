@@ -19,11 +19,11 @@ const furnish = async () => {
 
 /**
  * Runs once before all test files: their processes inherit what is created here.
- * @param isWhole whether many files will start platforms
+ * @param wanted what several files will use; a file that is run by itself starts what is missing
  */
-export const globalSetup = async (isWhole: boolean): Promise<void> => {
-  const oldestToo = oldest ? [start(variables.oldest, oldest)] : []
-  await Promise.all([start(variables.newest), ...oldestToo, ...(isWhole ? [furnish()] : [])])
+export const globalSetup = async (wanted: { onOldest: boolean; platforms: boolean }): Promise<void> => {
+  const oldestToo = oldest && wanted.onOldest ? [start(variables.oldest, oldest)] : []
+  await Promise.all([start(variables.newest), ...oldestToo, ...(wanted.platforms ? [furnish()] : [])])
 }
 
 export const globalTeardown = async (): Promise<void> => {

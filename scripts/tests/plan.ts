@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Costs, costOf, readCosts } from './costs.ts'
 import { makeShareCheck } from './share.ts'
 
 /** A test file and the environment that selects its database server. */
@@ -17,32 +18,6 @@ const runOnOldest = (file: string): FileRun => ({
   file,
   env: { TRUNKLINE_TEST_POSTGRES: '15' },
 })
-
-/**
- * The slowest files, the longest first, so that both cores are busy to the end. A slow file missing here only starts
- * later. `npm test` prints the files that took over 10 s.
- */
-export const slowFiles = [
-  // Files that wait most stand between those that compute, so that both cores are busy.
-  ...['test/console/firefox.test.ts', 'test/voice/processes.test.ts', 'test/checks.test.ts'],
-  ...['test/sdk/platform.test.ts', 'test/contract.test.ts', 'src/domains/callers/code-by-call.test.ts'],
-  ...['test/console/developers.test.ts', 'test/console/pseudo.test.ts', 'test/counterparts/sipp.test.ts'],
-  ...['test/console/ground.test.ts', 'test/fuzz.test.ts', 'test/voice/devices.test.ts', 'test/isolation.test.ts'],
-  ...['test/console/numbers.test.ts', 'src/domains/msgapp/networks/prosody.test.ts', 'test/console/phone.test.ts'],
-  ...['test/console/inbox.test.ts', 'src/adapters/xmpp/liveness.test.ts'],
-  ...['test/console/inbox-sending.test.ts', 'test/voice/rtpengine.test.ts', 'test/start.test.ts'],
-  ...['test/csv-export.test.ts', 'test/sandbox.test.ts', 'test/pages.test.ts'],
-  ...['test/console/people.test.ts', 'test/console/notifications.test.ts', 'test/counterparts/tshark.test.ts'],
-  ...['test/console/contacts.test.ts', 'test/console/logs.test.ts', 'src/domains/backup/backup.test.ts'],
-  ...['src/domains/msgapp/networks/whatsapp-web-links.test.ts', 'test/sdk/example.test.ts', 'test/sdk/firefox.test.ts'],
-  ...['src/domains/backup/running.test.ts', 'test/sdk/device.test.ts', 'test/walk.test.ts'],
-  ...['src/domains/sms/submit/failover-submitter.test.ts', 'test/console/channels.test.ts'],
-  ...['src/domains/calls/lease/voice-service.test.ts', 'src/domains/msgapp/networks/ejabberd.test.ts'],
-  ...['test/sdk/call.test.ts', 'src/domains/msgapp/networks/sandbox.test.ts', 'test/chaos/stop.test.ts'],
-  ...['src/domains/msgapp/channels/channels.test.ts', 'src/domains/numbers/suppliers/supplier-orders.test.ts'],
-  // Runs in its own process because it measures time.
-  'test/linear.test.ts',
-]
 
 /** Files of the domains without SQL of their own, or too slow to run twice. */
 export const newestOnly = [
@@ -100,49 +75,46 @@ export const runsOnOldest = (root: string): FileRun[] => oldestServerFiles(root)
 /** Returns the runs of files on PostgreSQL 18, in the given order. */
 export const runsOf = (files: readonly string[]): FileRun[] => files.map(runOnNewest)
 
-/** Returns a full run: slow files first, then the others, then the quick SQL tests on PostgreSQL 15 if it is installed. */
-export const fullRun = (files: readonly string[], root: string, hasOldest: boolean): FileRun[] => {
-  const known = slowFiles.filter((file) => files.includes(file))
-  const rest = files.filter((file) => !known.includes(file))
-  const quickOnOldest = runsOnOldest(root).filter(({ file }) => !oldestOnRequest.includes(file))
-  return [...known, ...rest].map(runOnNewest).concat(hasOldest ? quickOnOldest : [])
-}
+/** Returns the SQL tests on PostgreSQL 15 that a full run has. */
+export const quickRunsOnOldest = (root: string): FileRun[] =>
+  runsOnOldest(root).filter(({ file }) => !oldestOnRequest.includes(file))
 
-/** Files per shared process. More would save no further time, and could leave one core busy at the end. */
-const filesPerProcess = 12
+/** Files of a shared process: at most so many, and so long together, so that both cores are busy to the end. */
+const mostFiles = 40
+const mostSeconds = 45
 
-/** Walks of the console per process: they share a browser, and take 20 to 35 s each. */
-const walksPerProcess = 3
-
-const isWalk = ({ file }: FileRun): boolean => file.startsWith('test/console/') && slowFiles.includes(file)
-
-const chunks = (turns: readonly FileRun[], size: number): Group[] =>
-  Array.from({ length: Math.ceil(turns.length / size) }, (_, n) => turns.slice(n * size, (n + 1) * size)).flatMap(
-    ([first, ...others]) => (first ? [[first, ...others] as const] : []),
-  )
-
-const alone = (turn: FileRun): Group => [turn]
+/** A file that takes longer starts early and by itself. Those with a browser share it: a start takes 1 s of work. */
+const longFile = 15
 
 /** Gives each file its own process, in the given order. */
-export const ungrouped = (turns: readonly FileRun[]): Group[] => turns.map(alone)
+export const ungrouped = (turns: readonly FileRun[]): Group[] => turns.map((turn) => [turn])
+
+const filled = (turns: readonly FileRun[], costs: Costs): Group[] => {
+  const groups: [FileRun, ...FileRun[]][] = []
+  let total = 0
+  for (const turn of turns) {
+    const last = groups.at(-1)
+    const { seconds } = costOf(costs, turn.name)
+    if (last && last.length < mostFiles && total + seconds <= mostSeconds) last.push(turn)
+    else groups.push([turn])
+    total = last === groups.at(-1) ? total + seconds : seconds
+  }
+  return groups
+}
 
 /**
- * Groups files: slow ones first, each in its own process, and walks of the console between them, three to a process. The
- * others share a process where they may and the server matches.
+ * Groups files: those share a process that may and that have the same server and browser. The longest groups come
+ * first. Costs are those of an earlier run; an unknown file counts as an ordinary one.
  */
-export const grouped = (turns: readonly FileRun[], root: string): Group[] => {
-  const mayShare = makeShareCheck(root)
-  const isShared = (turn: FileRun) => (isWalk(turn) || !slowFiles.includes(turn.file)) && mayShare(turn.file)
-  const [shared, single] = [turns.filter(isShared), turns.filter((turn) => !isShared(turn))]
-  const groups = [...Map.groupBy(shared, ({ env }) => JSON.stringify(env)).values()].flatMap((same) =>
-    chunks(
-      same.filter((turn) => !isWalk(turn)),
-      filesPerProcess,
-    ),
-  )
-  const isSlow = ({ file }: FileRun) => slowFiles.includes(file)
-  // Walks use both cores and the others wait, so they alternate.
-  const [slow, walks] = [ungrouped(single.filter(isSlow)), chunks(shared.filter(isWalk), walksPerProcess)]
-  const first = slow.flatMap((group, n) => [group, ...walks.slice(n, n + 1)])
-  return [...first, ...walks.slice(slow.length), ...groups, ...ungrouped(single.filter((turn) => !isSlow(turn)))]
+export const grouped = (turns: readonly FileRun[], root: string, costs: Costs = readCosts()): Group[] => {
+  const { mayShare, usesBrowser } = makeShareCheck(root)
+  const kindOf = (turn: FileRun) => {
+    if (!mayShare(turn.file)) return turn.name
+    if (usesBrowser(turn.file)) return 'browser'
+    return costOf(costs, turn.name).seconds > longFile ? turn.name : JSON.stringify(turn.env)
+  }
+  const secondsOf = (group: Group) => group.reduce((sum, { name }) => sum + costOf(costs, name).seconds, 0)
+  return [...Map.groupBy(turns, kindOf).values()]
+    .flatMap((same) => filled(same, costs))
+    .sort((a, b) => secondsOf(b) - secondsOf(a))
 }

@@ -8,7 +8,7 @@ export type ProgressEvent =
   | { kind: 'wait' | 'done' }
   | { kind: 'skip'; name: string; reason: string }
   | { kind: 'begin' }
-  | { kind: 'end'; counts: Counts; success: boolean; ms: number; cpu: number }
+  | { kind: 'end'; counts: Counts; success: boolean; ms: number }
   | { kind: 'over'; counts: Counts; success: boolean }
 
 type Counts = { tests: number; passed: number }
@@ -22,10 +22,9 @@ const isCount = (message: string) =>
 /** Whether the top-level tests are the files of shared-process.ts. */
 const isSharedProcess = process.argv[1] === join(import.meta.dirname, 'shared-process.ts')
 
-/** Reports the result and processor time of each file of a shared process when the file ends. */
+/** Reports the result of each file of a shared process when the file ends. */
 const makeFileReporter = () => {
   let counts = { tests: 0, passed: 0 }
-  let before = 0
   return (event: TestEvent) => {
     if (event.type !== 'test:pass' && event.type !== 'test:fail') return
     const success = event.type === 'test:pass'
@@ -36,11 +35,8 @@ const makeFileReporter = () => {
       if (success && event.data.skip === undefined && event.data.todo === undefined) counts.passed++
       return
     }
-    const { user, system } = process.cpuUsage()
-    const all = (user + system) / 1e6
-    sendEvent({ kind: 'end', counts, success, ms: details.duration_ms, cpu: all - before })
+    sendEvent({ kind: 'end', counts, success, ms: details.duration_ms })
     counts = { tests: 0, passed: 0 }
-    before = all
   }
 }
 

@@ -4,7 +4,8 @@ import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '../../test/platform.ts'
 import { temporaryFolder } from '../../test/servers.ts'
-import { fullRun, type Group, grouped, newestOnly, oldestOnRequest, runsOf, runsOnOldest, slowFiles } from './plan.ts'
+import { makeCpuMeter } from './cpu-meter.ts'
+import { type Group, runsOf } from './plan.ts'
 import { runFiles } from './run-files.ts'
 import { workThrough } from './scheduler.ts'
 
@@ -110,6 +111,27 @@ test('a child process that a file left behind is killed with the file', async ()
   await until(isGone)
 })
 
+test('processor time includes that of killed children', async (t) => {
+  const burn = `const end = process.cpuUsage().user + 400_000; while (process.cpuUsage().user < end);`
+  const grandchild = `${burn} console.log('burnt'); setInterval(() => {}, 1000)`
+  const body = `const { spawn } = await import('node:child_process')
+    test('kills a child', async () => {
+      const child = spawn(process.execPath, ['-e', ${JSON.stringify(grandchild)}])
+      await new Promise((resolve) => child.stdout.once('data', resolve))
+      child.kill('SIGKILL')
+    })`
+  const meter = makeCpuMeter()
+  if (!meter) return t.skip('counts on Linux alone')
+  const part = meter.part()
+  const { outcomes, text } = await runFiles([{ name: 'burns', file: write('burns', body), env: {} }], patient, {
+    cpu: part,
+  })
+  part.close()
+  meter.close()
+  const cpu = outcomes[0]?.cpu ?? 0
+  assert.ok(cpu >= 0.4, `${cpu} s: ${text}`)
+})
+
 test('files that share a process are reported separately, each with its own tests, hooks and failure', async () => {
   const { outcomes, unreported, text } = await runTogether({
     one: `after(() => console.log('hook of one')); test('good', () => {}); test('later', { skip: 'needs a moon' }, () => {})`,
@@ -180,50 +202,6 @@ test('a file that hangs or ends its shared process fails; earlier results stay, 
     { ...patient, over: 1_000 },
   )
   assert.deepEqual(tell(handle), { told: [], untold: ['before', 'culprit', 'later', 'last'] }, handle.text)
-})
-
-test('files share a process when their imports do not affect the whole process', () => {
-  const root = join(import.meta.dirname, '../..')
-  const alone = [
-    'src/platform/db/crash.test.ts',
-    'src/platform/lib/outbound.test.ts',
-    'src/adapters/smpp/flood.test.ts',
-  ]
-  const shared = [
-    ...['src/domains/ledger/ledger.test.ts', 'src/platform/lib/money.test.ts', 'src/domains/sms/sms.test.ts'],
-    // With programs that they end themselves.
-    'test/voice/inbound.test.ts',
-  ]
-  const walk = 'test/console/numbers.test.ts'
-  const groups = grouped([...runsOf([...alone, 'test/fuzz.test.ts', walk, ...shared])], root)
-  assert.deepEqual(
-    groups.map((group) => group.map(({ file }) => file)),
-    [['test/fuzz.test.ts'], [walk], shared, ...alone.map((file) => [file])],
-  )
-})
-
-test('a full run runs each file once, the longest first, and the quick SQL tests also on the oldest server', () => {
-  const root = join(import.meta.dirname, '../..')
-  const files = ['src/domains/sms/sms.test.ts', 'src/domains/webhooks/webhooks.test.ts', 'test/fuzz.test.ts']
-  const names = fullRun(files, root, true).map(({ name }) => name)
-  assert.deepEqual(names.slice(0, 3), ['test/fuzz.test.ts', ...files.slice(0, 2)])
-  assert.ok(names.length > 30 && names.includes('src/domains/sms/sms.test.ts on PostgreSQL 15'), names.join())
-  assert.equal(fullRun(files, root, false).length, 3)
-  const all = runsOnOldest(root).map(({ file }) => file)
-  assert.deepEqual([...all.filter((file) => !oldestOnRequest.includes(file)), ...oldestOnRequest].sort(), all.sort())
-  assert.ok(names.every((name) => !oldestOnRequest.some((file) => name === `${file} on PostgreSQL 15`)))
-})
-
-test('every file that the plan of a full run names exists', () => {
-  const root = join(import.meta.dirname, '../..')
-  const missing = [...slowFiles, ...newestOnly].filter((file) => !existsSync(join(root, file)))
-  assert.deepEqual(missing, [])
-  const oldest = runsOnOldest(root).map(({ file }) => file)
-  assert.deepEqual(
-    oldest.filter((file) => newestOnly.includes(file)),
-    [],
-  )
-  assert.ok(oldest.includes('src/domains/numbers/catalogue/search.test.ts'), oldest.join())
 })
 
 test('few files run at a time on busy processors, more on idle ones, and never more than allowed', async () => {

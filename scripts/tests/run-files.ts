@@ -4,6 +4,7 @@ import { Socket } from 'node:net'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { CpuMeter } from './cpu-meter.ts'
 import { type FileRun, type Group, groupName } from './plan.ts'
 import type { ProgressEvent } from './reporter.ts'
 
@@ -32,7 +33,7 @@ export type FileResult = {
   ms: number
   counts: { tests: number; passed: number }
   skipped: { name: string; reason: string }[]
-  /** Seconds of processor time of the file and of the children that it waited for; null if not requested. */
+  /** Seconds of processor time of the file and of everything that it started; null if not measured. */
   cpu: number | null
 }
 
@@ -46,16 +47,6 @@ export type GroupResult = {
   text: string
 }
 
-/** Measures processor time with `times` of a POSIX shell: Node does not report that of its children. */
-const withTimes = '"$@" 4>&-; status=$?; times >&4; exit $status'
-
-/** Returns the seconds in the second line of `times`, such as `0m1.23s 0m0.45s`. */
-const secondsOfTimes = (output: string): number =>
-  [...(output.split('\n')[1] ?? '').matchAll(/(\d+)m([\d.]+)s/g)].reduce(
-    (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),
-    0,
-  )
-
 const running = new Set<() => void>()
 
 /** Kills all running files. Used when the runner receives a signal. */
@@ -67,12 +58,12 @@ export const killAll = (): void => {
  * Runs a test file, or several that share a process (shared-process.ts), in its own process group and kills it when it
  * hangs. Node's own runner would wait for a process that never ends, or end the whole run. Children that the file left
  * behind are killed with it.
- * @param options live: also prints the output at once; cost: measures the processor time
+ * @param options live: also prints the output at once; cpu: measures the processor time
  */
 export const runFiles = async (
   group: Group,
   limits: TimeLimits,
-  { live = false, cost = false }: { live?: boolean; cost?: boolean } = {},
+  { live = false, cpu = null }: { live?: boolean; cpu?: CpuMeter | null } = {},
 ): Promise<GroupResult> => {
   const began = performance.now()
   const reporter = join(import.meta.dirname, 'reporter.ts')
@@ -86,12 +77,17 @@ export const runFiles = async (
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const [first, ...others] = group
   const entry = others.length > 0 ? [join(import.meta.dirname, 'shared-process.ts')] : []
-  const program = [process.execPath, ...options, ...entry, ...group.map(({ file }) => resolve(root, file))]
-  const [command = '', ...args] = cost ? ['/bin/sh', '-c', withTimes, 'sh', ...program] : program
-  const child = spawn(command, args, {
+  const [command, ...args] = [
+    ...(cpu?.prefix ?? []),
+    process.execPath,
+    ...options,
+    ...entry,
+    ...group.map(({ file }) => resolve(root, file)),
+  ]
+  const child = spawn(command ?? '', args, {
     cwd: root,
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...(cost ? (['pipe'] as const) : [])],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: {
       ...env,
       ...first.env,
@@ -99,7 +95,7 @@ export const runFiles = async (
       ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}),
     },
   })
-  const [, stdout, stderr, events, times] = child.stdio
+  const [, stdout, stderr, events] = child.stdio
   if (!(stdout instanceof Socket && stderr instanceof Socket && events instanceof Socket)) throw new Error('no pipes')
   const kill = () => {
     try {
@@ -118,11 +114,15 @@ export const runFiles = async (
   stdout.setEncoding('utf8').on('data', addOutput)
   stderr.setEncoding('utf8').on('data', addOutput)
 
-  let timesOutput = ''
-  if (times instanceof Socket)
-    times.setEncoding('utf8').on('data', (chunk: string) => {
-      timesOutput += chunk
-    })
+  cpu?.started(child.pid ?? 0)
+  let counted = 0
+  /** Processor time since the last call: the files of a process run one after the other. */
+  const spent = () => {
+    if (cpu === null) return null
+    const before = counted
+    counted = cpu.read()
+    return counted - before
+  }
 
   let open = 0
   let summary: Extract<ProgressEvent, { kind: 'over' }> | undefined
@@ -148,8 +148,8 @@ export const runFiles = async (
     if (fact.kind === 'begin') begun++
     const ended = group[outcomes.length]
     if (fact.kind === 'end' && ended) {
-      const { success: passed, ms, counts, cpu: spent } = fact
-      outcomes.push({ turn: ended, passed, ms, counts, skipped, cpu: cost ? spent : null })
+      const { success: passed, ms, counts } = fact
+      outcomes.push({ turn: ended, passed, ms, counts, skipped, cpu: spent() })
       skipped = []
     }
     clearTimeout(silence)
@@ -173,8 +173,12 @@ export const runFiles = async (
     addOutput(`✖ ${groupName(group)} ended with ${signal ?? `status ${status}`}\n`)
   if (others.length === 0) {
     const counts = summary?.counts ?? { tests: 0, passed: 0 }
-    const cpu = timesOutput === '' ? null : secondsOfTimes(timesOutput)
-    return { outcomes: [{ turn: first, passed: isPassed, ms, counts, skipped, cpu }], unreported: [], ms, text }
+    return {
+      outcomes: [{ turn: first, passed: isPassed, ms, counts, skipped, cpu: spent() }],
+      unreported: [],
+      ms,
+      text,
+    }
   }
   const interrupted = group.slice(outcomes.length, begun)
   const failed = outcomes.filter(({ passed }) => !passed)
@@ -182,6 +186,6 @@ export const runFiles = async (
   if (!isPassed && interrupted.length === 0 && (failed.length === 0 || killNote !== ''))
     return { outcomes: failed, unreported: group.filter((turn) => !failed.some((one) => one.turn === turn)), ms, text }
   for (const turn of interrupted)
-    outcomes.push({ turn, passed: false, ms: 0, counts: { tests: 0, passed: 0 }, skipped: [], cpu: null })
+    outcomes.push({ turn, passed: false, ms: 0, counts: { tests: 0, passed: 0 }, skipped: [], cpu: spent() })
   return { outcomes, unreported: group.slice(outcomes.length), ms, text }
 }

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
+import { makeImportGraph } from './import-graph.ts'
 
 /**
  * Code that a file must not contain to share its process. It must not start a program or thread by itself, nor change or
@@ -30,36 +30,26 @@ const harmless = [
   ...['../console/inbox/inbox-store', '../packages/client/src/event-stream', '../packages/client/src/transport'],
 ].map((name) => `test/${name}.ts`)
 
-const imports = /^(?:import|export)\s+(?!type\b)[^'"(=]*?\s*(?:from\s+)?'(\.[^']+)'/gm
-
 /**
  * Decides by the transitive imports of a file, except those of the product: every file makes its own services of it.
+ * @returns whether a file may share its process, and whether it uses a browser
  */
-export const makeShareCheck = (root: string): ((file: string) => boolean) => {
-  const cache = new Map<string, { text: string; imports: string[] }>()
-  const read = (path: string) => {
-    const before = cache.get(path)
-    if (before) return before
-    const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-    const entry = { text, imports: [...text.matchAll(imports)].map(([, from = '']) => join(dirname(path), from)) }
-    cache.set(path, entry)
-    return entry
-  }
-  const reach = (start: string, stop: ReadonlySet<string> = new Set()): Set<string> => {
-    const reached = new Set([start])
-    for (const path of reached) for (const next of read(path).imports) if (!stop.has(next)) reached.add(next)
-    return reached
-  }
+export const makeShareCheck = (
+  root: string,
+): { mayShare: (file: string) => boolean; usesBrowser: (file: string) => boolean } => {
+  const { text, reach } = makeImportGraph()
   // src/main.ts imports the other two while it runs.
   const product = new Set(
-    ['main', 'assemble', 'start-roles'].flatMap((name) => [...reach(join(root, `src/${name}.ts`))]),
+    ['main', 'assemble', 'start-roles'].flatMap((name) => [...reach(join(root, `src/${name}.ts`)).keys()]),
   )
-  for (const helper of harmless) product.add(join(root, helper))
-  return (file) => {
+  const harmlessToo = new Set([...product, ...harmless.map((helper) => join(root, helper))])
+  const mayShare = (file: string) => {
     const start = join(root, file)
-    return [...reach(start, product)].every((path) => {
-      const { text } = read(path)
-      return !unshareable.some((pattern) => pattern.test(text)) && (path === start || !hookOfHelper.test(text))
-    })
+    return [...reach(start, harmlessToo).keys()].every(
+      (path) =>
+        !unshareable.some((pattern) => pattern.test(text(path))) && (path === start || !hookOfHelper.test(text(path))),
+    )
   }
+  const browser = join(root, 'test/chromium.ts')
+  return { mayShare, usesBrowser: (file) => reach(join(root, file), product).has(browser) }
 }

@@ -181,6 +181,12 @@ const beforeEffect: ReadonlySet<ProblemName> = new Set([
   ...(['tooLarge', 'timedOut', 'mediaType', 'internal', 'unavailable'] as const),
 ])
 
+/** Common refusals that hooks make from the data of a contract, before its handler: alike for endpoints of a kind. */
+export const isOfKind: ReadonlySet<ProblemName> = new Set([
+  ...(['invalid', 'unauthorized', 'forbidden', 'balance', 'tooMany', 'conflict'] as const),
+  ...(['tooLarge', 'timedOut', 'mediaType', 'internal', 'unavailable'] as const),
+])
+
 /** Brings an endpoint to a refusal, by its recipe or by the common way. */
 export const refusalOf = async (
   stages: RefusalWorlds,
