@@ -70,14 +70,21 @@ export const needs = (program: Program, isHere = isOnPath(program)): { skip: fal
 export const needsData = (folder: string | null, what: string): { skip: false | string } =>
   folder === null ? missing(`needs ${what}`) : { skip: false }
 
+/** Whether this is the full form: `npm test -- --full`. */
+export const isFullForm = process.env.TRUNKLINE_TEST_FORM === 'full'
+
 /**
  * The options of a test that only the full form runs (`npm test -- --full`). The fast form lists it at its end.
  * @param why the reason, such as what the fast form has in its place
  * @param isMain true for tests of a list that the fast form runs, too
  */
 export const fullForm = (why: string, isMain = false): { skip: false | string } => ({
-  skip: isMain || process.env.TRUNKLINE_TEST_FORM === 'full' ? false : `full form: ${why}`,
+  skip: isMain || isFullForm ? false : `full form: ${why}`,
 })
+
+/** The options of a walk of the console that only the full form runs. The fast form has the main ones of each section. */
+export const furtherWalk = (): { skip: false | string } =>
+  isFullForm ? needs('chromium') : fullForm('further walks of the console')
 
 /**
  * The options of a test that only the long form runs; otherwise it counts as skipped.

@@ -8,7 +8,34 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   { why: 'types, lint and dead code: npm run check', files: ['test/checks.test.ts'] },
   { why: 'Firefox', files: ['test/console/firefox.test.ts', 'test/sdk/firefox.test.ts'] },
   { why: 'Swagger UI in a browser', files: ['test/pages.test.ts'] },
-  { why: 'packages and images', files: ['test/deploy/*.test.ts', 'test/client/package.test.ts'] },
+  {
+    why: 'packages, images and the machine’s own services',
+    files: [
+      ...['test/deploy/*.test.ts', 'test/{client,sdk}/package.test.ts', 'test/bundled-node.test.ts'],
+      ...['src/platform/lib/systemd.test.ts', 'src/platform/db/os-account.test.ts'],
+    ],
+  },
+  {
+    why: 'programs of others; the fast form has one of SMPP, SIP and each chat network',
+    files: [
+      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,net-smpp,prosody,sipp,tshark}.test.ts',
+      'src/domains/msgapp/networks/{prosody,ejabberd}.test.ts',
+    ],
+  },
+  {
+    why: 'calls through further media engines, processes and browsers',
+    files: [
+      'test/voice/{devices,load,processes,rtpengine,sipp,turn}.test.ts',
+      'test/sdk/{crash,device,phone,platform}.test.ts',
+      'src/adapters/media/embedded/chromium.test.ts',
+    ],
+  },
+  { why: 'crashes at further moments', files: ['test/chaos/{inbox,links,msgapp,webhooks}.test.ts'] },
+  {
+    why: 'times, which a busy machine disturbs',
+    files: ['test/linear.test.ts', 'src/domains/persons/sign-in-time.test.ts'],
+  },
+  { why: 'data of the catalogue', files: ['scripts/catalogue/*.test.ts'] },
 ]
 
 /** Returns why only the full form runs a file; null for a file of the fast form. */

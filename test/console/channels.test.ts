@@ -9,7 +9,7 @@ import { makeSimulatorClient } from '../../src/domains/sandbox/simulator-client.
 import { startSimulator } from '../../src/domains/sandbox/simulator-process.ts'
 import { startWorker } from '../../src/platform/jobs/consume/worker.ts'
 import { isAccessible } from '../accessible.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
@@ -30,7 +30,7 @@ after(async () => {
 
 test(
   'app-channel: a channel is created, paired by its code, and shows the truth within 12 s of a cut',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const tenant = await world.tenant()
     const owner = await member(world, tenant, 'owner')

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { apiKey, buyNumber, startPlatform, until } from '../platform.ts'
 import { isWellMade, openPlatform } from './fixture.ts'
 
@@ -90,119 +90,131 @@ describe('walks of contacts', needs('chromium'), () => {
     assert.equal((await call('GET', '/open/contacts')).body.total, 0)
   })
 
-  test('search in three spellings, and by accents and address; the palette opens the contact; the export equals the list', async () => {
-    const ids = [
-      await create('José García', [phone('+447700900123'), { type: 'E', value: 'jose@correo.example' }]),
-      await create('Grace Hopper', [phone('+12025550123')]),
-      await create('Ángela Ruiz', [phone('+34612345678')]),
-      await create(`Margaret ${'Hamilton-Featherstonehaugh'.repeat(3)}`, [{ type: 'A', value: 'x' }]),
-    ]
-    const page = await signIn(apiKey, '/contacts')
-    const table = page.getByRole('table', { name: 'Contacts of the account' })
-    await table.waitFor()
-    const names = () => table.getByRole('rowheader').allInnerTexts()
-    assert.deepEqual(
-      (await names()).map((text) => text.replace(/^[^\n]*\n/, '').trim()).slice(0, 3),
-      ['Ángela Ruiz', 'Grace Hopper', 'José García'],
-      'by name',
-    )
-    await isWellMade(page, 'the list of contacts')
-    const find = page.getByRole('searchbox', { name: 'Name, number or email' })
-    for (const text of ['+44 7700 900123', '0044 7700-900-123', '07700 900123', 'garcia', 'correo']) {
-      await find.fill(text)
+  test(
+    'search in three spellings, and by accents and address; the palette opens the contact; the export equals the list',
+    furtherWalk(),
+    async () => {
+      const ids = [
+        await create('José García', [phone('+447700900123'), { type: 'E', value: 'jose@correo.example' }]),
+        await create('Grace Hopper', [phone('+12025550123')]),
+        await create('Ángela Ruiz', [phone('+34612345678')]),
+        await create(`Margaret ${'Hamilton-Featherstonehaugh'.repeat(3)}`, [{ type: 'A', value: 'x' }]),
+      ]
+      const page = await signIn(apiKey, '/contacts')
+      const table = page.getByRole('table', { name: 'Contacts of the account' })
+      await table.waitFor()
+      const names = () => table.getByRole('rowheader').allInnerTexts()
+      assert.deepEqual(
+        (await names()).map((text) => text.replace(/^[^\n]*\n/, '').trim()).slice(0, 3),
+        ['Ángela Ruiz', 'Grace Hopper', 'José García'],
+        'by name',
+      )
+      await isWellMade(page, 'the list of contacts')
+      const find = page.getByRole('searchbox', { name: 'Name, number or email' })
+      for (const text of ['+44 7700 900123', '0044 7700-900-123', '07700 900123', 'garcia', 'correo']) {
+        await find.fill(text)
+        await until(async () => (await table.getByRole('row').count()) === 2)
+        await row(page, /José García/).waitFor()
+        await find.fill('')
+        await until(async () => (await table.getByRole('row').count()) === 5)
+      }
+      await find.fill('garcia')
       await until(async () => (await table.getByRole('row').count()) === 2)
-      await row(page, /José García/).waitFor()
-      await find.fill('')
-      await until(async () => (await table.getByRole('row').count()) === 5)
-    }
-    await find.fill('garcia')
-    await until(async () => (await table.getByRole('row').count()) === 2)
-    await page.reload()
-    await until(async () => (await table.getByRole('row').count()) === 2)
-    const lines = (await savedFile(page, 'Export CSV')).trim().split('\r\n')
-    assert.deepEqual([lines.length, lines[1]?.includes(ids[0] ?? '')], [2, true])
-    await find.fill('zzzzzz')
-    await page.getByText('No contact matches').waitFor()
-    await page.goBack()
-    await page.keyboard.press('Control+k')
-    await page.getByRole('combobox', { name: 'Page, person, number or ID' }).fill('hopper')
-    await page.getByRole('option', { name: /Grace Hopper/ }).waitFor()
-    await page.keyboard.press('Enter')
-    await page.getByRole('heading', { level: 1, name: 'Grace Hopper' }).waitFor()
-    assert.ok(page.url().endsWith(ids[1] ?? ''))
-  })
-
-  test('block: a blocked handset that writes and calls reaches no one; after unblocking its next text arrives', async () => {
-    const { number } = await buyNumber(platform)
-    const handset = '+447700900777'
-    const events = async () =>
-      (await call('GET', '/open/events?name=sms.message.received')).body.events.length as number
-    const writes = async (text: string) =>
-      assert.equal((await call('POST', `/sandbox/handsets/${handset}/sms`, { to: number, text })).status, 202)
-    await create('Pat Pest', [phone(handset)])
-    const page = await signIn(apiKey, '/contacts?q=pest')
-    await page.getByRole('link', { name: /Pat Pest/ }).click()
-    await page.getByRole('heading', { level: 1, name: 'Pat Pest' }).waitFor()
-    await writes('before the block')
-    const history = page.getByRole('list', { name: 'Messages and calls, newest first' })
-    await history.getByText('before the block').waitFor()
-    await page.getByRole('button', { name: 'Block', exact: true }).click()
-    const question = page.getByRole('dialog', { name: 'Block Pat Pest?' })
-    await isWellMade(page, 'the question before a contact is blocked')
-    await question.getByRole('button', { name: 'Block', exact: true }).click()
-    await page.getByText(/^Blocked since/).waitFor()
-    const before = await events()
-    await writes('spam')
-    assert.equal((await call('POST', `/sandbox/handsets/${handset}/calls`, { to: number })).status, 202)
-    const blocked = () => history.getByRole('listitem').filter({ hasText: 'Blocked' }).count()
-    await until(async () => {
       await page.reload()
-      await history.waitFor()
-      return (await blocked()) === 2
-    })
-    await isWellMade(page, 'a blocked contact with its history')
-    assert.equal(await events(), before, 'no event')
-    await page.goto(`${baseOf(page)}/contacts?blocked=true`)
-    await row(page, /Pat Pest/).waitFor()
-    await page.getByRole('link', { name: /Pat Pest/ }).click()
-    await page.getByRole('button', { name: 'Unblock' }).click()
-    await page.getByText(/^Blocked since/).waitFor({ state: 'detached' })
-    await writes('after the block')
-    await history.getByText('after the block').waitFor()
-    assert.equal(await events(), before + 1)
-    await history.getByRole('listitem').filter({ hasText: 'spam' }).getByRole('link').click()
-    await page.getByText('The sender is a blocked contact.').first().waitFor()
-    await page.getByRole('link', { name: 'Pat Pest' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Pat Pest' }).waitFor()
-  })
+      await until(async () => (await table.getByRole('row').count()) === 2)
+      const lines = (await savedFile(page, 'Export CSV')).trim().split('\r\n')
+      assert.deepEqual([lines.length, lines[1]?.includes(ids[0] ?? '')], [2, true])
+      await find.fill('zzzzzz')
+      await page.getByText('No contact matches').waitFor()
+      await page.goBack()
+      await page.keyboard.press('Control+k')
+      await page.getByRole('combobox', { name: 'Page, person, number or ID' }).fill('hopper')
+      await page.getByRole('option', { name: /Grace Hopper/ }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { level: 1, name: 'Grace Hopper' }).waitFor()
+      assert.ok(page.url().endsWith(ids[1] ?? ''))
+    },
+  )
 
-  test('merge: candidates side by side, each field chosen, one contact remains with all details', async () => {
-    const shared = phone('+442079460018')
-    await create('Katherine Johnson', [shared])
-    await create('K. Johnson', [shared, { type: 'E', value: 'kj@example.com' }, phone('+12025550188')])
-    const page = await signIn(apiKey, '/contacts/duplicates')
-    await page.getByRole('link', { name: '+44 20 7946 0018' }).waitFor()
-    await isWellMade(page, 'duplicates')
-    await page.getByRole('link', { name: '+44 20 7946 0018' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Merge 2 contacts' })
-    await dialog.getByRole('radio', { name: 'This contact remains: K. Johnson' }).check()
-    await dialog.getByRole('radio', { name: 'First name: Katherine' }).check()
-    await dialog.getByRole('checkbox', { name: /188/ }).uncheck()
-    await isWellMade(page, 'the comparison of duplicates')
-    await dialog.getByRole('button', { name: 'Merge 2 contacts' }).click()
-    await page.getByText('No number occurs twice').waitFor()
-    const { contacts } = (await call('GET', '/open/contacts?q=johnson')).body
-    assert.equal(contacts.length, 1)
-    const [{ first_name, details }] = contacts
-    assert.deepEqual(
-      [first_name, details.map(({ value }: Detail) => value).sort()],
-      ['Katherine', ['+442079460018', 'kj@example.com']],
-    )
-    await page.getByRole('link', { name: 'Same name' }).click()
-    await page.getByText('No name occurs twice').waitFor()
-    await page.reload()
-    await page.getByText('No name occurs twice').waitFor()
-  })
+  test(
+    'block: a blocked handset that writes and calls reaches no one; after unblocking its next text arrives',
+    furtherWalk(),
+    async () => {
+      const { number } = await buyNumber(platform)
+      const handset = '+447700900777'
+      const events = async () =>
+        (await call('GET', '/open/events?name=sms.message.received')).body.events.length as number
+      const writes = async (text: string) =>
+        assert.equal((await call('POST', `/sandbox/handsets/${handset}/sms`, { to: number, text })).status, 202)
+      await create('Pat Pest', [phone(handset)])
+      const page = await signIn(apiKey, '/contacts?q=pest')
+      await page.getByRole('link', { name: /Pat Pest/ }).click()
+      await page.getByRole('heading', { level: 1, name: 'Pat Pest' }).waitFor()
+      await writes('before the block')
+      const history = page.getByRole('list', { name: 'Messages and calls, newest first' })
+      await history.getByText('before the block').waitFor()
+      await page.getByRole('button', { name: 'Block', exact: true }).click()
+      const question = page.getByRole('dialog', { name: 'Block Pat Pest?' })
+      await isWellMade(page, 'the question before a contact is blocked')
+      await question.getByRole('button', { name: 'Block', exact: true }).click()
+      await page.getByText(/^Blocked since/).waitFor()
+      const before = await events()
+      await writes('spam')
+      assert.equal((await call('POST', `/sandbox/handsets/${handset}/calls`, { to: number })).status, 202)
+      const blocked = () => history.getByRole('listitem').filter({ hasText: 'Blocked' }).count()
+      await until(async () => {
+        await page.reload()
+        await history.waitFor()
+        return (await blocked()) === 2
+      })
+      await isWellMade(page, 'a blocked contact with its history')
+      assert.equal(await events(), before, 'no event')
+      await page.goto(`${baseOf(page)}/contacts?blocked=true`)
+      await row(page, /Pat Pest/).waitFor()
+      await page.getByRole('link', { name: /Pat Pest/ }).click()
+      await page.getByRole('button', { name: 'Unblock' }).click()
+      await page.getByText(/^Blocked since/).waitFor({ state: 'detached' })
+      await writes('after the block')
+      await history.getByText('after the block').waitFor()
+      assert.equal(await events(), before + 1)
+      await history.getByRole('listitem').filter({ hasText: 'spam' }).getByRole('link').click()
+      await page.getByText('The sender is a blocked contact.').first().waitFor()
+      await page.getByRole('link', { name: 'Pat Pest' }).click()
+      await page.getByRole('heading', { level: 1, name: 'Pat Pest' }).waitFor()
+    },
+  )
+
+  test(
+    'merge: candidates side by side, each field chosen, one contact remains with all details',
+    furtherWalk(),
+    async () => {
+      const shared = phone('+442079460018')
+      await create('Katherine Johnson', [shared])
+      await create('K. Johnson', [shared, { type: 'E', value: 'kj@example.com' }, phone('+12025550188')])
+      const page = await signIn(apiKey, '/contacts/duplicates')
+      await page.getByRole('link', { name: '+44 20 7946 0018' }).waitFor()
+      await isWellMade(page, 'duplicates')
+      await page.getByRole('link', { name: '+44 20 7946 0018' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Merge 2 contacts' })
+      await dialog.getByRole('radio', { name: 'This contact remains: K. Johnson' }).check()
+      await dialog.getByRole('radio', { name: 'First name: Katherine' }).check()
+      await dialog.getByRole('checkbox', { name: /188/ }).uncheck()
+      await isWellMade(page, 'the comparison of duplicates')
+      await dialog.getByRole('button', { name: 'Merge 2 contacts' }).click()
+      await page.getByText('No number occurs twice').waitFor()
+      const { contacts } = (await call('GET', '/open/contacts?q=johnson')).body
+      assert.equal(contacts.length, 1)
+      const [{ first_name, details }] = contacts
+      assert.deepEqual(
+        [first_name, details.map(({ value }: Detail) => value).sort()],
+        ['Katherine', ['+442079460018', 'kj@example.com']],
+      )
+      await page.getByRole('link', { name: 'Same name' }).click()
+      await page.getByText('No name occurs twice').waitFor()
+      await page.reload()
+      await page.getByText('No name occurs twice').waitFor()
+    },
+  )
 
   test('import: preview, meanings of columns, bad lines with their numbers and as a file, then the good ones', async () => {
     const page = await signIn(apiKey, '/contacts/import')
@@ -251,7 +263,7 @@ describe('walks of contacts', needs('chromium'), () => {
     await page.getByText('The import is complete').waitFor()
   })
 
-  test('the picture of a contact comes from the platform alone', async () => {
+  test('the picture of a contact comes from the platform alone', furtherWalk(), async () => {
     const gif = Buffer.from('47494638396101000100800000000000ffffff2c00000000010001000002024401003b', 'hex')
     const server = createServer((_, response) => response.end(gif)).listen(0, '127.0.0.1')
     after(() => server.close())

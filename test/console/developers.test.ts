@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { Receiver } from '../doubles/receiver.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { goodPassword } from '../persons.ts'
 import { apiKey, startPlatform, until } from '../platform.ts'
 import { isWellMade, openPlatform } from './fixture.ts'
@@ -24,7 +24,7 @@ const link = (page: Page, name: string) => page.getByRole('link', { name, exact:
 
 test(
   'first-text: an account gets from nothing to its first number, text, reply, call and event on one page',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     // The next step opens by itself when an event ends the one before.
     allow(/^layout shift .*\/start: /)
@@ -92,7 +92,7 @@ test(
 
 test(
   'listen-here: events appear in the page as they happen, without an endpoint, and stay in the log',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const page = await signIn(apiKey, '/developers/listen')
     await page.getByText('Waiting for the first event').waitFor()

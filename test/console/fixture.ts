@@ -3,6 +3,7 @@ import { after, afterEach } from 'node:test'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
 import { launchChromium } from '../chromium.ts'
+import { isFullForm } from '../needs.ts'
 import { type Browser as Person, signIn as signInBy } from '../persons.ts'
 import type { Platform } from '../platform.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
@@ -261,8 +262,9 @@ export const fitsWidth = async (page: Page, width: number): Promise<void> => {
   assert.ok(content <= width, `${page.url()} is ${content} px wide in ${width} px`)
 }
 
-/** Asserts that a state of a page is accessible, in light and dark, and fits all widths. */
+/** Asserts that a state of a page is accessible, in light and dark, and fits all widths: in the full form. */
 export const isWellMade = async (page: Page, state: string): Promise<void> => {
+  if (!isFullForm) return
   await isAccessible(page, state)
   for (const width of [widths.phone, widths.tablet, widths.desktop]) await fitsWidth(page, width)
 }

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { isAccessible } from '../accessible.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { freshClaim, goodPassword, member, tokenOf } from '../persons.ts'
 import { until } from '../platform.ts'
 import { isWellMade, openConsole, widths } from './fixture.ts'
@@ -117,7 +117,7 @@ test('endpoints of sessions are not replaced by the page', async () => {
 })
 
 describe('the console in a browser', needs('chromium'), () => {
-  test('the first visit needs at most nine requests, and a later one three and no asset', async () => {
+  test('the first visit needs at most nine requests, and a later one three and no asset', furtherWalk(), async () => {
     const tenant = await world.tenant()
     requests()
     const page = await signIn(tenant, '/developers/keys')
@@ -173,7 +173,7 @@ describe('the console in a browser', needs('chromium'), () => {
     assert.ok(!stored.includes(tenant.key) && !stored.includes('trunkline='), stored)
   })
 
-  test('the first person sets up the installation by the link, and the link works once', async () => {
+  test('the first person sets up the installation by the link, and the link works once', furtherWalk(), async () => {
     const link = `/console/claim#${await freshClaim(world)}`
     const page = await open(link)
     await page.getByLabel('Your name').waitFor()
@@ -189,7 +189,7 @@ describe('the console in a browser', needs('chromium'), () => {
     await isAccessible(second, 'used claim')
   })
 
-  test('an invited person chooses a password, and sees only pages of the role', async () => {
+  test('an invited person chooses a password, and sees only pages of the role', furtherWalk(), async () => {
     const tenant = await world.tenant()
     const body = { first_name: 'Mia', last_name: 'Agent', email: 'mia@example.com', role: 'agent' }
     const { invite_url } = (await world.call(tenant, 'POST', '/open/members', body)).body
@@ -238,7 +238,10 @@ describe('the console in a browser', needs('chromium'), () => {
     assert.equal((await world.app.inject({ url: '/open/keys', headers: { 'x-user-api-key': key } })).statusCode, 401)
   })
 
-  test('a session that ended elsewhere asks to sign in over the page at once, and the form stays as it was', async () => {
+  test(
+    'a session that ended elsewhere asks to sign in over the page at once, and the form stays as it was',
+    furtherWalk(),
+    async () => {
     const tenant = await world.tenant()
     const mia = await member(world, tenant, 'developer')
     const page = await signIn(mia, '/developers/keys?create=1')
@@ -255,7 +258,8 @@ describe('the console in a browser', needs('chromium'), () => {
     await page.getByRole('dialog', { name: 'Key created' }).waitFor()
     const { keys } = (await world.call(tenant, 'GET', '/open/keys')).body
     assert.equal(keys.filter(({ label }: { label: string }) => label === 'Half typed').length, 1)
-  })
+    },
+  )
 
   test('the palette and single keys lead everywhere, and keys do nothing in a field', async () => {
     const page = await signIn(await world.tenant(), '/developers/keys')
@@ -285,7 +289,10 @@ describe('the console in a browser', needs('chromium'), () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
-  test('the chosen theme is there before the first paint, and in another browser of the person', async () => {
+  test(
+    'the chosen theme is there before the first paint, and in another browser of the person',
+    furtherWalk(),
+    async () => {
     const mia = await member(world, await world.tenant(), 'admin')
     const page = await signIn(mia, '/console/you')
     await page.getByRole('heading', { name: 'Your profile' }).waitFor()
@@ -298,9 +305,10 @@ describe('the console in a browser', needs('chromium'), () => {
     await until(async () => (await theme()) === 'dark')
     const other = await signIn(mia, '/console/you')
     await until(() => other.evaluate<boolean>("document.documentElement.dataset.theme === 'dark'"))
-  })
+    },
+  )
 
-  test('other browsers of a person are listed, and signed out', async () => {
+  test('other browsers of a person are listed, and signed out', furtherWalk(), async () => {
     const mia = await member(world, await world.tenant(), 'admin')
     const page = await signIn(mia, '/console/you/sessions')
     await page.getByRole('table').waitFor()
@@ -329,7 +337,7 @@ describe('the console in a browser', needs('chromium'), () => {
     assert.equal((await mia.call('GET', '/console/session')).status, 401)
   })
 
-  test('the navigation of a telephone marks the section of the page, also behind More', async () => {
+  test('the navigation of a telephone marks the section of the page, also behind More', furtherWalk(), async () => {
     const page = await signIn(await member(world, await world.tenant(), 'owner'), '/people')
     await page.setViewportSize({ width: widths.phone, height: 640 })
     const current = page.getByRole('navigation', { name: 'Main' }).locator('[aria-current]:visible')
@@ -349,7 +357,10 @@ describe('the console in a browser', needs('chromium'), () => {
     assert.equal(await current.count(), 1)
   })
 
-  test('an operator without an account begins at the profile, and enters any account visibly', async () => {
+  test(
+    'an operator without an account begins at the profile, and enters any account visibly',
+    furtherWalk(),
+    async () => {
     const page = await signIn('operator', '/console')
     await page.getByRole('heading', { name: 'Your profile' }).waitFor()
     const tenant = await world.tenant()
@@ -370,9 +381,10 @@ describe('the console in a browser', needs('chromium'), () => {
       dispatchEvent(new PopStateEvent('popstate'))`)
     await page.waitForRequest(/\/open\/team/)
     await colleagues.waitFor({ state: 'detached' })
-  })
+    },
+  )
 
-  test('an address that does not exist, and an account of others, say so', async () => {
+  test('an address that does not exist, and an account of others, say so', furtherWalk(), async () => {
     const tenant = await world.tenant()
     const page = await signIn(tenant, '/no/such/page')
     await page.getByRole('heading', { name: 'This page does not exist' }).waitFor()

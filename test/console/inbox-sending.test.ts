@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { launchProfile } from '../chromium.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 import { isWellMade, joinPlatform, openPlatform } from './fixture.ts'
@@ -68,7 +68,7 @@ test(
 
 test(
   'restart: without a line the page opens after a restart of the browser, and what was written is sent once',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const handset = '+447700900337'
     const address = `${platform.url}/console/${ruth.account}/inbox/all/${await begin(handset)}`
@@ -114,7 +114,7 @@ test(
 
 test(
   'two-tabs: what one tab could not send another one sends, and the first sends none of it again',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     allow(/ERR_FAILED|^layout shift/)
     const handset = '+447700900338'
@@ -138,7 +138,7 @@ test(
   },
 )
 
-test('take-back: a message that was on its way without a line is never sent', needs('chromium'), async () => {
+test('take-back: a message that was on its way without a line is never sent', furtherWalk(), async () => {
   allow(/ERR_INTERNET_DISCONNECTED|WebSocket|fetching the script/)
   const handset = '+447700900344'
   const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
@@ -155,7 +155,7 @@ test('take-back: a message that was on its way without a line is never sent', ne
   assert.deepEqual(await received(handset), ['But this one', 'And this'])
 })
 
-test('sign-out: the texts of the person leave the browser', needs('chromium'), async () => {
+test('sign-out: the texts of the person leave the browser', furtherWalk(), async () => {
   allow(/401/)
   const uuid = await begin('+447700900335')
   const page = await signIn(await joinPlatform(platform, 'Mary Ward'), `/inbox/all/${uuid}`)
@@ -171,7 +171,7 @@ test('sign-out: the texts of the person leave the browser', needs('chromium'), a
   )
 })
 
-test('opted-out: STOP is shown before anything is sent, and START lifts it', needs('chromium'), async () => {
+test('opted-out: STOP is shown before anything is sent, and START lifts it', furtherWalk(), async () => {
   const handset = '+447700900332'
   await write(handset, 'STOP')
   const uuid = await begin(handset)
@@ -206,7 +206,7 @@ test(
 
 test(
   'media: a picture goes out by the app and comes in, and a file that SMS cannot carry is not attached',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const handset = '+447700900333'
     const app = (await call('GET', '/open/msgapp/get-numbers')).body.numbers[0]
@@ -238,7 +238,7 @@ test(
   },
 )
 
-test('phone-width: a text is answered at 360 px by touch, and Back leads to the list', needs('chromium'), async () => {
+test('phone-width: a text is answered at 360 px by touch, and Back leads to the list', furtherWalk(), async () => {
   const handset = '+447700900334'
   await write(handset, 'From my phone to yours')
   const page = await signIn(ruth, '/inbox', { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true })
@@ -257,7 +257,7 @@ test('phone-width: a text is answered at 360 px by touch, and Back leads to the 
   await inThread(page, 'Received')
 })
 
-test('arabic: mirrored, with both directions of writing in one thread', needs('chromium'), async () => {
+test('arabic: mirrored, with both directions of writing in one thread', furtherWalk(), async () => {
   const handset = '+447700900335'
   await write(handset, 'مرحبا، طلبي 4711 لم يصل')
   const page = await signIn(ruth, '/inbox')
@@ -277,7 +277,7 @@ test('arabic: mirrored, with both directions of writing in one thread', needs('c
 
 test(
   'keyboard: a conversation is found, opened, tagged, answered and closed without a mouse',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     await call('POST', '/open/tags', { name: 'Parcels', color: 'blue' })
     const handset = '+447700900336'
@@ -314,36 +314,32 @@ test(
   },
 )
 
-test(
-  'an inbox that shows one conversation after another keeps none of the former ones',
-  needs('chromium'),
-  async () => {
-    allow(/^layout shift/)
-    const uuids: string[] = []
-    for (let n = 10; n < 22; n++) uuids.push(await begin(`+4477009004${n}`))
-    const page = await signIn(ruth, '/inbox/all')
-    const devtools = await page.context().newCDPSession(page)
-    const round = async () => {
-      for (const uuid of uuids) {
-        await page.locator(`[data-row="${uuid}"]`).click()
-        await page.waitForURL(new RegExp(uuid))
-        await inThread(page, 'The conversation began')
-      }
+test('an inbox that shows one conversation after another keeps none of the former ones', furtherWalk(), async () => {
+  allow(/^layout shift/)
+  const uuids: string[] = []
+  for (let n = 10; n < 22; n++) uuids.push(await begin(`+4477009004${n}`))
+  const page = await signIn(ruth, '/inbox/all')
+  const devtools = await page.context().newCDPSession(page)
+  const round = async () => {
+    for (const uuid of uuids) {
+      await page.locator(`[data-row="${uuid}"]`).click()
+      await page.waitForURL(new RegExp(uuid))
+      await inThread(page, 'The conversation began')
     }
-    const kept = async () => {
-      await devtools.send('HeapProfiler.collectGarbage')
-      const { nodes } = await devtools.send('Memory.getDOMCounters')
-      const { usedSize } = await devtools.send('Runtime.getHeapUsage')
-      return { nodes, bytes: usedSize }
-    }
-    await round()
-    const early = await kept()
-    await round()
-    await round()
-    // What ends after a paint may need a second look.
-    await until(async () => {
-      const { nodes, bytes } = await kept()
-      return nodes < early.nodes + 1_500 && bytes < early.bytes + 4e6
-    })
-  },
-)
+  }
+  const kept = async () => {
+    await devtools.send('HeapProfiler.collectGarbage')
+    const { nodes } = await devtools.send('Memory.getDOMCounters')
+    const { usedSize } = await devtools.send('Runtime.getHeapUsage')
+    return { nodes, bytes: usedSize }
+  }
+  await round()
+  const early = await kept()
+  await round()
+  await round()
+  // What ends after a paint may need a second look.
+  await until(async () => {
+    const { nodes, bytes } = await kept()
+    return nodes < early.nodes + 1_500 && bytes < early.bytes + 4e6
+  })
+})

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Page, Response } from 'playwright-core'
 import { isInList, type ListQuery } from '../../console/inbox/list-query.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import { isWellMade, joinPlatform, type Member, openPlatform } from './fixture.ts'
 
@@ -78,7 +78,7 @@ test(
 
 test(
   'one-thread: SMS, app and calls of a number are one conversation, and the SIM switch answers by each',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const handset = '+447700900321'
     await write(handset, 'First by SMS')
@@ -115,7 +115,7 @@ test(
   },
 )
 
-test('the list stays at its newest conversation while an older one is answered', needs('chromium'), async () => {
+test('the list stays at its newest conversation while an older one is answered', furtherWalk(), async () => {
   const page = await opened(ruth, '+447700900350', 'I have a long question')
   await box(page).fill('A long answer')
   const list = page.getByRole('region', { name: 'Conversations', exact: true })
@@ -134,7 +134,7 @@ test('the list stays at its newest conversation while an older one is answered',
 
 test(
   'collision: what a colleague types is seen, a late answer stops and shows theirs, and can be sent anyway',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     allow(/409/)
     const handset = '+447700900322'
@@ -239,7 +239,7 @@ test(
 
 test(
   'snooze-until-reply: a snoozed conversation is away, and comes back with the next text',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const handset = '+447700900324'
     const page = await opened(ruth, handset, 'I will think about it')
@@ -263,7 +263,7 @@ test(
 
 test(
   'canned-reply: a canned reply is put at the cursor with its variables, twice in one text',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const handset = '+447700900325'
     await call('POST', '/open/replies', {
@@ -287,7 +287,7 @@ test(
 
 test(
   'bulk-close: all that match are closed by one act, with progress, and come back by one more',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const count = process.env.TRUNKLINE_TEST_LONG ? 1_200 : 60
     const { tag } = (await call('POST', '/open/tags', { name: 'Bulk' })).body
@@ -319,7 +319,7 @@ test(
 
 test(
   'draft-survives: what is half typed is there after another conversation, a reload, and in another browser',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const page = await opened(ruth, '+447700900326', 'Please advise')
     await box(page).fill('My advice is')
@@ -374,7 +374,7 @@ test('the predicate of the page is that of the server', async () => {
 
 test(
   'a scheduled message is in the open thread once it is sent, though more than a page came since it was made',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     // The page may mark a text as read before the inbox has taken it in: the next event of the conversation does it again.
     allow(/404.*\/read/)

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { decimal, micros } from '../../src/platform/lib/money.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { apiKey, buyNumber, startPlatform, until } from '../platform.ts'
 import { isWellMade, openPlatform } from './fixture.ts'
 
@@ -92,7 +92,7 @@ test(
   },
 )
 
-test('usage-adds-up: usage, ledger, CSV and API agree to the last micro-dollar', needs('chromium'), async () => {
+test('usage-adds-up: usage, ledger, CSV and API agree to the last micro-dollar', furtherWalk(), async () => {
   const texts = ['one', 'two', 'x'.repeat(200)]
   await Promise.all((await Promise.all(texts.map((text) => send('+33612345678', text)))).map(ended))
   assert.equal((await call('POST', `/sandbox/handsets/${handset}/calls`, { to: number })).status, 202)
@@ -151,7 +151,7 @@ test('usage-adds-up: usage, ledger, CSV and API agree to the last micro-dollar',
 
 test(
   'a reload of every list shows the same rows, its export has them, and Back undoes a filter',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const page = await signIn(apiKey, '/numbers')
     const lists = [
@@ -192,7 +192,7 @@ test(
 
 test(
   'search-everything: three spellings of a number and a pasted id lead from the palette to the timeline',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const uuid = await send(handset, 'Find me')
     const page = await signIn(apiKey, '/logs')

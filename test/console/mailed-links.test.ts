@@ -3,7 +3,7 @@ import { after, describe, test } from 'node:test'
 import { mailJobs } from '../../src/domains/mail/jobs.ts'
 import { personJobs } from '../../src/domains/persons/mailed-links/jobs.ts'
 import { errorLog, startTestWorker } from '../../src/platform/jobs/job-testing.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { acceptLink, goodPassword, member } from '../persons.ts'
 import { needsPostfix, startPostfix } from '../postfix.ts'
 import { isWellMade, openConsole } from './fixture.ts'
@@ -71,68 +71,76 @@ describe('links of mails', { skip }, () => {
     assert.match(notice?.text ?? '', /Your password was set by a link/)
   })
 
-  test('a person of two accounts chooses one at sign-in, and proves the address with a session', async () => {
-    const email = 'twin@mail.test'
-    const [one, other] = [await world.tenant(), await world.tenant()]
-    const first = await member(world, one, 'agent', email)
-    const body = { first_name: 'T', last_name: 'Win', email, role: 'agent', delivery: 'link' }
-    const invited = await world.call(other, 'POST', '/open/members', body)
-    const password = 'nine yellow kites fly'
-    const second = await acceptLink(world, invited.body.invite_url, { password })
-    assert.equal(second.status, 201, JSON.stringify(second.body))
-    const change = { current: goodPassword, password }
-    assert.equal((await first.call('POST', '/console/me/password', change)).status, 200)
+  test(
+    'a person of two accounts chooses one at sign-in, and proves the address with a session',
+    furtherWalk(),
+    async () => {
+      const email = 'twin@mail.test'
+      const [one, other] = [await world.tenant(), await world.tenant()]
+      const first = await member(world, one, 'agent', email)
+      const body = { first_name: 'T', last_name: 'Win', email, role: 'agent', delivery: 'link' }
+      const invited = await world.call(other, 'POST', '/open/members', body)
+      const password = 'nine yellow kites fly'
+      const second = await acceptLink(world, invited.body.invite_url, { password })
+      assert.equal(second.status, 201, JSON.stringify(second.body))
+      const change = { current: goodPassword, password }
+      assert.equal((await first.call('POST', '/console/me/password', change)).status, 200)
 
-    const page = await open('/console/sign-in')
-    await page.getByLabel('Email').fill(email)
-    await page.getByLabel('Password', { exact: true }).fill(password)
-    allow(/409/, /401/, /404/)
-    await page.keyboard.press('Enter')
-    const choice = page.getByRole('group', { name: 'Account' })
-    await choice.waitFor()
-    await isWellMade(page, 'choice of account')
-    const { name } = (await world.call(other, 'GET', '/open/info')).body.account ?? {}
-    const options = choice.getByRole('radio')
-    assert.equal(await options.count(), 2)
-    await (name ? choice.getByRole('radio', { name }) : options.last()).check()
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await page.getByRole('button', { name: /your menu/ }).waitFor()
+      const page = await open('/console/sign-in')
+      await page.getByLabel('Email').fill(email)
+      await page.getByLabel('Password', { exact: true }).fill(password)
+      allow(/409/, /401/, /404/)
+      await page.keyboard.press('Enter')
+      const choice = page.getByRole('group', { name: 'Account' })
+      await choice.waitFor()
+      await isWellMade(page, 'choice of account')
+      const { name } = (await world.call(other, 'GET', '/open/info')).body.account ?? {}
+      const options = choice.getByRole('radio')
+      assert.equal(await options.count(), 2)
+      await (name ? choice.getByRole('radio', { name }) : options.last()).check()
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.getByRole('button', { name: /your menu/ }).waitFor()
 
-    await page.goto(`${url}/console/you/security`)
-    await page.getByText('Not confirmed').waitFor()
-    await page.getByRole('button', { name: 'Send a mail to confirm it' }).click()
-    await page.getByText(`A mail to ${email} is on its way`).waitFor()
-    await isWellMade(page, 'mail on its way')
-    const link = await linkOf(email, 1)
-    // A stranger who reads the mailbox, or its owner whose address another person entered, proves nothing.
-    const elsewhere = await open(link)
-    await elsewhere.getByText('Sign in as the person who asked for this link.').waitFor()
-    await isWellMade(elsewhere, 'proof without session')
-    await page.goto(url + link)
-    await page.getByRole('heading', { name: 'Confirm your email address' }).waitFor()
-    await isWellMade(page, 'proof')
-    await page.getByRole('button', { name: 'Confirm' }).click()
-    await page.getByRole('heading', { name: 'Your email address is confirmed' }).waitFor()
-  })
+      await page.goto(`${url}/console/you/security`)
+      await page.getByText('Not confirmed').waitFor()
+      await page.getByRole('button', { name: 'Send a mail to confirm it' }).click()
+      await page.getByText(`A mail to ${email} is on its way`).waitFor()
+      await isWellMade(page, 'mail on its way')
+      const link = await linkOf(email, 1)
+      // A stranger who reads the mailbox, or its owner whose address another person entered, proves nothing.
+      const elsewhere = await open(link)
+      await elsewhere.getByText('Sign in as the person who asked for this link.').waitFor()
+      await isWellMade(elsewhere, 'proof without session')
+      await page.goto(url + link)
+      await page.getByRole('heading', { name: 'Confirm your email address' }).waitFor()
+      await isWellMade(page, 'proof')
+      await page.getByRole('button', { name: 'Confirm' }).click()
+      await page.getByRole('heading', { name: 'Your email address is confirmed' }).waitFor()
+    },
+  )
 
-  test('a person who has proved the address is led to the own password by a further mailed link', async () => {
-    const email = 'known@mail.test'
-    const invite = async (tenant: Awaited<ReturnType<typeof world.tenant>>, count: number) => {
-      const body = { first_name: 'K', last_name: 'Nown', email, role: 'agent' }
-      assert.equal((await world.call(tenant, 'POST', '/open/members', body)).body.mailed_to, email)
-      return await linkOf(email, count)
-    }
-    const joined = await acceptLink(world, await invite(await world.tenant(), 1), { password: goodPassword })
-    assert.equal(joined.body.person.email_proved, true)
-    const page = await open(await invite(await world.tenant(), 2))
-    await page.getByLabel('Password', { exact: true }).fill('nine yellow kites fly')
-    allow(/401/)
-    await page.getByRole('button', { name: 'Accept and sign in' }).click()
-    await page.getByText('You have a password here already. Enter it, or reset it.').first().waitFor()
-    assert.equal(await page.getByRole('checkbox', { name: 'I already have a password here' }).isChecked(), true)
-    await isWellMade(page, 'known person')
-    await page.getByLabel('Password', { exact: true }).fill(goodPassword)
-    await page.getByRole('button', { name: 'Accept and sign in' }).click()
-    await page.getByRole('button', { name: /your menu/ }).waitFor()
-  })
+  test(
+    'a person who has proved the address is led to the own password by a further mailed link',
+    furtherWalk(),
+    async () => {
+      const email = 'known@mail.test'
+      const invite = async (tenant: Awaited<ReturnType<typeof world.tenant>>, count: number) => {
+        const body = { first_name: 'K', last_name: 'Nown', email, role: 'agent' }
+        assert.equal((await world.call(tenant, 'POST', '/open/members', body)).body.mailed_to, email)
+        return await linkOf(email, count)
+      }
+      const joined = await acceptLink(world, await invite(await world.tenant(), 1), { password: goodPassword })
+      assert.equal(joined.body.person.email_proved, true)
+      const page = await open(await invite(await world.tenant(), 2))
+      await page.getByLabel('Password', { exact: true }).fill('nine yellow kites fly')
+      allow(/401/)
+      await page.getByRole('button', { name: 'Accept and sign in' }).click()
+      await page.getByText('You have a password here already. Enter it, or reset it.').first().waitFor()
+      assert.equal(await page.getByRole('checkbox', { name: 'I already have a password here' }).isChecked(), true)
+      await isWellMade(page, 'known person')
+      await page.getByLabel('Password', { exact: true }).fill(goodPassword)
+      await page.getByRole('button', { name: 'Accept and sign in' }).click()
+      await page.getByRole('button', { name: /your menu/ }).waitFor()
+    },
+  )
 })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { makeInbox } from '../../src/domains/inbox/inbox-testing.ts'
 import { wholeChromium } from '../chromium.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
 import { startPushService } from '../push-receiver.ts'
@@ -44,39 +44,43 @@ const pusher = async (context: BrowserContext, page: Page) => {
 }
 
 describe('notifications', needs('chromium'), () => {
-  test('a person chooses what, when and where to be notified, tries it, and revokes a browser', async () => {
-    const person = await member(world, await world.tenant(), 'agent')
-    await person.call('POST', '/open/me/push-subscriptions', service.subscribe('phone'))
-    const page = await signIn(person, '/console/you/notifications', { permissions: [] })
-    await page.getByRole('heading', { name: 'Notifications', level: 1 }).waitFor()
-    await page.getByRole('row').getByText('None yet').waitFor()
-    await isWellMade(page, 'settings of notifications')
-    await page.getByLabel('New messages').uncheck()
-    await page.getByLabel('Keep quiet hours').check()
-    await page.getByLabel('From').fill('21:30')
-    await page.getByLabel('Sound for messages and mentions').check()
-    await isWellMade(page, 'quiet hours')
-    const stored = async () => (await person.call('GET', '/console/session')).body.person.preferences.notifications
-    await until(async () => (await stored())?.sound_messages === true)
-    assert.deepEqual(await stored(), {
-      ...{ messages: false, mentions: true, calls: true, sound_messages: true, sound_calls: true },
-      ...{ quiet: { on: true, from: '21:30', until: '07:00' }, timezone: 'Europe/London' },
-    })
-    await page.reload()
-    assert.equal(await page.getByLabel('New messages').isChecked(), false)
-    assert.equal(await page.getByLabel('From').inputValue(), '21:30')
-    await page.getByRole('button', { name: /^Actions/ }).click()
-    await page.getByRole('menuitem', { name: 'Send a test' }).click()
-    await page.getByText('Test sent').first().waitFor()
-    await page.getByRole('button', { name: /^Actions/ }).click()
-    await page.getByRole('menuitem', { name: 'Revoke' }).click()
-    await isWellMade(page, 'revoking a browser')
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('No browser gets your notifications yet.').waitFor()
-    assert.deepEqual((await person.call('GET', '/open/me/push-subscriptions')).body.subscriptions, [])
-  })
+  test(
+    'a person chooses what, when and where to be notified, tries it, and revokes a browser',
+    furtherWalk(),
+    async () => {
+      const person = await member(world, await world.tenant(), 'agent')
+      await person.call('POST', '/open/me/push-subscriptions', service.subscribe('phone'))
+      const page = await signIn(person, '/console/you/notifications', { permissions: [] })
+      await page.getByRole('heading', { name: 'Notifications', level: 1 }).waitFor()
+      await page.getByRole('row').getByText('None yet').waitFor()
+      await isWellMade(page, 'settings of notifications')
+      await page.getByLabel('New messages').uncheck()
+      await page.getByLabel('Keep quiet hours').check()
+      await page.getByLabel('From').fill('21:30')
+      await page.getByLabel('Sound for messages and mentions').check()
+      await isWellMade(page, 'quiet hours')
+      const stored = async () => (await person.call('GET', '/console/session')).body.person.preferences.notifications
+      await until(async () => (await stored())?.sound_messages === true)
+      assert.deepEqual(await stored(), {
+        ...{ messages: false, mentions: true, calls: true, sound_messages: true, sound_calls: true },
+        ...{ quiet: { on: true, from: '21:30', until: '07:00' }, timezone: 'Europe/London' },
+      })
+      await page.reload()
+      assert.equal(await page.getByLabel('New messages').isChecked(), false)
+      assert.equal(await page.getByLabel('From').inputValue(), '21:30')
+      await page.getByRole('button', { name: /^Actions/ }).click()
+      await page.getByRole('menuitem', { name: 'Send a test' }).click()
+      await page.getByText('Test sent').first().waitFor()
+      await page.getByRole('button', { name: /^Actions/ }).click()
+      await page.getByRole('menuitem', { name: 'Revoke' }).click()
+      await isWellMade(page, 'revoking a browser')
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+      await page.getByText('No browser gets your notifications yet.').waitFor()
+      assert.deepEqual((await person.call('GET', '/open/me/push-subscriptions')).body.subscriptions, [])
+    },
+  )
 
-  test('a refused permission, and a browser without a push service, are explained', async () => {
+  test('a refused permission, and a browser without a push service, are explained', furtherWalk(), async () => {
     const person = await member(world, await world.tenant(), 'agent')
     const page = await signIn(person, '/console/you/notifications')
     // Headless browsers refuse without a question.
@@ -119,60 +123,68 @@ describe('notifications', needs('chromium'), () => {
     )
   })
 
-  test('a click on a notification brings the open page to the conversation, and no other address', async () => {
-    const person = await member(world, await world.tenant(), 'agent')
-    const page = await signIn(person, '/console/you/notifications', { permissions: ['notifications'] })
-    await pusher(page.context(), page)
-    const account = person.boot.accounts[0].uuid
-    await page.reload() // so that the worker controls it
-    await page.getByRole('heading', { name: 'Notifications', level: 1 }).waitFor()
-    const worker = page.context().serviceWorkers()[0] ?? assert.fail('the page has no service worker')
-    const click = (address: string) =>
-      worker.evaluate(`(async () => {
+  test(
+    'a click on a notification brings the open page to the conversation, and no other address',
+    furtherWalk(),
+    async () => {
+      const person = await member(world, await world.tenant(), 'agent')
+      const page = await signIn(person, '/console/you/notifications', { permissions: ['notifications'] })
+      await pusher(page.context(), page)
+      const account = person.boot.accounts[0].uuid
+      await page.reload() // so that the worker controls it
+      await page.getByRole('heading', { name: 'Notifications', level: 1 }).waitFor()
+      const worker = page.context().serviceWorkers()[0] ?? assert.fail('the page has no service worker')
+      const click = (address: string) =>
+        worker.evaluate(`(async () => {
         await self.registration.showNotification('x', { tag: 'clicked', data: { url: ${JSON.stringify(address)} } })
         const [notification] = await self.registration.getNotifications({ tag: 'clicked' })
         self.dispatchEvent(new NotificationEvent('notificationclick', { notification }))
       })()`)
-    await click('https://elsewhere.example/')
-    await click(`/console/you/sessions?of=${account}`)
-    await page.waitForURL(/\/console\/you\/sessions/)
-    assert.deepEqual(
-      (await shown(page)).map(({ tag }) => tag),
-      [],
-    )
-  })
+      await click('https://elsewhere.example/')
+      await click(`/console/you/sessions?of=${account}`)
+      await page.waitForURL(/\/console\/you\/sessions/)
+      assert.deepEqual(
+        (await shown(page)).map(({ tag }) => tag),
+        [],
+      )
+    },
+  )
 
-  test('a page in the background counts news in its title and notifies; looking at it ends both', async () => {
-    const tenant = await world.tenant()
-    const person = await member(world, tenant, 'agent')
-    const line = await inbox.giveNumber(tenant)
-    const page = await signIn(person, '/console/you/sessions', { permissions: ['notifications'] })
-    const frames: string[] = []
-    page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => frames.push(String(payload))))
-    await page.reload()
-    await until(async () => frames.some((frame) => /"subscribed".*inbox/.test(frame)))
-    const look = (isAway: boolean) =>
-      page.evaluate(`
+  test(
+    'a page in the background counts news in its title and notifies; looking at it ends both',
+    furtherWalk(),
+    async () => {
+      const tenant = await world.tenant()
+      const person = await member(world, tenant, 'agent')
+      const line = await inbox.giveNumber(tenant)
+      const page = await signIn(person, '/console/you/sessions', { permissions: ['notifications'] })
+      const frames: string[] = []
+      page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => frames.push(String(payload))))
+      await page.reload()
+      await until(async () => frames.some((frame) => /"subscribed".*inbox/.test(frame)))
+      const look = (isAway: boolean) =>
+        page.evaluate(`
         Object.defineProperty(document, 'hasFocus', { configurable: true, value: () => ${!isAway} });
         ${isAway ? '' : "window.dispatchEvent(new Event('focus'))"}`)
-    const title = () => page.title()
-    await look(true)
-    await inbox.write('+447911100001', line.number, 'Secret words')
-    await until(async () => /^\(1\) /.test(await title()))
-    await inbox.write('+447911100001', line.number, 'More')
-    await inbox.write('+447911100002', line.number, 'Another')
-    await until(async () => /^\(2\) Your sessions/.test(await title()))
-    // The worker starts after the page.
-    await until(async () => (await shown(page)).length === 2)
-    assert.deepEqual([...new Set((await shown(page)).map(({ title }) => title))], ['New message'])
-    assert.match(await page.evaluate<string>('document.querySelector("link[rel=icon]").href'), /icon-unread/)
-    await look(false)
-    await until(async () => !/^\(/.test(await title()))
-    assert.doesNotMatch(await page.evaluate<string>('document.querySelector("link[rel=icon]").href'), /icon-unread/)
-    // Answered by a colleague.
-    const { conversations } = (await world.call(tenant, 'GET', '/open/conversations')).body
-    for (const { uuid } of conversations)
-      await world.call(tenant, 'PATCH', `/open/conversations/${uuid}`, { status: 'closed' })
-    await until(async () => (await shown(page)).length === 0)
-  })
+      const title = () => page.title()
+      await look(true)
+      await inbox.write('+447911100001', line.number, 'Secret words')
+      await until(async () => /^\(1\) /.test(await title()))
+      await inbox.write('+447911100001', line.number, 'More')
+      await inbox.write('+447911100002', line.number, 'Another')
+      await until(async () => /^\(2\) Your sessions/.test(await title()))
+      // The worker starts after the page.
+      await until(async () => (await shown(page)).length === 2)
+      assert.deepEqual([...new Set((await shown(page)).map(({ title }) => title))], ['New message'])
+      assert.match(await page.evaluate<string>('document.querySelector("link[rel=icon]").href'), /icon-unread/)
+      await look(false)
+      await until(async () => !/^\(/.test(await title()))
+      assert.doesNotMatch(await page.evaluate<string>('document.querySelector("link[rel=icon]").href'), /icon-unread/)
+      // Answered by a colleague.
+      const { conversations } = (await world.call(tenant, 'GET', '/open/conversations')).body
+      for (const { uuid } of conversations)
+        await world.call(tenant, 'PATCH', `/open/conversations/${uuid}`, { status: 'closed' })
+      await until(async () => (await shown(page)).length === 0)
+    },
+  )
 })

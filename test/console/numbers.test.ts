@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { loadCatalogue, stockSandbox } from '../../src/domains/numbers/catalogue/load-catalogue.ts'
 import { isAccessible } from '../accessible.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { goodPassword, member } from '../persons.ts'
 import type { Tenant } from '../world.ts'
 import { isWellMade, openConsole, widths } from './fixture.ts'
@@ -81,7 +81,7 @@ describe('numbers in the console', needs('chromium'), () => {
     await isWellMade(page, 'numbers')
   })
 
-  test('first-number: an empty balance and a number that was taken are explained', async () => {
+  test('first-number: an empty balance and a number that was taken are explained', furtherWalk(), async () => {
     const [tenant, other] = [await world.tenant({ balance: '3' }), await world.tenant()]
     const page = await signIn(tenant, '/numbers')
     await toBritishMobiles(page, 'click')
@@ -106,7 +106,7 @@ describe('numbers in the console', needs('chromium'), () => {
     assert.deepEqual(await numbersOf(tenant), [])
   })
 
-  test('first-number by touch at 360 px', async () => {
+  test('first-number by touch at 360 px', furtherWalk(), async () => {
     const tenant = await world.tenant()
     const viewport = { width: widths.phone, height: 640 }
     const page = await signIn(tenant, '/numbers', { viewport, hasTouch: true, isMobile: true })
@@ -120,7 +120,7 @@ describe('numbers in the console', needs('chromium'), () => {
     assert.equal((await numbersOf(tenant)).length, 1)
   })
 
-  test('documents: a refusal with its reason and an approval reach the open page', async () => {
+  test('documents: a refusal with its reason and an approval reach the open page', furtherWalk(), async () => {
     // The decision of the operator changes the documents at the top of the open page.
     allow(/^layout shift .*\/numbers\/DID/)
     const tenant = await world.tenant()
@@ -149,45 +149,49 @@ describe('numbers in the console', needs('chromium'), () => {
     await page.getByText('The regulator’s requirements are met.').waitFor()
   })
 
-  test('a number is changed, found by its filters, and released by typing it, after a fresh proof', async () => {
-    const tenant = await world.tenant()
-    const bought = await world.call(tenant, 'POST', '/open/numbers/purchase', {
-      group_id: 'GB-mobile-74-united-kingdom',
-    })
-    const { uuid, formatted_phone_number: formatted } = bought.body.data.numbers[0]
-    const mia = await member(world, tenant, 'admin')
-    const page = await signIn(mia, `/numbers/${uuid}`)
-    const settings = page.getByRole('form', { name: 'Settings' })
-    await settings.getByLabel('Name').fill('Support')
-    await settings.getByLabel('Record incoming calls').check()
-    await settings.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Settings saved').first().waitFor()
-    const [changed] = await numbersOf(tenant)
-    assert.deepEqual([changed.friendly_name, changed.record_inbound], ['Support', true])
-    await world.db.begin(async (tx) => {
-      await tx.run`update sessions set proved_at = now() - interval '1 hour'`
-      await world.parts.changes.invalidate(tx, 'sessions')
-    })
-    await page.goto(page.url().replace(/DID.*/, '?q=suppo&status=ACTIVE'))
-    await page
-      .getByRole('rowheader', { name: /Support/ })
-      .getByRole('link')
-      .click()
-    allow(/403/, /404/)
-    await page.getByRole('button', { name: 'Release number' }).click()
-    const dialog = page.getByRole('dialog', { name: `Release ${formatted}?` })
-    await dialog.getByLabel(/^Type/).fill(formatted)
-    await isAccessible(page, 'release of a number')
-    await dialog.getByRole('button', { name: 'Release number' }).click()
-    await prove(page)
-    await page.getByText('No numbers yet').waitFor()
-    assert.deepEqual(await numbersOf(tenant), [])
-    await page.goBack()
-    await page.getByText('This number was released').waitFor()
-    await isAccessible(page, 'a released number')
-  })
+  test(
+    'a number is changed, found by its filters, and released by typing it, after a fresh proof',
+    furtherWalk(),
+    async () => {
+      const tenant = await world.tenant()
+      const bought = await world.call(tenant, 'POST', '/open/numbers/purchase', {
+        group_id: 'GB-mobile-74-united-kingdom',
+      })
+      const { uuid, formatted_phone_number: formatted } = bought.body.data.numbers[0]
+      const mia = await member(world, tenant, 'admin')
+      const page = await signIn(mia, `/numbers/${uuid}`)
+      const settings = page.getByRole('form', { name: 'Settings' })
+      await settings.getByLabel('Name').fill('Support')
+      await settings.getByLabel('Record incoming calls').check()
+      await settings.getByRole('button', { name: 'Save' }).click()
+      await page.getByText('Settings saved').first().waitFor()
+      const [changed] = await numbersOf(tenant)
+      assert.deepEqual([changed.friendly_name, changed.record_inbound], ['Support', true])
+      await world.db.begin(async (tx) => {
+        await tx.run`update sessions set proved_at = now() - interval '1 hour'`
+        await world.parts.changes.invalidate(tx, 'sessions')
+      })
+      await page.goto(page.url().replace(/DID.*/, '?q=suppo&status=ACTIVE'))
+      await page
+        .getByRole('rowheader', { name: /Support/ })
+        .getByRole('link')
+        .click()
+      allow(/403/, /404/)
+      await page.getByRole('button', { name: 'Release number' }).click()
+      const dialog = page.getByRole('dialog', { name: `Release ${formatted}?` })
+      await dialog.getByLabel(/^Type/).fill(formatted)
+      await isAccessible(page, 'release of a number')
+      await dialog.getByRole('button', { name: 'Release number' }).click()
+      await prove(page)
+      await page.getByText('No numbers yet').waitFor()
+      assert.deepEqual(await numbersOf(tenant), [])
+      await page.goBack()
+      await page.getByText('This number was released').waitFor()
+      await isAccessible(page, 'a released number')
+    },
+  )
 
-  test('places without stock lead to near ones, and a caller ID needs a code', async () => {
+  test('places without stock lead to near ones, and a caller ID needs a code', furtherWalk(), async () => {
     const tenant = await world.tenant()
     const page = await signIn(tenant, '/numbers/shop/US')
     await page.getByText('Choose a region', { exact: true }).waitFor()

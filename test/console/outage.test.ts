@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { makeInbox } from '../../src/domains/inbox/inbox-testing.ts'
 import { isAccessible } from '../accessible.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
 import { openConsole } from './fixture.ts'
@@ -62,98 +62,106 @@ describe('a lost connection', needs('chromium'), () => {
     await banner.waitFor({ state: 'detached' })
   })
 
-  test('a line that comes back after a burst brings later events too, though it repeats more than may be unanswered', async () => {
-    const tenant = await world.tenant()
-    const owner = await member(world, tenant, 'owner')
-    const { number } = await inbox.giveNumber(tenant)
-    // A second page: the line of the first one, which signs in, is not counted.
-    const page = await (await signIn(owner)).context().newPage()
-    let [lines, received] = [0, 0]
-    page.on('websocket', (socket) =>
-      socket.on('framereceived', ({ payload }) => {
-        if (String(payload).includes('"subscribed"')) lines++
-        if (String(payload).includes('"sms.message.received"')) received++
-      }),
-    )
-    await page.goto(`${url}/console/${tenant.uuid}/logs?contact=447911100005`)
-    await until(async () => lines > 0)
-    for (let n = 0; n < 300; n++) await inbox.write('+447911100004', number, 'One of many')
-    await until(async () => received >= 300)
-    allow(/ERR_/, /when fetching the script/, /WebSocket connection/)
-    const before = lines
-    cut()()
-    await until(async () => lines > before)
-    await inbox.write('+447911100005', number, 'After them')
-    await page.getByRole('row', { name: /7911 100005/ }).waitFor()
-  })
-
-  for (const { seconds, isFrozen } of cuts)
-    test(`after a cut of ${seconds} s${isFrozen ? ' with the page frozen' : ''}, what happened meanwhile is there, without a reload`, async () => {
+  test(
+    'a line that comes back after a burst brings later events too, though it repeats more than may be unanswered',
+    furtherWalk(),
+    async () => {
       const tenant = await world.tenant()
       const owner = await member(world, tenant, 'owner')
       const { number } = await inbox.giveNumber(tenant)
-      await inbox.write('+447911100001', number, 'Before')
-      const addWebhook = (path: string) =>
-        world.call(tenant, 'POST', '/open/webhooks', {
-          hook_url: `https://example.com/${path}`,
-          event_names: ['contact.created'],
-        })
-      assert.equal((await addWebhook('before')).status, 201)
-      const people = await signIn(owner, '/people')
-      const context = people.context()
-      const [logs, webhooks] = [await context.newPage(), await context.newPage()]
-      await logs.goto(`${url}/console/${tenant.uuid}/logs`)
-      await webhooks.goto(`${url}/console/${tenant.uuid}/developers/webhooks`)
-      const pages = [people, logs, webhooks]
-      const devtools = await Promise.all(pages.map((page) => context.newCDPSession(page)))
-      // The state alone reports a freeze to the page: the debugger stops its timers too.
-      const freeze = () =>
-        Promise.all(
-          devtools.map(async (each) => {
-            await each.send('Debugger.enable')
-            await each.send('Page.setWebLifecycleState', { state: 'frozen' })
-            await each.send('Debugger.pause')
-          }),
-        )
-      const thaw = () =>
-        Promise.all(
-          devtools.map(async (each) => {
-            await each.send('Debugger.disable')
-            await each.send('Page.setWebLifecycleState', { state: 'active' })
-          }),
-        )
-      for (const page of pages) {
-        await page.getByRole('table').first().waitFor()
-        await page.evaluate('window.isSame = true')
-      }
-      // The service worker may be loading.
+      // A second page: the line of the first one, which signs in, is not counted.
+      const page = await (await signIn(owner)).context().newPage()
+      let [lines, received] = [0, 0]
+      page.on('websocket', (socket) =>
+        socket.on('framereceived', ({ payload }) => {
+          if (String(payload).includes('"subscribed"')) lines++
+          if (String(payload).includes('"sms.message.received"')) received++
+        }),
+      )
+      await page.goto(`${url}/console/${tenant.uuid}/logs?contact=447911100005`)
+      await until(async () => lines > 0)
+      for (let n = 0; n < 300; n++) await inbox.write('+447911100004', number, 'One of many')
+      await until(async () => received >= 300)
       allow(/ERR_/, /when fetching the script/, /WebSocket connection/)
-      const open = cut()
-      if (isFrozen) await freeze()
-      const body = { first_name: 'Mean', last_name: 'While', email: `mean.while.${seconds}@example.com` }
-      assert.equal((await world.call(tenant, 'POST', '/open/members', body)).status, 201)
-      await inbox.write('+447911100002', number, 'Meanwhile')
-      assert.equal((await addWebhook('meanwhile')).status, 201)
-      for (let n = 0; n < seconds; n += 60) {
-        await new Promise((resolve) => setTimeout(resolve, Math.min(60, seconds - n) * 1_000))
-        // The runner ends files that are silent for minutes.
-        if (isLong) console.log(`cut for ${n + 60} s`)
-      }
-      open()
-      const began = performance.now()
-      if (isFrozen) await thaw()
-      const shows = async (page: Page, row: RegExp) => {
-        await page.getByRole('row', { name: row }).waitFor()
-        return Math.round(performance.now() - began)
-      }
-      const times = await Promise.all([
-        shows(people, /Mean While/),
-        shows(logs, /7911 100002/),
-        shows(webhooks, /example\.com\/meanwhile/),
-      ])
-      // Two seconds on an idle machine; the one of the tests is busy.
-      if (isLong) console.log(`people, messages and webhooks are right again after ${times.join(', ')} ms`)
-      assert.ok(Math.max(...times) <= (isLong ? 2_000 : 6_000), `${times} ms`)
-      for (const page of pages) assert.equal(await page.evaluate('window.isSame'), true)
-    })
+      const before = lines
+      cut()()
+      await until(async () => lines > before)
+      await inbox.write('+447911100005', number, 'After them')
+      await page.getByRole('row', { name: /7911 100005/ }).waitFor()
+    },
+  )
+
+  for (const { seconds, isFrozen } of cuts)
+    test(
+      `after a cut of ${seconds} s${isFrozen ? ' with the page frozen' : ''}, what happened meanwhile is there, without a reload`,
+      furtherWalk(),
+      async () => {
+        const tenant = await world.tenant()
+        const owner = await member(world, tenant, 'owner')
+        const { number } = await inbox.giveNumber(tenant)
+        await inbox.write('+447911100001', number, 'Before')
+        const addWebhook = (path: string) =>
+          world.call(tenant, 'POST', '/open/webhooks', {
+            hook_url: `https://example.com/${path}`,
+            event_names: ['contact.created'],
+          })
+        assert.equal((await addWebhook('before')).status, 201)
+        const people = await signIn(owner, '/people')
+        const context = people.context()
+        const [logs, webhooks] = [await context.newPage(), await context.newPage()]
+        await logs.goto(`${url}/console/${tenant.uuid}/logs`)
+        await webhooks.goto(`${url}/console/${tenant.uuid}/developers/webhooks`)
+        const pages = [people, logs, webhooks]
+        const devtools = await Promise.all(pages.map((page) => context.newCDPSession(page)))
+        // The state alone reports a freeze to the page: the debugger stops its timers too.
+        const freeze = () =>
+          Promise.all(
+            devtools.map(async (each) => {
+              await each.send('Debugger.enable')
+              await each.send('Page.setWebLifecycleState', { state: 'frozen' })
+              await each.send('Debugger.pause')
+            }),
+          )
+        const thaw = () =>
+          Promise.all(
+            devtools.map(async (each) => {
+              await each.send('Debugger.disable')
+              await each.send('Page.setWebLifecycleState', { state: 'active' })
+            }),
+          )
+        for (const page of pages) {
+          await page.getByRole('table').first().waitFor()
+          await page.evaluate('window.isSame = true')
+        }
+        // The service worker may be loading.
+        allow(/ERR_/, /when fetching the script/, /WebSocket connection/)
+        const open = cut()
+        if (isFrozen) await freeze()
+        const body = { first_name: 'Mean', last_name: 'While', email: `mean.while.${seconds}@example.com` }
+        assert.equal((await world.call(tenant, 'POST', '/open/members', body)).status, 201)
+        await inbox.write('+447911100002', number, 'Meanwhile')
+        assert.equal((await addWebhook('meanwhile')).status, 201)
+        for (let n = 0; n < seconds; n += 60) {
+          await new Promise((resolve) => setTimeout(resolve, Math.min(60, seconds - n) * 1_000))
+          // The runner ends files that are silent for minutes.
+          if (isLong) console.log(`cut for ${n + 60} s`)
+        }
+        open()
+        const began = performance.now()
+        if (isFrozen) await thaw()
+        const shows = async (page: Page, row: RegExp) => {
+          await page.getByRole('row', { name: row }).waitFor()
+          return Math.round(performance.now() - began)
+        }
+        const times = await Promise.all([
+          shows(people, /Mean While/),
+          shows(logs, /7911 100002/),
+          shows(webhooks, /example\.com\/meanwhile/),
+        ])
+        // Two seconds on an idle machine; the one of the tests is busy.
+        if (isLong) console.log(`people, messages and webhooks are right again after ${times.join(', ')} ms`)
+        assert.ok(Math.max(...times) <= (isLong ? 2_000 : 6_000), `${times} ms`)
+        for (const page of pages) assert.equal(await page.evaluate('window.isSame'), true)
+      },
+    )
 })

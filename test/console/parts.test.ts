@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import type { Browser, Page } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
 import { inChromium, launchChromium } from '../chromium.ts'
+import { fullForm, furtherWalk } from '../needs.ts'
 import { until } from '../platform.ts'
 import { type Gallery, serveGallery } from './gallery-server.ts'
 
@@ -61,7 +62,7 @@ describe('parts of the console', inChromium, () => {
     assert.ok(size('gallery.js') <= 40_960, `gallery: ${size('gallery.js')}`)
   })
 
-  test('no state has an axe violation, in light and in dark', async () => {
+  test('no state has an axe violation, in light and in dark', fullForm('accessibility of each page'), async () => {
     await isAccessible(page, 'gallery')
     for (const opener of ['Open dialog', 'Open drawer', 'Release number']) {
       await page.getByRole('button', { name: opener }).click()
@@ -78,20 +79,24 @@ describe('parts of the console', inChromium, () => {
     await press('Escape')
   })
 
-  test('nothing scrolls sideways from 360 to 1440 px, in both directions, with longer texts and text of 200 %', async () => {
-    for (const query of ['', '?dir=rtl', '?pseudo']) {
-      await page.goto(`${gallery.url}/${query}`)
-      for (const width of [1440, 768, 360]) {
-        await page.setViewportSize({ width, height: 800 })
-        assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${query} at ${width} px`)
+  test(
+    'nothing scrolls sideways from 360 to 1440 px, in both directions, with longer texts and text of 200 %',
+    furtherWalk(),
+    async () => {
+      for (const query of ['', '?dir=rtl', '?pseudo']) {
+        await page.goto(`${gallery.url}/${query}`)
+        for (const width of [1440, 768, 360]) {
+          await page.setViewportSize({ width, height: 800 })
+          assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${query} at ${width} px`)
+        }
       }
-    }
-    await page.setViewportSize({ width: 1280, height: 900 })
-    await page.goto(gallery.url)
-    await page.evaluate(`document.documentElement.style.fontSize = '200%'`)
-    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 1280, 'text of 200 %')
-    await page.evaluate(`document.documentElement.style.fontSize = ''`)
-  })
+      await page.setViewportSize({ width: 1280, height: 900 })
+      await page.goto(gallery.url)
+      await page.evaluate(`document.documentElement.style.fontSize = '200%'`)
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 1280, 'text of 200 %')
+      await page.evaluate(`document.documentElement.style.fontSize = ''`)
+    },
+  )
 
   test('a table becomes cards below 600 px and remains a table for screen readers', async () => {
     await page.setViewportSize({ width: 360, height: 800 })

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { rightsOf } from '../../console/shell/rights.ts'
 import { namesOf, roleCapabilities, roles } from '../../src/platform/http/role.ts'
 import { isAccessible } from '../accessible.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { type Browser, freshClaim, goodPassword, member, tokenOf } from '../persons.ts'
 import { until } from '../platform.ts'
 import type { Tenant } from '../world.ts'
@@ -76,41 +76,45 @@ describe('walks of people', needs('chromium'), () => {
     assert.equal((await world.call('operator', 'POST', '/operator/console/claim-link')).status, 410)
   })
 
-  test('sign-in-and-out: by password and keys; a session that ended elsewhere returns to the same form', async () => {
-    const { tenant, owner } = await owned()
-    const page = await open(`/console/${tenant.uuid}/people?invite=1`)
-    allow(/401/)
-    await page.getByLabel('Email').fill(owner.email)
-    await page.getByLabel('Password', { exact: true }).fill('not the password')
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await page.getByRole('alert').first().waitFor()
-    await page.getByLabel('Password', { exact: true }).fill(goodPassword)
-    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    const form = page.getByRole('dialog', { name: 'Invite a person' })
-    await form.getByLabel('First name').fill('Half')
-    assert.equal((await owner.call('DELETE', '/console/sessions')).status, 200)
-    const again = page.getByRole('dialog', { name: 'Sign in again' })
-    await again.getByLabel('Password', { exact: true }).fill(goodPassword)
-    await again.getByRole('button', { name: 'Sign in' }).click()
-    await again.waitFor({ state: 'detached' })
-    assert.equal(await form.getByLabel('First name').inputValue(), 'Half')
-    await page.keyboard.press('Escape')
-    await page.getByRole('button', { name: 'Mia owner: your menu' }).click()
-    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
-    for (const [key, heading] of [
-      [tenant.key, /.+/],
-      [world.operatorKey, /.+/],
-    ] as const) {
-      await page.goto(`${url}/console/sign-in`)
-      await page.getByRole('button', { name: 'Use a key instead' }).click()
-      await page.getByRole('textbox', { name: 'API key or operator key' }).fill(key)
-      await page.keyboard.press('Enter')
-      await page.getByRole('button', { name: /your menu/ }).waitFor()
-      await page.getByRole('heading', { level: 1, name: heading }).waitFor()
-      await page.context().clearCookies()
-    }
-  })
+  test(
+    'sign-in-and-out: by password and keys; a session that ended elsewhere returns to the same form',
+    furtherWalk(),
+    async () => {
+      const { tenant, owner } = await owned()
+      const page = await open(`/console/${tenant.uuid}/people?invite=1`)
+      allow(/401/)
+      await page.getByLabel('Email').fill(owner.email)
+      await page.getByLabel('Password', { exact: true }).fill('not the password')
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await page.getByRole('alert').first().waitFor()
+      await page.getByLabel('Password', { exact: true }).fill(goodPassword)
+      await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+      const form = page.getByRole('dialog', { name: 'Invite a person' })
+      await form.getByLabel('First name').fill('Half')
+      assert.equal((await owner.call('DELETE', '/console/sessions')).status, 200)
+      const again = page.getByRole('dialog', { name: 'Sign in again' })
+      await again.getByLabel('Password', { exact: true }).fill(goodPassword)
+      await again.getByRole('button', { name: 'Sign in' }).click()
+      await again.waitFor({ state: 'detached' })
+      assert.equal(await form.getByLabel('First name').inputValue(), 'Half')
+      await page.keyboard.press('Escape')
+      await page.getByRole('button', { name: 'Mia owner: your menu' }).click()
+      await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+      for (const [key, heading] of [
+        [tenant.key, /.+/],
+        [world.operatorKey, /.+/],
+      ] as const) {
+        await page.goto(`${url}/console/sign-in`)
+        await page.getByRole('button', { name: 'Use a key instead' }).click()
+        await page.getByRole('textbox', { name: 'API key or operator key' }).fill(key)
+        await page.keyboard.press('Enter')
+        await page.getByRole('button', { name: /your menu/ }).waitFor()
+        await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+        await page.context().clearCookies()
+      }
+    },
+  )
 
   test('invite-an-agent: a link, a second browser, a role; then suspended, and the last owner stays', async () => {
     const { tenant, owner } = await owned()
@@ -172,51 +176,55 @@ describe('walks of people', needs('chromium'), () => {
     await role.waitFor({ state: 'detached' })
   })
 
-  test('by keyboard alone: a person is invited and suspended, a second factor is begun, and the focus is never lost', async () => {
-    const { tenant, owner } = await owned()
-    const mate = await member(world, tenant, 'agent')
-    await mate.call('PATCH', '/console/me', { name: 'Kim Keys' })
-    const page = await signIn(owner, '/people')
-    const keys = page.keyboard
-    await page.getByRole('row', { name: /Kim Keys/ }).waitFor()
-    await tabTo(page, 'Invite a person')
-    await keys.press('Enter')
-    await until(async () => (await focused(page)).startsWith('First name'))
-    await keys.type('Nora')
-    await keys.press('Tab')
-    await keys.type('Keyboard')
-    await keys.press('Tab')
-    await keys.type('nora.keyboard@example.com')
-    await keys.press('Tab')
-    // The roles are one group: arrows choose.
-    await keys.press('ArrowDown')
-    await tabTo(page, 'Create link')
-    await keys.press('Enter')
-    await page.getByRole('dialog', { name: 'Link for Nora Keyboard' }).waitFor()
-    await tabTo(page, 'I have copied it')
-    await keys.press('Enter')
-    await page.getByRole('row', { name: /Nora Keyboard.*Developer/ }).waitFor()
-    await tabTo(page, 'Actions for Kim Keys')
-    await keys.press('Enter')
-    await keys.press('s')
-    await keys.press('Enter')
-    await page.getByRole('dialog', { name: 'Suspend Kim Keys?' }).waitFor()
-    await tabTo(page, 'Suspend')
-    await keys.press('Enter')
-    await page.getByRole('row', { name: /Kim Keys.*Suspended/ }).waitFor()
-    assert.notEqual(await focused(page), '')
+  test(
+    'by keyboard alone: a person is invited and suspended, a second factor is begun, and the focus is never lost',
+    furtherWalk(),
+    async () => {
+      const { tenant, owner } = await owned()
+      const mate = await member(world, tenant, 'agent')
+      await mate.call('PATCH', '/console/me', { name: 'Kim Keys' })
+      const page = await signIn(owner, '/people')
+      const keys = page.keyboard
+      await page.getByRole('row', { name: /Kim Keys/ }).waitFor()
+      await tabTo(page, 'Invite a person')
+      await keys.press('Enter')
+      await until(async () => (await focused(page)).startsWith('First name'))
+      await keys.type('Nora')
+      await keys.press('Tab')
+      await keys.type('Keyboard')
+      await keys.press('Tab')
+      await keys.type('nora.keyboard@example.com')
+      await keys.press('Tab')
+      // The roles are one group: arrows choose.
+      await keys.press('ArrowDown')
+      await tabTo(page, 'Create link')
+      await keys.press('Enter')
+      await page.getByRole('dialog', { name: 'Link for Nora Keyboard' }).waitFor()
+      await tabTo(page, 'I have copied it')
+      await keys.press('Enter')
+      await page.getByRole('row', { name: /Nora Keyboard.*Developer/ }).waitFor()
+      await tabTo(page, 'Actions for Kim Keys')
+      await keys.press('Enter')
+      await keys.press('s')
+      await keys.press('Enter')
+      await page.getByRole('dialog', { name: 'Suspend Kim Keys?' }).waitFor()
+      await tabTo(page, 'Suspend')
+      await keys.press('Enter')
+      await page.getByRole('row', { name: /Kim Keys.*Suspended/ }).waitFor()
+      assert.notEqual(await focused(page), '')
 
-    await page.goto(`${url}/console/you/security`)
-    await tabTo(page, 'Set up an authenticator app')
-    await keys.press('Enter')
-    await page.getByRole('img', { name: 'Code for the authenticator app' }).waitFor()
-    await tabTo(page, 'Code of the app')
-    await keys.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
-    assert.equal(await focused(page), 'Set up an authenticator app')
-  })
+      await page.goto(`${url}/console/you/security`)
+      await tabTo(page, 'Set up an authenticator app')
+      await keys.press('Enter')
+      await page.getByRole('img', { name: 'Code for the authenticator app' }).waitFor()
+      await tabTo(page, 'Code of the app')
+      await keys.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      assert.equal(await focused(page), 'Set up an authenticator app')
+    },
+  )
 
-  test('working hours and the closing of conversations are set in words, and shown again', async () => {
+  test('working hours and the closing of conversations are set in words, and shown again', furtherWalk(), async () => {
     const { owner } = await owned()
     const page = await signIn(owner, '/settings')
     const inbox = page.getByRole('form', { name: 'Inbox' })
@@ -232,45 +240,49 @@ describe('walks of people', needs('chromium'), () => {
     assert.equal(await inbox.getByLabel(/^Monday/).inputValue(), '09:00-12:30, 13:00-24:00')
   })
 
-  test('audit: the acts of a walk are found by actor, action, target and time, and exported', async () => {
-    const { owner } = await owned()
-    const page = await signIn(owner, '/settings')
-    await page.getByLabel('Name', { exact: true }).fill('Example Ltd')
-    await page.getByLabel(/^Warn below/).fill('7.50')
-    await page.getByRole('form', { name: 'Details' }).getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('status').getByText('Account saved').waitFor()
-    await isWellMade(page, 'account')
-    await page.getByRole('link', { name: 'Audit log' }).click()
-    const acts = page.getByRole('table', { name: 'Acts on the account' })
-    await acts.getByRole('row', { name: /Changed the account/ }).waitFor()
-    await isWellMade(page, 'audit log')
-    await page.getByRole('combobox', { name: 'By', exact: true }).selectOption({ label: 'Mia owner' })
-    await page.getByRole('combobox', { name: 'Action', exact: true }).selectOption({ label: 'Changed the account' })
-    await until(async () => (await acts.getByRole('row').count()) === 2)
-    await acts.getByRole('link', { name: 'Changed the account' }).click()
-    const details = page.getByRole('dialog', { name: 'Changed the account' })
-    await details
-      .getByRole('row', { name: /low_balance/ })
-      .getByText('5')
-      .first()
-      .waitFor()
-    await isAccessible(page, 'an act')
-    await details.getByRole('link', { name: 'Only acts on this target' }).first().click()
-    await details.waitFor({ state: 'detached' })
-    const target = new URL(page.url()).searchParams.get('target')
-    assert.match(String(target), /^ACC/)
-    await page.getByLabel('To', { exact: true }).fill('2020-01-01')
-    await page.getByText('No act matches these filters').waitFor()
-    await page.goBack()
-    await page.reload()
-    await acts.getByRole('row', { name: /Changed the account/ }).waitFor()
-    const [saved] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Export CSV' }).click(),
-    ])
-    const lines = (await readFile(await saved.path(), 'utf8')).trim().split('\n')
-    assert.ok(lines.length >= 2 && lines.slice(1).every((line) => line.includes(String(target))), lines.join('\n'))
-  })
+  test(
+    'audit: the acts of a walk are found by actor, action, target and time, and exported',
+    furtherWalk(),
+    async () => {
+      const { owner } = await owned()
+      const page = await signIn(owner, '/settings')
+      await page.getByLabel('Name', { exact: true }).fill('Example Ltd')
+      await page.getByLabel(/^Warn below/).fill('7.50')
+      await page.getByRole('form', { name: 'Details' }).getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('status').getByText('Account saved').waitFor()
+      await isWellMade(page, 'account')
+      await page.getByRole('link', { name: 'Audit log' }).click()
+      const acts = page.getByRole('table', { name: 'Acts on the account' })
+      await acts.getByRole('row', { name: /Changed the account/ }).waitFor()
+      await isWellMade(page, 'audit log')
+      await page.getByRole('combobox', { name: 'By', exact: true }).selectOption({ label: 'Mia owner' })
+      await page.getByRole('combobox', { name: 'Action', exact: true }).selectOption({ label: 'Changed the account' })
+      await until(async () => (await acts.getByRole('row').count()) === 2)
+      await acts.getByRole('link', { name: 'Changed the account' }).click()
+      const details = page.getByRole('dialog', { name: 'Changed the account' })
+      await details
+        .getByRole('row', { name: /low_balance/ })
+        .getByText('5')
+        .first()
+        .waitFor()
+      await isAccessible(page, 'an act')
+      await details.getByRole('link', { name: 'Only acts on this target' }).first().click()
+      await details.waitFor({ state: 'detached' })
+      const target = new URL(page.url()).searchParams.get('target')
+      assert.match(String(target), /^ACC/)
+      await page.getByLabel('To', { exact: true }).fill('2020-01-01')
+      await page.getByText('No act matches these filters').waitFor()
+      await page.goBack()
+      await page.reload()
+      await acts.getByRole('row', { name: /Changed the account/ }).waitFor()
+      const [saved] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Export CSV' }).click(),
+      ])
+      const lines = (await readFile(await saved.path(), 'utf8')).trim().split('\n')
+      assert.ok(lines.length >= 2 && lines.slice(1).every((line) => line.includes(String(target))), lines.join('\n'))
+    },
+  )
 
   test('roles: navigation, palette and interface agree for each role', async () => {
     const tenant = await world.tenant()

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { after, afterEach, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { goodPassword, tokenOf } from '../persons.ts'
 import { buyNumber, until } from '../platform.ts'
 import { isWellMade, joinPlatform, mediaFlags, openPlatform } from './fixture.ts'
@@ -237,7 +237,7 @@ test(
 
 test(
   'outgoing-call: busy and unanswered numbers are said in words, and the charge is the estimate',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const page = await openTab()
     const dialog = await openDialog(page)
@@ -272,7 +272,7 @@ test(
 
 test(
   'call-in-a-hidden-tab: a hidden tab rings and notifies at once, and another tab takes over within 2 s of its end',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const first = await openTab()
     const second = await openTab(first.context())
@@ -319,7 +319,7 @@ test(
   },
 )
 
-test('a tab of another person shows no call of the first, and cannot end it', needs('chromium'), async () => {
+test('a tab of another person shows no call of the first, and cannot end it', furtherWalk(), async () => {
   const first = await openTab()
   await dial(first, bob)
   await bar(first).getByText('In a call').waitFor()
@@ -337,7 +337,7 @@ test('a tab of another person shows no call of the first, and cannot end it', ne
   await bar(first).getByText('Call ended').waitFor()
 })
 
-test('a second call waits, and the first one is held while it is answered', needs('chromium'), async () => {
+test('a second call waits, and the first one is held while it is answered', furtherWalk(), async () => {
   const page = await openTab()
   await ringFrom(ada)
   await bar(page).getByRole('button', { name: 'Accept' }).click()
@@ -363,7 +363,7 @@ test('a second call waits, and the first one is held while it is answered', need
   await bar(page).getByText('Call ended').waitFor()
 })
 
-test('phone-width: a call is taken and ended by touch at 360 px', needs('chromium'), async () => {
+test('phone-width: a call is taken and ended by touch at 360 px', furtherWalk(), async () => {
   const touch = { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true }
   const page = await signIn(agent, '/calls', touch)
   await page.getByRole('button', { name: 'Telephone', exact: true }).tap()
@@ -376,7 +376,7 @@ test('phone-width: a call is taken and ended by touch at 360 px', needs('chromiu
   await bar(page).getByText('Call ended').waitFor()
 })
 
-test('away: calls do not ring, in no tab and not by the server', needs('chromium'), async () => {
+test('away: calls do not ring, in no tab and not by the server', furtherWalk(), async () => {
   const page = await openTab()
   const dialog = await openDialog(page)
   const isAway = async (wanted: 'away' | 'available') => {
@@ -401,7 +401,7 @@ test('away: calls do not ring, in no tab and not by the server', needs('chromium
 
 test(
   'the history has missed calls first, filters in the address, and the same rows as CSV',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const page = await openTab()
     const id = await ringFrom(bob)

@@ -5,7 +5,7 @@ import type { Page, Route } from 'playwright-core'
 import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import { isAccessible } from '../accessible.ts'
 import { fillLists } from '../list-rows.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
 import { accountPages, ownPages, thingPages } from './every-page.ts'
@@ -106,7 +106,7 @@ describe('the console in the pseudo-locale', needs('chromium'), () => {
     assert.deepEqual([...new Set(faults)], [])
   })
 
-  test('a language from right to left mirrors the page', async () => {
+  test('a language from right to left mirrors the page', furtherWalk(), async () => {
     const page = await openPseudo('ar')
     const base = await baseOf(page)
     for (const path of ['/people', '/developers/webhooks', '/money']) {
@@ -120,32 +120,36 @@ describe('the console in the pseudo-locale', needs('chromium'), () => {
     }
   })
 
-  test('every page has an accessible state while it waits, and after a refusal, from right to left', async () => {
-    const page = await openPseudo('ar')
-    const base = await baseOf(page)
-    allow(/^foreign: http:\/\/127/, /^layout shift/, /409/)
-    const paths = [...accountPages, ...ownPages].map(({ path }) => path).concat(thingPages)
-    let answer: (route: Route) => Promise<unknown> = async () => {}
-    await page.route(/\/(?:open|console)\/(?!assets|session$)/, (route) =>
-      route.request().resourceType() === 'fetch' ? answer(route) : route.continue(),
-    )
-    const shown = { waiting: 0, refused: 0 }
-    for (const state of ['waiting', 'refused'] as const) {
-      if (state === 'refused')
-        answer = (route) =>
-          route.fulfill({ status: 409, json: { error_code: 'refused', message: 'No.', request_id: 'req_1' } })
-      await page.goto(`${pseudo.url}${base}/no/page`)
-      for (const path of paths) {
-        await show(page, path.startsWith('/console') ? path : base + path)
-        if (state === 'refused') await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
-        shown[state] += await page.locator('main').locator(marks[state]).first().count()
-        // Parts that an earlier page has had too are checked there.
-        if (await page.evaluate<boolean>(newParts)) await isAccessible(page, `${path}, ${state}`, '[data-new]')
+  test(
+    'every page has an accessible state while it waits, and after a refusal, from right to left',
+    furtherWalk(),
+    async () => {
+      const page = await openPseudo('ar')
+      const base = await baseOf(page)
+      allow(/^foreign: http:\/\/127/, /^layout shift/, /409/)
+      const paths = [...accountPages, ...ownPages].map(({ path }) => path).concat(thingPages)
+      let answer: (route: Route) => Promise<unknown> = async () => {}
+      await page.route(/\/(?:open|console)\/(?!assets|session$)/, (route) =>
+        route.request().resourceType() === 'fetch' ? answer(route) : route.continue(),
+      )
+      const shown = { waiting: 0, refused: 0 }
+      for (const state of ['waiting', 'refused'] as const) {
+        if (state === 'refused')
+          answer = (route) =>
+            route.fulfill({ status: 409, json: { error_code: 'refused', message: 'No.', request_id: 'req_1' } })
+        await page.goto(`${pseudo.url}${base}/no/page`)
+        for (const path of paths) {
+          await show(page, path.startsWith('/console') ? path : base + path)
+          if (state === 'refused') await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
+          shown[state] += await page.locator('main').locator(marks[state]).first().count()
+          // Parts that an earlier page has had too are checked there.
+          if (await page.evaluate<boolean>(newParts)) await isAccessible(page, `${path}, ${state}`, '[data-new]')
+        }
       }
-    }
-    // The others need no answer before they are usable.
-    assert.ok(shown.waiting >= paths.length - 7 && shown.refused >= paths.length - 7, JSON.stringify(shown))
-  })
+      // The others need no answer before they are usable.
+      assert.ok(shown.waiting >= paths.length - 7 && shown.refused >= paths.length - 7, JSON.stringify(shown))
+    },
+  )
 })
 
 /** An account with 24 rows in every list. Half of them differ in what the walk filters by. */
@@ -230,43 +234,47 @@ const savedRows = async (page: Page): Promise<number> => {
 describe('every list and dialog', needs('chromium'), () => {
   const account = fullAccount()
 
-  test('the address of each list gives the same rows after a reload, Back undoes a filter, and its file has these rows', async () => {
-    const { tenant, owner } = await account
-    // A page that is read anew moves by the height of a banner that comes with its data.
-    allow(/^layout shift/)
-    const page = await signIn(owner, '/no/page')
-    const rows = page.locator('main tbody').first().locator('tr')
-    const has = (count: number, what: string) =>
-      until(async () => (await rows.count()) === count, 20).catch(async () =>
-        assert.fail(`${what}: ${await rows.count()} rows, not ${count}`),
-      )
-    for (const [path, label, option, all, some] of lists) {
-      await show(page, `/console/${tenant.uuid}${path}`)
-      await has(all, path)
-      const before = await page.evaluate<string[]>(rowNames)
-      await page.getByRole('combobox', { name: label }).first().selectOption({ label: option })
-      await has(some, `${path} with its filter`)
-      const filtered = await page.evaluate<string[]>(rowNames)
-      const address = page.url()
-      await page.reload()
-      await has(some, `${path} after a reload`)
-      assert.deepEqual(await page.evaluate<string[]>(rowNames), filtered, `${path} after a reload`)
-      assert.equal(page.url(), address)
-      if ((await page.getByRole('button', { name: 'Export CSV' }).count()) > 0)
-        assert.equal(await savedRows(page), some, path)
-      await page.goBack()
-      await rows.nth(some).waitFor()
-      const names = await page.evaluate<string[]>(rowNames)
-      assert.deepEqual(names.slice(-all), before, `${path} after Back`)
-    }
-    for (const [path, all] of plainLists) {
-      await show(page, `/console/${tenant.uuid}${path}`)
-      await has(all, path)
-      if (path === '/money/holds') assert.equal(await savedRows(page), all)
-    }
-  })
+  test(
+    'the address of each list gives the same rows after a reload, Back undoes a filter, and its file has these rows',
+    furtherWalk(),
+    async () => {
+      const { tenant, owner } = await account
+      // A page that is read anew moves by the height of a banner that comes with its data.
+      allow(/^layout shift/)
+      const page = await signIn(owner, '/no/page')
+      const rows = page.locator('main tbody').first().locator('tr')
+      const has = (count: number, what: string) =>
+        until(async () => (await rows.count()) === count, 20).catch(async () =>
+          assert.fail(`${what}: ${await rows.count()} rows, not ${count}`),
+        )
+      for (const [path, label, option, all, some] of lists) {
+        await show(page, `/console/${tenant.uuid}${path}`)
+        await has(all, path)
+        const before = await page.evaluate<string[]>(rowNames)
+        await page.getByRole('combobox', { name: label }).first().selectOption({ label: option })
+        await has(some, `${path} with its filter`)
+        const filtered = await page.evaluate<string[]>(rowNames)
+        const address = page.url()
+        await page.reload()
+        await has(some, `${path} after a reload`)
+        assert.deepEqual(await page.evaluate<string[]>(rowNames), filtered, `${path} after a reload`)
+        assert.equal(page.url(), address)
+        if ((await page.getByRole('button', { name: 'Export CSV' }).count()) > 0)
+          assert.equal(await savedRows(page), some, path)
+        await page.goBack()
+        await rows.nth(some).waitFor()
+        const names = await page.evaluate<string[]>(rowNames)
+        assert.deepEqual(names.slice(-all), before, `${path} after Back`)
+      }
+      for (const [path, all] of plainLists) {
+        await show(page, `/console/${tenant.uuid}${path}`)
+        await has(all, path)
+        if (path === '/money/holds') assert.equal(await savedRows(page), all)
+      }
+    },
+  )
 
-  test('every dialog and menu opens by keyboard, is accessible, and gives the focus back', async () => {
+  test('every dialog and menu opens by keyboard, is accessible, and gives the focus back', furtherWalk(), async () => {
     const { tenant, owner } = await account
     const page = await signIn(owner, '/inbox/all')
     let shown = '/inbox/all'

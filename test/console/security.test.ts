@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { codeAt, stepAt } from '../../src/domains/persons/second-factor/totp.ts'
 import { bytesOf } from '../authenticator-app.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk, needs } from '../needs.ts'
 import { goodPassword, member } from '../persons.ts'
 import { isWellMade, openConsole } from './fixture.ts'
 
@@ -74,53 +74,57 @@ describe('the security of a person', needs('chromium'), () => {
     await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor()
   })
 
-  test('an owner requires a second factor, and a member without one is led to the page that sets it up', async () => {
-    const tenant = await world.tenant()
-    const owner = await member(world, tenant, 'owner')
-    const agent = await member(world, tenant, 'agent')
-    const settings = await signIn(owner, `/console/${tenant.uuid}/settings`)
-    const option = settings.getByRole('checkbox', { name: 'Require a second factor' })
-    await option.check()
-    allow(/403/)
-    await settings.getByRole('form', { name: 'Details' }).getByRole('button', { name: 'Save' }).click()
-    await settings.getByText('The account requires a second factor').first().waitFor()
-    await world.db.begin(async (tx) => {
-      await tx.run`
+  test(
+    'an owner requires a second factor, and a member without one is led to the page that sets it up',
+    furtherWalk(),
+    async () => {
+      const tenant = await world.tenant()
+      const owner = await member(world, tenant, 'owner')
+      const agent = await member(world, tenant, 'agent')
+      const settings = await signIn(owner, `/console/${tenant.uuid}/settings`)
+      const option = settings.getByRole('checkbox', { name: 'Require a second factor' })
+      await option.check()
+      allow(/403/)
+      await settings.getByRole('form', { name: 'Details' }).getByRole('button', { name: 'Save' }).click()
+      await settings.getByText('The account requires a second factor').first().waitFor()
+      await world.db.begin(async (tx) => {
+        await tx.run`
         insert into person_totp (person_id, sealed_secret, activated_at)
         values (${owner.boot.person.uuid.slice(3)}, ${Buffer.from('sealed')}, now())`
-      await world.parts.changes.invalidate(tx, 'sessions')
-    })
-    await settings.getByRole('form', { name: 'Details' }).getByRole('button', { name: 'Save' }).click()
-    await settings.getByText('Account saved').first().waitFor()
-    await settings.reload()
-    await option.waitFor()
-    assert.equal(await option.isChecked(), true)
+        await world.parts.changes.invalidate(tx, 'sessions')
+      })
+      await settings.getByRole('form', { name: 'Details' }).getByRole('button', { name: 'Save' }).click()
+      await settings.getByText('Account saved').first().waitFor()
+      await settings.reload()
+      await option.waitFor()
+      assert.equal(await option.isChecked(), true)
 
-    const page = await signIn(agent, `/console/${tenant.uuid}/inbox`)
-    const refused: string[] = []
-    page.on('response', (response) => {
-      if (response.status() === 403) refused.push(response.url())
-    })
-    await page.getByText(/requires a second factor/).waitFor()
-    assert.equal(new URL(page.url()).pathname, '/console/you/security')
-    await isWellMade(page, 'second factor required')
-    await page.goto(`${url}/console/${tenant.uuid}/people`)
-    await page.getByRole('button', { name: 'Set up an authenticator app' }).click()
-    const secret =
-      (await page
-        .getByText(/^[A-Z2-7]{32}$/)
-        .first()
-        .textContent()) ?? ''
-    await page.getByRole('textbox', { name: 'Code of the app' }).fill(codeAt(bytesOf(secret), stepAt(Date.now())))
-    await page.keyboard.press('Enter')
-    await page.getByRole('button', { name: 'I have stored them' }).click()
-    await page.getByText(/requires a second factor/).waitFor({ state: 'detached' })
-    await page.getByRole('link', { name: 'Inbox' }).first().click()
-    await page.waitForURL(/\/inbox/)
-    assert.deepEqual(refused, [])
-  })
+      const page = await signIn(agent, `/console/${tenant.uuid}/inbox`)
+      const refused: string[] = []
+      page.on('response', (response) => {
+        if (response.status() === 403) refused.push(response.url())
+      })
+      await page.getByText(/requires a second factor/).waitFor()
+      assert.equal(new URL(page.url()).pathname, '/console/you/security')
+      await isWellMade(page, 'second factor required')
+      await page.goto(`${url}/console/${tenant.uuid}/people`)
+      await page.getByRole('button', { name: 'Set up an authenticator app' }).click()
+      const secret =
+        (await page
+          .getByText(/^[A-Z2-7]{32}$/)
+          .first()
+          .textContent()) ?? ''
+      await page.getByRole('textbox', { name: 'Code of the app' }).fill(codeAt(bytesOf(secret), stepAt(Date.now())))
+      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: 'I have stored them' }).click()
+      await page.getByText(/requires a second factor/).waitFor({ state: 'detached' })
+      await page.getByRole('link', { name: 'Inbox' }).first().click()
+      await page.waitForURL(/\/inbox/)
+      assert.deepEqual(refused, [])
+    },
+  )
 
-  test('a person adds a passkey, signs in with it, and removes it', async () => {
+  test('a person adds a passkey, signs in with it, and removes it', furtherWalk(), async () => {
     const person = await member(world, await world.tenant(), 'owner', 'pat@example.com')
     const page = await signIn(person, '/console/you/security')
     const devtools = await page.context().newCDPSession(page)
