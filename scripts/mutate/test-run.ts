@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import type { FileRun } from '../tests/plan.ts'
 
 /** The result of one test file. */
 export type TestRun = { readonly result: 'passed' | 'failed' | 'timeout'; readonly ms: number }
@@ -16,14 +17,14 @@ export const killTestRuns = (): void => {
  * Runs a test file in its own process group, which is killed at the first failed test.
  * @param seconds time limit, after which the group is killed
  */
-export const runTestFile = async (folder: string, file: string, seconds: number): Promise<TestRun> => {
+export const runTestFile = async (folder: string, { file, env: own }: FileRun, seconds: number): Promise<TestRun> => {
   const began = performance.now()
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const child = spawn(process.execPath, ['--test-reporter=tap', join(folder, file)], {
     cwd: folder,
     detached: true,
     stdio: ['ignore', 'pipe', 'ignore'],
-    env: { ...env, NODE_COMPILE_CACHE: join(folder, 'node_modules/.cache/compile') },
+    env: { ...env, ...own, NODE_COMPILE_CACHE: join(folder, 'node_modules/.cache/compile') },
   })
   const kill = () => {
     try {
