@@ -1,5 +1,17 @@
-import { spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -93,17 +105,60 @@ export const grantForTests = async (superuserUrl: string): Promise<void> => {
   }
 }
 
+const root = join(import.meta.dirname, '..')
+const cache = join(root, 'node_modules/.cache')
+
+/** Where the home of a migrated server is kept: its name has the schema, the server and the account that started it. */
+const keptHome = (): string => {
+  const sources = globSync(['src/platform/db/**/*.{ts,sql}', 'test/servers.ts', 'package-lock.json'], { cwd: root })
+  const hash = createHash('sha256').update(String(process.getuid?.()))
+  for (const file of sources.sort()) hash.update(file).update(readFileSync(join(root, file)))
+  return join(cache, `test-server-${hash.digest('hex').slice(0, 16)}`)
+}
+
+/** Keeps a copy of a stopped server's home for later runs, in the place of older ones. */
+const keepHome = (home: string, kept: string) => {
+  mkdirSync(cache, { recursive: true })
+  for (const name of readdirSync(cache))
+    if (name.startsWith('test-server-')) rmSync(join(cache, name), { recursive: true, force: true })
+  const part = `${kept}.${process.pid}`
+  execFileSync('cp', ['-a', home, part])
+  // Another run may have kept its copy meanwhile.
+  if (existsSync(kept)) rmSync(part, { recursive: true, force: true })
+  else renameSync(part, kept)
+}
+
+/**
+ * Starts a server of one run with a migrated template. The first run keeps the home of its server: a later start takes
+ * 0.3 s of processor time instead of 2.
+ */
+export const startRunServer = async (): Promise<Server> => {
+  const kept = keptHome()
+  if (!existsSync(kept)) {
+    const home = memoryFolder()
+    const first = await startServer({ durable: false, home })
+    await first.stop()
+    keepHome(home, kept)
+  }
+  const home = memoryFolder()
+  execFileSync('cp', ['-a', `${kept}/.`, home])
+  const server = await startEmbedded({ home, log: quiet, connections: 500, durable: false })
+  return { url: server.url, stop: server.stop }
+}
+
 /**
  * Starts a server with a migrated template.
- * @param options binaries instead of the npm package's; not durable, where a test needs no durability
+ * @param options binaries instead of the npm package's; not durable, where a test needs no durability; home, which stays
  */
-export const startServer = async (options: { binaries?: string; durable?: boolean } = {}): Promise<Server> => {
-  const home = options.durable === false ? memoryFolder() : temporaryFolder()
-  const server = await startEmbedded({ home, log: quiet, connections: 500, ...options })
+export const startServer = async (
+  options: { binaries?: string; durable?: boolean; home?: string } = {},
+): Promise<Server> => {
+  const home = options.home ?? (options.durable === false ? memoryFolder() : temporaryFolder())
+  const server = await startEmbedded({ log: quiet, connections: 500, ...options, home })
   const db = connect({ url: server.url, connections: 2, unlimited: true })
   const stop = async () => {
     await server.stop()
-    await rm(home, { recursive: true, force: true })
+    if (options.home === undefined) await rm(home, { recursive: true, force: true })
   }
   try {
     await grantForTests(server.superuserUrl)

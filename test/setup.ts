@@ -1,10 +1,10 @@
 import { startPlatform } from './platform.ts'
-import { memoryFolder, oldest, type Server, startServer, variables } from './servers.ts'
+import { memoryFolder, oldest, type Server, startRunServer, startServer, variables } from './servers.ts'
 
 const servers: Server[] = []
 
 const start = async (variable: string, binaries?: string) => {
-  const server = await startServer({ durable: false, ...(binaries ? { binaries } : {}) })
+  const server = await (binaries ? startServer({ durable: false, binaries }) : startRunServer())
   servers.push(server)
   process.env[variable] = server.url
 }

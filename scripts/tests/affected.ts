@@ -16,11 +16,13 @@ const hubs = [
   ...['test/world.ts', 'test/platform.ts', 'test/setup.ts', 'test/recipes/all.ts'],
 ]
 
-/** Tests of every endpoint, nearest first. With TRUNKLINE_TEST_CONTRACTS they walk those of the changed domains only. */
-export const endpointWalks = [
-  ...['test/contract.test.ts', 'test/isolation.test.ts', 'test/scopes.test.ts', 'test/roles.test.ts'],
-  ...['test/contents.test.ts', 'test/audit.test.ts', 'test/credentials.test.ts', 'test/filters.test.ts'],
-  ...['test/lists.test.ts', 'test/cursors.test.ts', 'test/sessions.test.ts', 'test/fuzz.test.ts'],
+/** Tests of every endpoint that restrict themselves to the contracts of TRUNKLINE_TEST_CONTRACTS, nearest first. */
+export const restrictedWalks = ['test/contract.test.ts', 'test/isolation.test.ts', 'test/fuzz.test.ts']
+
+/** Further tests of every endpoint, nearest first. */
+export const wholeWalks = [
+  ...['test/contents.test.ts', 'test/scopes.test.ts', 'test/roles.test.ts', 'test/audit.test.ts'],
+  ...['test/filters.test.ts', 'test/lists.test.ts', 'test/cursors.test.ts', 'test/credentials.test.ts'],
 ]
 
 /** Tests outside a folder that concern it, where neither imports nor endpoints show it. */
@@ -82,7 +84,7 @@ export const affectedTests = (
   changed: readonly string[],
 ): AffectedFile[] | 'everything' => {
   if (changed.some((file) => everything.test(file))) return 'everything'
-  const graph = makeImportGraph()
+  const graph = makeImportGraph(root)
   const absolute = (file: string) => join(root, file)
   const stop = new Set(hubs.map(absolute))
   const reached = tests.map((file) => ({ file, distances: graph.reach(absolute(file), stop) }))
@@ -115,11 +117,12 @@ export const affectedTests = (
       if (!file.endsWith('.ts') && text.includes(`/${basename(file)}'`)) add(test, 1)
       const count = uses.reduce((sum, use) => sum + text.matchAll(use).reduce((n) => n + 1, 0), 0)
       if (count > 0 && isProduct) add(test, 5 - Math.min(count, 50) / 100)
-      const walk = endpointWalks.indexOf(test)
-      if (walk >= 0 && near.length > 0 && isProduct) add(test, 3.5 + walk / 100, near)
+      if (near.length === 0 || !isProduct) continue
+      if (restrictedWalks.includes(test)) add(test, 3.5 + restrictedWalks.indexOf(test) / 100, near)
+      if (wholeWalks.includes(test)) add(test, 4.5 + wholeWalks.indexOf(test) / 100)
     }
   }
   return [...found]
-    .map(([file, { rank, contracts: near }]) => ({ file, rank, contracts: rank >= 3.5 && rank < 4 ? [...near] : [] }))
+    .map(([file, { rank, contracts: near }]) => ({ file, rank, contracts: rank >= 3.5 ? [...near] : [] }))
     .sort((a, b) => a.rank - b.rank)
 }

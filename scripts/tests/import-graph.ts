@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-const imports = /^(?:import|export)\s+(?!type\b)[^'"(=]*?\s*(?:from\s+)?'(\.[^']+)'/gm
+const imports = /^(?:import|export)\s+(?!type\b)[^'"(=]*?\s*(?:from\s+)?'(\.[^']+|@trunkline\/[^']+\.ts)'/gm
+const packageImport = /^@trunkline\/([^/]+)\/(.+)$/
 
 /** What the files of the repository import, types apart: those are gone when a program runs. Paths are absolute. */
 export type ImportGraph = {
@@ -12,13 +13,17 @@ export type ImportGraph = {
   reach(start: string, stop?: ReadonlySet<string>): ReadonlyMap<string, number>
 }
 
-export const makeImportGraph = (): ImportGraph => {
+export const makeImportGraph = (root: string): ImportGraph => {
+  const target = (path: string, from: string) => {
+    const [, name, file] = packageImport.exec(from) ?? []
+    return name === undefined ? join(dirname(path), from) : join(root, 'packages', name, 'src', file ?? '')
+  }
   const cache = new Map<string, { text: string; imports: string[] }>()
   const read = (path: string) => {
     const before = cache.get(path)
     if (before) return before
     const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-    const entry = { text, imports: [...text.matchAll(imports)].map(([, from = '']) => join(dirname(path), from)) }
+    const entry = { text, imports: [...text.matchAll(imports)].map(([, from = '']) => target(path, from)) }
     cache.set(path, entry)
     return entry
   }

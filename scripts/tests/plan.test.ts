@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { existsSync, globSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { affectedTests, endpointWalks, subjects } from './affected.ts'
+import { affectedTests, restrictedWalks, subjects, wholeWalks } from './affected.ts'
 import type { Costs } from './costs.ts'
 import { fullOnly, whyFullOnly } from './forms.ts'
 import { grouped, newestOnly, oldestOnRequest, runsOf, runsOnOldest } from './plan.ts'
@@ -110,9 +110,10 @@ test('the tests of a change stay within a budget, and those of its own folder ru
 
 test('every file and folder that the tables of nearness name exists', () => {
   assert.deepEqual(
-    endpointWalks.filter((file) => !existsSync(join(root, file))),
+    [...restrictedWalks, ...wholeWalks].filter((file) => !existsSync(join(root, file))),
     [],
   )
+  for (const file of restrictedWalks) assert.match(readFileSync(join(root, file), 'utf8'), /walkedContracts/)
   for (const { folder, tests } of subjects) {
     assert.ok(existsSync(join(root, folder)), folder)
     assert.ok(globSync(tests, { cwd: root }).length > 0, tests)

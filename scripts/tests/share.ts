@@ -37,7 +37,7 @@ const harmless = [
 export const makeShareCheck = (
   root: string,
 ): { mayShare: (file: string) => boolean; usesBrowser: (file: string) => boolean } => {
-  const { text, reach } = makeImportGraph()
+  const { text, reach } = makeImportGraph(root)
   // src/main.ts imports the other two while it runs.
   const product = new Set(
     ['main', 'assemble', 'start-roles'].flatMap((name) => [...reach(join(root, `src/${name}.ts`)).keys()]),
