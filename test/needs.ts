@@ -82,6 +82,9 @@ export const fullForm = (why: string, isMain = false): { skip: false | string } 
   skip: isMain || isFullForm ? false : `full form: ${why}`,
 })
 
+/** The number of random inputs of a form: the fast one tries a quarter. */
+export const randomInputs = (full: number): number => (isFullForm ? full : Math.ceil(full / 4))
+
 /** The options of a walk of the console that only the full form runs. The fast form has the main ones of each section. */
 export const furtherWalk = (): { skip: false | string } =>
   isFullForm ? needs('chromium') : fullForm('further walks of the console')

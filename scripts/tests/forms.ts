@@ -30,12 +30,38 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
       'src/adapters/media/embedded/chromium.test.ts',
     ],
   },
-  { why: 'crashes at further moments', files: ['test/chaos/{inbox,links,msgapp,webhooks}.test.ts'] },
+  {
+    why: 'crashes at further moments',
+    files: [
+      'test/chaos/{inbox,links,msgapp,webhooks}.test.ts',
+      'src/domains/calls/recordings/recording-encryption-crash.test.ts',
+      'src/domains/msgapp/networks/whatsapp-web-kills.test.ts',
+    ],
+  },
+  {
+    why: 'files of thousands of rows',
+    files: [
+      ...['src/domains/contacts/files/large-import.test.ts', 'src/domains/numbers/imports/large.test.ts'],
+      'src/domains/calls/lease/heartbeat-during-import.test.ts',
+    ],
+  },
   {
     why: 'times, which a busy machine disturbs',
     files: ['test/linear.test.ts', 'src/domains/persons/sign-in-time.test.ts'],
   },
   { why: 'data of the catalogue', files: ['scripts/catalogue/*.test.ts'] },
+]
+
+/** What the fast form checks in part, within its tests. */
+export const partly: readonly { readonly why: string; readonly files: readonly string[] }[] = [
+  { why: 'accessibility by axe, and widths, of each page of a walk', files: ['test/console/*.test.ts'] },
+  {
+    why: 'three of four random inputs',
+    files: [
+      ...['src/domains/{ledger/concurrent-spenders,calls/ops,inbox/acts}.test.ts', 'src/adapters/xmpp/fuzz.test.ts'],
+      ...['packages/{sip/src/fuzz,phone/src/phone,smpp/src/codec}.test.ts', 'test/fuzz.test.ts'],
+    ],
+  },
 ]
 
 /** Returns why only the full form runs a file; null for a file of the fast form. */

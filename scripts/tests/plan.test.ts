@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { affectedTests, restrictedWalks, subjects, wholeWalks } from './affected.ts'
 import type { Costs } from './costs.ts'
-import { fullOnly, whyFullOnly } from './forms.ts'
+import { fullOnly, partly, whyFullOnly } from './forms.ts'
 import { grouped, newestOnly, oldestOnRequest, runsOf, runsOnOldest } from './plan.ts'
 import { allTests, changedFiles, wholeForm } from './selection.ts'
 
@@ -58,7 +58,7 @@ test('the fast form runs a file, or names it with the reason', () => {
   const { runs, leftOut } = wholeForm(root, false, true)
   const named = leftOut.flatMap(({ names }) => names)
   assert.deepEqual([...runs.map(({ file }) => file), ...named.filter((name) => name.endsWith('.ts'))].sort(), files)
-  for (const { files: patterns } of fullOnly)
+  for (const { files: patterns } of [...fullOnly, ...partly])
     for (const pattern of patterns) assert.ok(globSync(pattern, { cwd: root }).length > 0, `no file matches ${pattern}`)
   assert.equal(whyFullOnly('test/contract.test.ts'), null)
 })

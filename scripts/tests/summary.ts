@@ -1,5 +1,5 @@
 import type { Cost, Costs } from './costs.ts'
-import { fullFormMark } from './forms.ts'
+import { fullFormMark, partly } from './forms.ts'
 import type { FileResult } from './run-files.ts'
 import type { LeftOut } from './selection.ts'
 
@@ -80,4 +80,6 @@ export const printLeftOut = (outcomes: readonly FileResult[], leftOut: readonly 
   console.log(`\nOnly the full form proves (npm test -- --full), ${counted(total)}:`)
   for (const { why, count, names } of all.sort((a, b) => b.count - a.count))
     console.log(`  ${counted(count)}: ${why}: ${names.join(', ')}`)
+  if (leftOut.length === 0) return
+  for (const { why, files } of partly) console.log(`  in part: ${why}: ${files.join(', ')}`)
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { randomInputs } from '../../../test/needs.ts'
 import * as fields from './fields.ts'
 import { MessageFramer } from './message-framer.ts'
 import { parseMessage } from './parse.ts'
@@ -8,7 +9,7 @@ import { makeRandom, mutate } from './testing.ts'
 import { invite, octets, tortureMessages } from './user-agent/testing.ts'
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
-const rounds = long ? 1_000_000 : 30_000
+const rounds = long ? 1_000_000 : randomInputs(30_000)
 const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? 4475)
 
 const seeds = [...tortureMessages().values(), octets(invite)]

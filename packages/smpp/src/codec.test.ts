@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { randomInputs } from '../../../test/needs.ts'
 import { decodePdu, isMalformed } from './decode.ts'
 import { encodePdu } from './encode.ts'
 import { type Address, noTlvs, type Pdu, type ShortMessagePdu, statuses, tags } from './pdu.ts'
@@ -214,7 +215,7 @@ test('no input makes the decoder throw or read beyond the frame', () => {
         readReceipt(pdu)
       } else encodePdu(pdu)
     }),
-    { numRuns: process.env.TRUNKLINE_TEST_LONG ? 500_000 : 5_000 },
+    { numRuns: process.env.TRUNKLINE_TEST_LONG ? 500_000 : randomInputs(5_000) },
   )
 })
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { StreamParseError, StreamParser } from '@trunkline/xmpp/stream-parser.ts'
 import type { Wire } from '@trunkline/xmpp/wire.ts'
 import { serialize, type XmlElement, xml } from '@trunkline/xmpp/xml.ts'
+import { randomInputs } from '../../../test/needs.ts'
 import { makeAddresses } from './addresses.ts'
 import { ChannelSession } from './channel-session.ts'
 import { ExistenceChecker } from './number-checks.ts'
@@ -12,7 +13,7 @@ import { line, makeVault, recordEvents } from './xmpp-testing.ts'
 // Mutated stanzas never break a session; damaged bytes are parsed or end the stream.
 
 const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? Date.now() % 1_000_000)
-const rounds = process.env.TRUNKLINE_TEST_LONG ? 1_000_000 : 100_000
+const rounds = process.env.TRUNKLINE_TEST_LONG ? 1_000_000 : randomInputs(100_000)
 
 /** mulberry32 */
 const chance = (start: number) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { randomInputs } from '../../../test/needs.ts'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { beginCall, callAnswered, callEnded, closeAbandoned, heartbeatCall } from './ops.ts'
@@ -203,5 +204,5 @@ test(`any order of call events leaves one record, one end, and the exact balance
       assert.ok(call_cost.duration % 60 === 0 && call_cost.duration < Math.max(duration, 1) + 60)
     }
   })
-  await fc.assert(property, { seed, numRuns: long ? 1_000 : 25 })
+  await fc.assert(property, { seed, numRuns: long ? 1_000 : randomInputs(25) })
 })

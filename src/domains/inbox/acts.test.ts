@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { randomInputs } from '../../../test/needs.ts'
 import { type Browser, member } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { setPrices } from '../../../test/recipes/scene.ts'
@@ -112,7 +113,7 @@ test('messages are listed by the user who sent them in the inbox', async () => {
 })
 
 /** Each time costs two requests: the usual form has fewer. */
-const collisions = process.env.TRUNKLINE_TEST_LONG === '1' ? 100 : 20
+const collisions = process.env.TRUNKLINE_TEST_LONG === '1' ? 100 : randomInputs(20)
 
 test('of two agents who answer at once, one is shown the answer of the other, each time', async () => {
   const { who, path, channel_uuid, shown } = await stage()

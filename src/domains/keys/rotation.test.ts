@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { runChild } from '../../../test/child.ts'
 import { onEachPostgres, type TestDatabase, testDatabase } from '../../../test/database.ts'
+import { fullForm } from '../../../test/needs.ts'
 import { startPlatform, until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeWorld } from '../../../test/world.ts'
@@ -161,7 +162,10 @@ test('a key of the settings is replaced by the key of a file, which exists befor
   await assert.rejects(rotateMaster({ ...present, nextFile }), /not the one of this database/)
 })
 
-test('killed at any moment, the installation starts with the old key before the commit and with the new one after it', async (t) => {
+test(
+  'killed at any moment, the installation starts with the old key before the commit and with the new one after it',
+  fullForm('crashes at further moments'),
+  async (t) => {
   const { db, home, open, isWhole, rotation } = await furnish()
   const ops = JSON.stringify(join(import.meta.dirname, 'ops.ts'))
   const code = `const { rotateMaster } = await import(${ops}); console.log('ready')
@@ -233,7 +237,8 @@ test('killed at any moment, the installation starts with the old key before the 
   writeFileSync(path, readFileSync(String(before)))
   await isWhole(await open())
   assert.ok(!existsSync(`${path}.next`))
-})
+  },
+)
 
 test('a process that was frozen during a rotation is refused by its next connection', async () => {
   const { db, first, rotation } = await furnish()
@@ -249,7 +254,10 @@ test('a process that was frozen during a rotation is refused by its next connect
   }
 })
 
-test('the command line rotates the key of a stopped installation, and refuses while the platform runs', async () => {
+test(
+  'the command line rotates the key of a stopped installation, and refuses while the platform runs',
+  fullForm('commands that act as an endpoint does'),
+  async () => {
   const platform = await startPlatform()
   const refused = await runCli(platform.home, ['master-key', 'rotate']).ended
   assert.deepEqual([refused.status, /is in use by process \d+.*Stop that one first/.test(refused.err)], [1, true])
@@ -270,7 +278,8 @@ test('the command line rotates the key of a stopped installation, and refuses wh
   rmSync(join(platform.home, 'keys', 'master'))
   mkdirSync(join(platform.home, 'keys'), { recursive: true })
   await assert.rejects(startPlatform(platform.home), /The master key is missing/)
-})
+  },
+)
 
 test('a platform that a rotation did not detect exits and states the reason', async () => {
   const db = await testDatabase()

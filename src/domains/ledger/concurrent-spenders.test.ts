@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { testDatabase } from '../../../test/database.ts'
+import { randomInputs } from '../../../test/needs.ts'
 import { connect, type Tx } from '../../platform/db/sql.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
@@ -9,7 +10,7 @@ import { capture, charge, deposit, extend, hold, refund, release } from './ops.t
 
 /** Tests the ledger against a simple model with 64 concurrent spenders. The long form runs a million operations. */
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
-const operations = long ? 1_000_000 : 4_000
+const operations = long ? 1_000_000 : randomInputs(4_000)
 const spenders = 64
 
 const seed = Number(process.env.TRUNKLINE_TEST_SEED ?? Date.now() % 1_000_000)
