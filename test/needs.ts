@@ -82,6 +82,12 @@ export const fullForm = (why: string, isMain = false): { skip: false | string } 
   skip: isMain || isFullForm ? false : `full form: ${why}`,
 })
 
+/**
+ * The options of a test that a walk makes for each endpoint: the fast form has every fifth.
+ * @param n the number of the endpoint in the walk
+ */
+export const everyFifth = (n: number): { skip: false | string } => fullForm('further endpoints of a walk', n % 5 === 0)
+
 /** The number of random inputs of a form: the fast one tries a quarter. */
 export const randomInputs = (full: number): number => (isFullForm ? full : Math.ceil(full / 4))
 

@@ -18,7 +18,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   {
     why: 'programs of others; the fast form has one of SMPP, SIP and each chat network',
     files: [
-      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,net-smpp,prosody,sipp,tshark}.test.ts',
+      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,net-smpp,prosody,sipp,srtp,tshark}.test.ts',
       'src/domains/msgapp/networks/{prosody,ejabberd}.test.ts',
     ],
   },
@@ -49,6 +49,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
     why: 'times, which a busy machine disturbs',
     files: ['test/linear.test.ts', 'src/domains/persons/sign-in-time.test.ts'],
   },
+  { why: 'statements of lists among 20,000 rows of others', files: ['test/list-cost.test.ts'] },
   { why: 'data of the catalogue', files: ['scripts/catalogue/*.test.ts'] },
 ]
 
@@ -58,7 +59,10 @@ export const partly: readonly { readonly why: string; readonly files: readonly s
   {
     why: 'three of four random inputs',
     files: [
-      ...['src/domains/{ledger/concurrent-spenders,calls/ops,inbox/acts}.test.ts', 'src/adapters/xmpp/fuzz.test.ts'],
+      ...[
+        'src/domains/{ledger/concurrent-spenders,calls/ops,inbox/acts,sms/submit/long-messages}.test.ts',
+        'src/adapters/xmpp/fuzz.test.ts',
+      ],
       ...['packages/{sip/src/fuzz,phone/src/phone,smpp/src/codec}.test.ts', 'test/fuzz.test.ts'],
     ],
   },

@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { SegmentedMessage } from 'sms-segments-calculator'
 import splitSms from 'split-sms'
+import { randomInputs } from '../../../../test/needs.ts'
 import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
 import { contact, giveNumber, makeSmsWorld, type Smsc, type Submit, withSmscs } from '../sms-testing.ts'
@@ -79,7 +80,7 @@ for (const mode of ['udh8', 'udh16'] as const)
         assert.equal(new SegmentedMessage(text).segments.length, message.fragments)
         if (!/[\u200d\u0301🇦-🇿🏻-🏿]/u.test(text)) assert.equal(splitSms.split(text).parts.length, message.fragments)
       })
-      await fc.assert(property, { seed, numRuns: long ? 1_000 : 60 })
+      await fc.assert(property, { seed, numRuns: long ? 1_000 : randomInputs(60) })
     }),
   )
 
