@@ -56,6 +56,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
 /** What the fast form checks in part, within its tests. */
 export const partly: readonly { readonly why: string; readonly files: readonly string[] }[] = [
   { why: 'accessibility by axe, and widths, of each page of a walk', files: ['test/console/*.test.ts'] },
+  { why: 'two of three pages in the pseudo-locale', files: ['test/console/pseudo.test.ts'] },
   {
     why: 'three of four random inputs',
     files: [
