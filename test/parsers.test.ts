@@ -23,6 +23,7 @@ import { readVcards } from '../src/domains/contacts/files/vcard.ts'
 import { parsePrices } from '../src/domains/numbers/pricing/price-file.ts'
 import { linesOf, maxColumns, UnreadableCsv } from '../src/platform/lib/csv.ts'
 import { mostMs, SlowestInput } from './fuzz/slowest-input.ts'
+import { randomInputs } from './needs.ts'
 
 // Parsers alone, with damaged and enlarged inputs: each input is parsed, or refused with the parser's own error, in 50
 // ms.
@@ -33,7 +34,7 @@ import { mostMs, SlowestInput } from './fuzz/slowest-input.ts'
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const share = Number(process.env.TRUNKLINE_FUZZ_SHARE ?? 1)
 const seed = Number(process.env.TRUNKLINE_FUZZ_SEED ?? (long ? randomInt(2 ** 31) : 1))
-const roundsOf = (most: number): number => Math.ceil(long ? most * share : most / 1_000)
+const roundsOf = (most: number): number => (long ? Math.ceil(most * share) : randomInputs(Math.ceil(most / 1_000)))
 
 /** The number of inputs per enlarged one, of which a piece is repeated up to 64 KiB. */
 const swollen = 500

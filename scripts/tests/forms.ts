@@ -19,7 +19,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
     why: 'programs of others; the fast form has one of SMPP, SIP and each chat network',
     files: [
       'test/counterparts/{baresip,drive-smpp,kamailio,kannel,net-smpp,prosody,sipp,srtp,tshark}.test.ts',
-      'src/domains/msgapp/networks/{prosody,ejabberd}.test.ts',
+      'src/domains/msgapp/networks/{prosody,ejabberd,whatsapp-web-links,whatsapp-web-refusals}.test.ts',
     ],
   },
   {
@@ -35,7 +35,9 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
     files: [
       'test/chaos/{inbox,links,msgapp,webhooks}.test.ts',
       'src/domains/calls/recordings/recording-encryption-crash.test.ts',
-      'src/domains/msgapp/networks/whatsapp-web-kills.test.ts',
+      'src/domains/callers/code-by-call-crash.test.ts',
+      'src/domains/backup/{running,create/interrupted-backup}.test.ts',
+      'src/domains/msgapp/networks/{whatsapp-web-kills,whatsapp-cloud-faults}.test.ts',
     ],
   },
   {
@@ -47,10 +49,10 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   },
   {
     why: 'times, which a busy machine disturbs',
-    files: ['test/linear.test.ts', 'src/domains/persons/sign-in-time.test.ts'],
+    files: ['test/linear.test.ts', 'src/domains/persons/sign-in-{time,flood}.test.ts'],
   },
-  { why: 'statements of lists among 20,000 rows of others', files: ['test/list-cost.test.ts'] },
-  { why: 'data of the catalogue', files: ['scripts/catalogue/*.test.ts'] },
+  { why: 'lists among thousands of rows of others', files: ['test/{list-cost,deep-lists}.test.ts'] },
+  { why: 'data of the catalogue', files: ['scripts/catalogue/*.test.ts', 'test/countries.test.ts'] },
 ]
 
 /** What the fast form checks in part, within its tests. */
@@ -64,7 +66,7 @@ export const partly: readonly { readonly why: string; readonly files: readonly s
         'src/domains/{ledger/concurrent-spenders,calls/ops,inbox/acts,sms/submit/long-messages}.test.ts',
         'src/adapters/xmpp/fuzz.test.ts',
       ],
-      ...['packages/{sip/src/fuzz,phone/src/phone,smpp/src/codec}.test.ts', 'test/fuzz.test.ts'],
+      ...['packages/{sip/src/fuzz,phone/src/phone,smpp/src/codec}.test.ts', 'test/{fuzz,parsers}.test.ts'],
     ],
   },
 ]

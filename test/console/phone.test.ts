@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { after, afterEach, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
-import { furtherWalk, needs } from '../needs.ts'
+import { furtherWalk } from '../needs.ts'
 import { goodPassword, tokenOf } from '../persons.ts'
 import { buyNumber, until } from '../platform.ts'
 import { isWellMade, joinPlatform, mediaFlags, openPlatform } from './fixture.ts'
@@ -162,7 +162,7 @@ test('a browser without a network address for calls is named before the call', n
 
 test(
   'incoming-call: it is shown in every tab and rings in one, and its recording plays by keyboard',
-  needs('chromium'),
+  furtherWalk(),
   async () => {
     const first = await openTab()
     const second = await openTab(first.context())
