@@ -145,7 +145,7 @@ const lazyStyles = {
 
 /** Builds a file of styles for each of these folders, in the layer that style.css would give it. */
 const buildStyles = async (outdir) => {
-  const made = Object.entries(lazyStyles).map(async ([folder, layer]) => {
+  const builds = Object.entries(lazyStyles).map(async ([folder, layer]) => {
     const contents = `@import "./${folder}/${folder}.css" layer(${layer});`
     const { outputFiles } = await build({
       ...{ ...shared, outdir, metafile: false, entryNames: `${folder}-[hash]` },
@@ -154,21 +154,40 @@ const buildStyles = async (outdir) => {
     const [output] = outputFiles
     return { folder, file: `assets/${basename(output.path)}`, contents: output.contents }
   })
-  return await Promise.all(made)
+  return await Promise.all(builds)
+}
+
+/** Writes the files of a build, then its manifest, and removes the assets of the build before. */
+const writeBuild = async ({ dist, files, manifest, isCompressed }) => {
+  const assets = join(dist, 'assets')
+  mkdirSync(assets, { recursive: true })
+  const written = new Set()
+  for (const [name, contents] of files) {
+    writeFileSync(join(dist, name), contents)
+    written.add(join(dist, name))
+    if (!isCompressed || contents.length < worthZipping) continue
+    // Brotli would save an eighth more, but browsers accept it over HTTPS alone.
+    writeFileSync(join(dist, `${name}.gz`), await zip(contents, { level: 9 }))
+    written.add(join(dist, `${name}.gz`))
+  }
+  // The server reads the manifest at any time: it is replaced at once, after the files that it names.
+  writeFileSync(join(dist, 'manifest.json.new'), JSON.stringify(manifest))
+  renameSync(join(dist, 'manifest.json.new'), join(dist, 'manifest.json'))
+  for (const name of readdirSync(assets)) if (!written.has(join(assets, name))) rmSync(join(assets, name))
 }
 
 /** @param isDev leaves out compression, and makes open pages reload after a build
  *  @param isPseudo a build for tests, in the pseudo-locale and without compression */
 export const buildConsole = async ({ isDev = false, isPseudo = false, dist = join(here, 'dist') } = {}) => {
-  const made = join(dist, 'assets')
-  const styles = await buildStyles(made)
+  const outdir = join(dist, 'assets')
+  const styles = await buildStyles(outdir)
   const addresses = styles.map(({ folder, file }) => [folder, `/console/${file}`])
   const define = {
     DEV: String(isDev),
     PSEUDO: String(isPseudo),
     STYLES: JSON.stringify(Object.fromEntries(addresses)),
   }
-  const assets = { ...shared, define, outdir: made, entryNames: '[name]-[hash]', chunkNames: '[name]-[hash]' }
+  const assets = { ...shared, define, outdir, entryNames: '[name]-[hash]', chunkNames: '[name]-[hash]' }
   const [pages, theme] = await Promise.all([
     build({
       ...assets,
@@ -248,20 +267,7 @@ export const buildConsole = async ({ isDev = false, isPseudo = false, dist = joi
     page,
   }
 
-  mkdirSync(made, { recursive: true })
-  const written = new Set()
-  for (const [name, contents] of files) {
-    writeFileSync(join(dist, name), contents)
-    written.add(join(dist, name))
-    if (isDev || isPseudo || contents.length < worthZipping) continue
-    // Brotli would save an eighth more, but browsers accept it over HTTPS alone.
-    writeFileSync(join(dist, `${name}.gz`), await zip(contents, { level: 9 }))
-    written.add(join(dist, `${name}.gz`))
-  }
-  // The server reads the manifest at any time: it is replaced at once, after the files that it names.
-  writeFileSync(join(dist, 'manifest.json.new'), JSON.stringify(manifest))
-  renameSync(join(dist, 'manifest.json.new'), join(dist, 'manifest.json'))
-  for (const name of readdirSync(made)) if (!written.has(join(made, name))) rmSync(join(made, name))
+  await writeBuild({ dist, files, manifest, isCompressed: !isDev && !isPseudo })
   return manifest
 }
 

@@ -40,6 +40,52 @@ const shutdownSteps: { what: string; end: () => Promise<void> | void }[] = []
 const printError = (text: string) => process.stderr.write(`trunkline: ${text}\n`)
 const notifySystemd = makeNotifySystemd(process.env, printError)
 
+/** Starts and migrates the database. Statements are admitted by `admission`, which the master key decides later. */
+const openDatabase = async (
+  home: string,
+  { databaseUrl }: Config,
+  { log, outage }: ReturnType<typeof makeWatchedLog>,
+) => {
+  const onLaunch = () => void loadServer()
+  const embedded = databaseUrl === null ? await startEmbedded({ home, log, onLaunch }) : null
+  if (embedded) shutdownSteps.push({ what: 'database', end: embedded.stop })
+
+  const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
+  const url = databaseUrl ?? embedded?.url ?? ''
+  const migrationDb = connect({ url, connections: 2, unlimited: true, onError })
+  await migrate(migrationDb, { log })
+  await migrationDb.end()
+  const admission: { admit: Admit } = { admit: async () => {} }
+  const db = connect({ url, connections: 16, onError, outage, admit: (sql) => admission.admit(sql) })
+  shutdownSteps.push({ what: 'connections', end: db.end })
+  if (embedded) {
+    await releaseLeases(db)
+    await releaseEndpointLeases(db)
+    await releaseConnectionLeases(db)
+    await closeAllOpenCalls(db)
+    await freeVoiceLease(db)
+  }
+  return { db, admission, embedded }
+}
+
+/** Stops the process when another one replaced the master key. */
+const admitOrStop =
+  (admit: Admit): Admit =>
+  (sql) =>
+    admit(sql).catch((error: unknown) => {
+      if (error instanceof KeyReplaced) {
+        printError(error.message)
+        void shutDown(1)
+      }
+      throw error
+    })
+
+/** Replaces the file as a whole: its readers never see a part. */
+const writeReadyFile = (path: string, ready: object) => {
+  writeFileSync(`${path}.new`, `${JSON.stringify(ready)}\n`, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
 const start = async () => {
   const { values: flags } = parseArgs({ options: { 'forget-secrets': { type: 'boolean', default: false } } })
   const variables = environment()
@@ -60,36 +106,9 @@ const start = async () => {
   const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
   const simulating = config.sandbox ? startSimulator(home, ports, log) : null
   simulating?.catch(() => {}) // reported where it is awaited
-  const onLaunch = () => void loadServer()
-  const embedded = config.databaseUrl === null ? await startEmbedded({ home, log, onLaunch }) : null
-  if (embedded) shutdownSteps.push({ what: 'database', end: embedded.stop })
-
-  const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
-  const url = config.databaseUrl ?? embedded?.url ?? ''
-  const migrationDb = connect({ url, connections: 2, unlimited: true, onError })
-  await migrate(migrationDb, { log })
-  await migrationDb.end()
-  const admission: { admit: Admit } = { admit: async () => {} }
-  const db = connect({ url, connections: 16, onError, outage, admit: (sql) => admission.admit(sql) })
-  shutdownSteps.push({ what: 'connections', end: db.end })
-  if (embedded) {
-    await releaseLeases(db)
-    await releaseEndpointLeases(db)
-    await releaseConnectionLeases(db)
-    await closeAllOpenCalls(db)
-    await freeVoiceLease(db)
-  }
-
+  const { db, admission, embedded } = await openDatabase(home, config, { log, outage })
   const seal = await openSeal(db, { home, given: config.masterKey, forget: flags['forget-secrets'] }, printError)
-  const admit = admitWith(seal)
-  admission.admit = (sql) =>
-    admit(sql).catch((error: unknown) => {
-      if (error instanceof KeyReplaced) {
-        printError(error.message)
-        void shutDown(1)
-      }
-      throw error
-    })
+  admission.admit = admitOrStop(admitWith(seal))
   const keys = await bootstrap(db, config)
 
   const carrier = await simulating
@@ -146,10 +165,7 @@ const start = async () => {
     ...(keys ? { api_key: keys.apiKey, operator_key: keys.operatorKey } : {}),
     ...(claimUrl ? { claim_url: claimUrl } : {}),
   }
-  if (config.readyFile) {
-    writeFileSync(`${config.readyFile}.new`, `${JSON.stringify(ready)}\n`, { mode: 0o600 })
-    renameSync(`${config.readyFile}.new`, config.readyFile)
-  }
+  if (config.readyFile) writeReadyFile(config.readyFile, ready)
   void notifySystemd('READY=1')
   printBanner(address, { keys, claimUrl }, config)
   const exposure = sandboxExposure(config)

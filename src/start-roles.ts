@@ -52,7 +52,9 @@ import { makeAlias } from './platform/http/alias.ts'
 import { deleteExpiredKeys } from './platform/http/idempotency.ts'
 import { makeServer } from './platform/http/server.ts'
 import { startWorker, type Worker } from './platform/jobs/consume/worker.ts'
+import type { JobKind } from './platform/jobs/job-kind.ts'
 import { queueDepth } from './platform/jobs/ops.ts'
+import type { Schedule } from './platform/jobs/schedule.ts'
 import { tick } from './platform/jobs/tick.ts'
 import type { CarrierState, LinkState } from './ports/sms.ts'
 import type { Services } from './services.ts'
@@ -146,7 +148,7 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
     ticks = live.periodic.map(({ everyMs, run }) => tick(everyMs, run, onError))
   })
   app.addHook('preClose', async () => {
-    for (const one of ticks) await one.end()
+    for (const task of ticks) await task.end()
     await live.close()
   })
   await installSite(app, services)
@@ -164,6 +166,48 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
 
 /** Builds the HTTP server alone. */
 export const buildApp = async (services: Services): Promise<FastifyInstance> => (await buildServer(services, null)).app
+
+/** The kinds of jobs that a worker runs. */
+const jobKinds = (services: Services): JobKind[] => [
+  ...numberJobs(services),
+  ...smsJobs(services),
+  ...webhookJobs(services),
+  mediaGc(services.chat.media),
+  mediaRetention(services.config),
+  bulkJob(services),
+  untagJob(services),
+  ...pushJobs(services),
+  ...personJobs(services),
+  ...mailJobs(services),
+]
+
+/** The work that a worker repeats. */
+const jobSchedules = (services: Services): Schedule[] => [
+  { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
+  ...smsSchedules(services),
+  ...msgappSchedules(services),
+  expireOldFiles(services.config),
+  deleteOldUploads,
+  endSnoozes,
+  closeIdle,
+  purgeBulkChanges,
+  syncSchedule(services),
+  lowBalances,
+  countUsage,
+  closeCalls,
+  deleteOldTimelines(services.config.timelineDays),
+  deleteCallerIdCodes,
+  purgeContactImports,
+  purgeDeliveriesDaily,
+  purgeWebhookStats,
+  purgeRequests,
+  auditRetention(services.config.auditDays),
+  deleteRevokedTokens,
+  deleteEndedSessions,
+  purgePush,
+  deleteOldMails,
+  deadJobRetention(services),
+]
 
 export type RunningRoles = {
   readonly app: FastifyInstance
@@ -214,48 +258,7 @@ export const startRoles = async (
   if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
-    worker = startWorker({
-      db,
-      log,
-      kinds: [
-        ...numberJobs(services),
-        ...smsJobs(services),
-        ...webhookJobs(services),
-        mediaGc(services.chat.media),
-        mediaRetention(config),
-        bulkJob(services),
-        untagJob(services),
-        ...pushJobs(services),
-        ...personJobs(services),
-        ...mailJobs(services),
-      ],
-      schedules: [
-        { name: 'forget-idempotency-keys', every: 600, run: async (tx) => void (await deleteExpiredKeys(tx)) },
-        ...smsSchedules(services),
-        ...msgappSchedules(services),
-        expireOldFiles(config),
-        deleteOldUploads,
-        endSnoozes,
-        closeIdle,
-        purgeBulkChanges,
-        syncSchedule(services),
-        lowBalances,
-        countUsage,
-        closeCalls,
-        deleteOldTimelines(config.timelineDays),
-        deleteCallerIdCodes,
-        purgeContactImports,
-        purgeDeliveriesDaily,
-        purgeWebhookStats,
-        purgeRequests,
-        auditRetention(config.auditDays),
-        deleteRevokedTokens,
-        deleteEndedSessions,
-        purgePush,
-        deleteOldMails,
-        deadJobRetention(services),
-      ],
-    })
+    worker = startWorker({ db, log, kinds: jobKinds(services), schedules: jobSchedules(services) })
     deliveries = startDeliveryEngine(services)
     if (config.inbox) {
       projector = startProjector(services)
@@ -280,7 +283,7 @@ export const startRoles = async (
       await carriers.close()
       await networks.close()
       outbound.close()
-      for (const one of timers) await one.end()
+      for (const timer of timers) await timer.end()
       await refusedAccess.flush(true).catch(onError)
       changes.stop()
     },

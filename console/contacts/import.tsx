@@ -25,8 +25,8 @@ const faultsIn = (body: Readonly<Record<string, unknown>>, shift: number): reado
   return lines.map(({ line, error }) => ({ line: Math.max(1, line - shift), error }))
 }
 
-/** Imports a file of contacts: preview, meaning of the columns, progress, bad lines. */
-export const ImportPage = () => {
+/** The file of an import, its preview, and how far the import is. */
+const useImport = () => {
   const [file, setFile] = useState<File>()
   const [preview, setPreview] = useState<Preview>()
   const [choice, setChoice] = useState<Choice>({
@@ -46,13 +46,13 @@ export const ImportPage = () => {
     setUnreadable(false)
     if (!next) return
     try {
-      const found = await previewOf(next)
-      setPreview(found)
-      if (found.kind === 'csv')
+      const read = await previewOf(next)
+      setPreview(read)
+      if (read.kind === 'csv')
         setChoice((before) => ({
           ...before,
-          meanings: guessMeanings(found.head),
-          hasHead: !isHeadless(found.head),
+          meanings: guessMeanings(read.head),
+          hasHead: !isHeadless(read.head),
         }))
     } catch {
       setUnreadable(true)
@@ -95,6 +95,12 @@ export const ImportPage = () => {
     setState({ step: 'form' })
     void choose(undefined)
   }
+  return { file, preview, choice, setChoice, state, refusal, unreadable, choose, start, again }
+}
+
+/** Imports a file of contacts: preview, meaning of the columns, progress, bad lines. */
+export const ImportPage = () => {
+  const { file, preview, choice, setChoice, state, refusal, unreadable, choose, start, again } = useImport()
   return (
     <Page
       title={words.importing.title}

@@ -88,13 +88,16 @@ const ChoiceRow = ({ field, contacts, chosen, onChoose }: ChoiceProps) => (
   </tr>
 )
 
-/** Shows contacts side by side: which remains, and which value of each field. */
-export const MergeForm = ({ contacts, onClose }: { contacts: readonly Contact[]; onClose: () => void }) => {
+const toggle = (set: ReadonlySet<string>, value: string): ReadonlySet<string> =>
+  new Set(set.has(value) ? [...set].filter((each) => each !== value) : [...set, value])
+
+/** What remains of contacts that are merged. */
+const useMerge = (contacts: readonly Contact[], onClose: () => void) => {
   const [included, setIncluded] = useState<ReadonlySet<string>>(new Set(contacts.map(({ uuid }) => uuid)))
   const [into, setInto] = useState(contacts[0]?.uuid ?? '')
   const [choices, setChoices] = useState<Readonly<Record<string, string>>>({})
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
-  const merge = useAct('POST /open/contacts/:contact_uuid/merge', {
+  const send = useAct('POST /open/contacts/:contact_uuid/merge', {
     stale: staleLists,
     after: ({ contact }) => {
       onClose()
@@ -107,20 +110,20 @@ export const MergeForm = ({ contacts, onClose }: { contacts: readonly Contact[];
     const choice = choices[field.name]
     return choice !== undefined && included.has(choice) ? choice : target ? defaultOf(field, target, chosen) : ''
   }
-  const details = new Map(chosen.flatMap((contact) => contact.details.map((one) => [detailKey(one), one] as const)))
-  const kept = [...details].filter(([key]) => !left.has(key)).map(([, detail]) => detail)
+  const details = new Map(
+    chosen.flatMap((contact) => contact.details.map((detail) => [detailKey(detail), detail] as const)),
+  )
+  const remaining = [...details].filter(([key]) => !left.has(key)).map(([, detail]) => detail)
   const shown = fields().filter((field) => new Set(chosen.map(field.value)).size > 1)
-  const reason = chosen.length < 2 ? words.merge.two : kept.length === 0 ? words.merge.oneDetail : undefined
-  const toggle = (set: ReadonlySet<string>, value: string): ReadonlySet<string> =>
-    new Set(set.has(value) ? [...set].filter((each) => each !== value) : [...set, value])
+  const reason = chosen.length < 2 ? words.merge.two : remaining.length === 0 ? words.merge.oneDetail : undefined
 
   const submit = () => {
-    if (merge.isPending || reason !== undefined || !target) return
+    if (send.isPending || reason !== undefined || !target) return
     const chosenOf = (name: Field['name']): Contact => {
       const field = fields().find((each) => each.name === name)
       return chosen.find(({ uuid }) => field && uuid === choiceOf(field)) ?? target
     }
-    void merge({
+    void send({
       params: { contact_uuid: target.uuid },
       body: {
         from: chosen.filter((each) => each !== target).map(({ uuid }) => uuid),
@@ -129,86 +132,111 @@ export const MergeForm = ({ contacts, onClose }: { contacts: readonly Contact[];
           last_name: chosenOf('last_name').last_name || null,
           profile_pic_url: chosenOf('profile_pic_url').profile_pic_url,
           blocked: chosenOf('blocked').blocked,
-          contact_details: kept.map(({ type, value }) => ({ type, value })),
+          contact_details: remaining.map(({ type, value }) => ({ type, value })),
         },
       },
     })
   }
 
-  return (
-    <Form onSubmit={submit} refusal={merge.error ?? undefined} label={words.merge.title(contacts.length)}>
-      <p class="soft">{words.merge.why}</p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard. */}
-      <section class="merge-holder" aria-label={words.merge.title(contacts.length)} tabIndex={0}>
-        <table class="merge">
-          <thead>
-            <tr>
-              <td />
-              {contacts.map((contact) => (
-                <th key={contact.uuid} scope="col" class={included.has(contact.uuid) ? '' : 'is-left-out'}>
-                  <label class="merge-choice">
-                    <input
-                      type="checkbox"
-                      checked={included.has(contact.uuid)}
-                      aria-label={words.merge.include(nameOf(contact))}
-                      onChange={() => setIncluded(toggle(included, contact.uuid))}
-                    />
-                    <span dir="auto">{nameOf(contact)}</span>
-                  </label>
-                  <span class="soft merge-added">{words.merge.added(shortDay(contact.created_at))}</span>
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            <tr>
-              <th scope="row">{words.merge.remains}</th>
-              {contacts.map((contact) => (
-                <td key={contact.uuid}>
-                  {included.has(contact.uuid) && (
-                    <label class="merge-choice">
-                      <input
-                        type="radio"
-                        name="into"
-                        value={contact.uuid}
-                        checked={contact === target}
-                        aria-label={`${words.merge.into}: ${nameOf(contact)}`}
-                        onChange={() => setInto(contact.uuid)}
-                      />
-                      <span>{words.merge.thisOne}</span>
-                    </label>
-                  )}
-                </td>
-              ))}
-            </tr>
-            {shown.map((field) => (
-              <ChoiceRow
-                key={field.name}
-                field={field}
-                contacts={chosen}
-                chosen={choiceOf(field)}
-                onChoose={(uuid) => setChoices({ ...choices, [field.name]: uuid })}
-              />
-            ))}
-          </tbody>
-        </table>
-      </section>
-      <fieldset class="field choices">
-        <legend class="field-label">{words.merge.details}</legend>
-        <div class="choices-box">
-          {[...details].map(([key, detail]) => (
-            <label key={key} class="choice">
-              <input type="checkbox" checked={!left.has(key)} onChange={() => setLeft(toggle(left, key))} />
-              <span class="choice-text">
-                <bdi>{textOf(detail)}</bdi> <span class="soft">{words.kinds[detail.type]}</span>
-              </span>
-            </label>
+  return {
+    ...{ included, chosen, target, choiceOf, details, left, shown, reason, submit, setInto },
+    toggleContact: (uuid: string) => setIncluded(toggle(included, uuid)),
+    toggleDetail: (key: string) => setLeft(toggle(left, key)),
+    choose: (field: Field, uuid: string) => setChoices({ ...choices, [field.name]: uuid }),
+    isPending: send.isPending,
+    error: send.error,
+  }
+}
+
+type MergeProps = { readonly contacts: readonly Contact[]; readonly merge: ReturnType<typeof useMerge> }
+
+/** Chooses the contacts, the one that remains, and its values. */
+const MergeTable = ({ contacts, merge }: MergeProps) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
+  <section class="merge-holder" aria-label={words.merge.title(contacts.length)} tabIndex={0}>
+    <table class="merge">
+      <thead>
+        <tr>
+          <td />
+          {contacts.map((contact) => (
+            <th key={contact.uuid} scope="col" class={merge.included.has(contact.uuid) ? '' : 'is-left-out'}>
+              <label class="merge-choice">
+                <input
+                  type="checkbox"
+                  checked={merge.included.has(contact.uuid)}
+                  aria-label={words.merge.include(nameOf(contact))}
+                  onChange={() => merge.toggleContact(contact.uuid)}
+                />
+                <span dir="auto">{nameOf(contact)}</span>
+              </label>
+              <span class="soft merge-added">{words.merge.added(shortDay(contact.created_at))}</span>
+            </th>
           ))}
-        </div>
-      </fieldset>
+        </tr>
+      </thead>
+      <tbody>
+        <tr>
+          <th scope="row">{words.merge.remains}</th>
+          {contacts.map((contact) => (
+            <td key={contact.uuid}>
+              {merge.included.has(contact.uuid) && (
+                <label class="merge-choice">
+                  <input
+                    type="radio"
+                    name="into"
+                    value={contact.uuid}
+                    checked={contact === merge.target}
+                    aria-label={`${words.merge.into}: ${nameOf(contact)}`}
+                    onChange={() => merge.setInto(contact.uuid)}
+                  />
+                  <span>{words.merge.thisOne}</span>
+                </label>
+              )}
+            </td>
+          ))}
+        </tr>
+        {merge.shown.map((field) => (
+          <ChoiceRow
+            key={field.name}
+            field={field}
+            contacts={merge.chosen}
+            chosen={merge.choiceOf(field)}
+            onChoose={(uuid) => merge.choose(field, uuid)}
+          />
+        ))}
+      </tbody>
+    </table>
+  </section>
+)
+
+/** Chooses the details that remain. */
+const DetailChoices = ({ merge: { details, left, toggleDetail } }: Pick<MergeProps, 'merge'>) => (
+  <fieldset class="field choices">
+    <legend class="field-label">{words.merge.details}</legend>
+    <div class="choices-box">
+      {[...details].map(([key, detail]) => (
+        <label key={key} class="choice">
+          <input type="checkbox" checked={!left.has(key)} onChange={() => toggleDetail(key)} />
+          <span class="choice-text">
+            <bdi>{textOf(detail)}</bdi> <span class="soft">{words.kinds[detail.type]}</span>
+          </span>
+        </label>
+      ))}
+    </div>
+  </fieldset>
+)
+
+/** Shows contacts side by side: which remains, and which value of each field. */
+export const MergeForm = ({ contacts, onClose }: { contacts: readonly Contact[]; onClose: () => void }) => {
+  const merge = useMerge(contacts, onClose)
+  return (
+    <Form onSubmit={merge.submit} refusal={merge.error ?? undefined} label={words.merge.title(contacts.length)}>
+      <p class="soft">{words.merge.why}</p>
+      <MergeTable contacts={contacts} merge={merge} />
+      <DetailChoices merge={merge} />
       <FormActions>
-        <Button type="submit" kind="primary" busy={merge.isPending} reason={reason}>
-          {words.merge.act(chosen.length)}
+        <Button type="submit" kind="primary" busy={merge.isPending} reason={merge.reason}>
+          {words.merge.act(merge.chosen.length)}
         </Button>
         <Button onClick={onClose}>{parts.cancel}</Button>
       </FormActions>

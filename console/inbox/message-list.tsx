@@ -1,3 +1,4 @@
+import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { Icon } from '../parts/icon.tsx'
@@ -52,6 +53,43 @@ const useNewBelow = (items: readonly Item[], isAtEnd: boolean): number => {
   return index < 0 ? 0 : items.slice(index + 1).filter(({ direction }) => direction === 'inbound').length
 }
 
+type ScrollProps = {
+  readonly box: RefObject<HTMLDivElement | null>
+  readonly uuid: string
+  readonly thread: Thread
+  /** Id of the last message that the person sent from here. */
+  readonly newest: string | undefined
+  /** Id of the item that the address of the page names. */
+  readonly marked: string | undefined
+}
+
+/** Loads further pages of a thread while the person scrolls, and moves to what the person sent or looks for. */
+const useThreadScroll = ({ box, uuid, thread, newest, marked }: ScrollProps) => {
+  const look = () => {
+    const element = box.current
+    if (!element) return
+    const atEnd = fromEnd(element) < endZone && thread.newer === undefined
+    if (open.peek().isAtEnd !== atEnd || open.peek().uuid !== uuid) open.value = { uuid, isAtEnd: atEnd }
+    if (thread.older !== undefined && fromStart(element) < olderZone) void loadOlder(uuid)
+    if (thread.newer !== undefined && fromEnd(element) < olderZone) void loadNewer(uuid)
+  }
+  // A page that does not fill the box leads to the next one.
+  useEffect(look, [thread.items.length, thread.older])
+  // One's own message is shown at once, wherever the person was.
+  useLayoutEffect(() => {
+    if (newest && box.current) box.current.scrollTop = 0
+  }, [newest])
+  useLayoutEffect(() => {
+    if (marked) document.getElementById(marked)?.scrollIntoView({ block: 'center' })
+  }, [marked, thread.items.length > 0])
+
+  const toEnd = () => {
+    if (thread.newer !== undefined) void loadThread(uuid)
+    if (box.current) box.current.scrollTop = 0
+  }
+  return { look, toEnd }
+}
+
 type Props = { readonly place: Place; readonly conversation: Conversation; readonly thread: Thread }
 
 export const Messages = ({ place, conversation, thread }: Props) => {
@@ -65,6 +103,7 @@ export const Messages = ({ place, conversation, thread }: Props) => {
   const name = shownName(conversation)
   // The same object while the conversation changes: the items are not drawn again for it.
   const target = useMemo(() => ({ uuid, number: conversation.number }), [uuid, conversation.number])
+  const marked = place.search.item
   const { isAtEnd } = open.value
   const own = thread.items.filter((item) => item.direction === 'outbound' && (item.user_uuid ?? '') === ownUser.value)
   const waiting = notYetShown(
@@ -75,30 +114,7 @@ export const Messages = ({ place, conversation, thread }: Props) => {
   const rows = useMemo(() => rowsOf(thread.items), [thread.items])
   useReadAloud(thread.items, name)
 
-  const look = () => {
-    const element = box.current
-    if (!element) return
-    const atEnd = fromEnd(element) < endZone && thread.newer === undefined
-    if (open.peek().isAtEnd !== atEnd || open.peek().uuid !== uuid) open.value = { uuid, isAtEnd: atEnd }
-    if (thread.older !== undefined && fromStart(element) < olderZone) void loadOlder(uuid)
-    if (thread.newer !== undefined && fromEnd(element) < olderZone) void loadNewer(uuid)
-  }
-  // A page that does not fill the box leads to the next one.
-  useEffect(look, [thread.items.length, thread.older])
-  // One's own message is shown at once, wherever the person was.
-  const newest = waiting.at(-1)?.id
-  useLayoutEffect(() => {
-    if (newest && box.current) box.current.scrollTop = 0
-  }, [newest])
-  const marked = place.search.item
-  useLayoutEffect(() => {
-    if (marked) document.getElementById(marked)?.scrollIntoView({ block: 'center' })
-  }, [marked, thread.items.length > 0])
-
-  const toEnd = () => {
-    if (thread.newer !== undefined) void loadThread(uuid)
-    if (box.current) box.current.scrollTop = 0
-  }
+  const { look, toEnd } = useThreadScroll({ box, uuid, thread, newest: waiting.at(-1)?.id, marked })
   return (
     <div class="thread-frame">
       <div

@@ -1,9 +1,8 @@
+import type { RefObject } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { asApiError } from '../api/errors.ts'
-import { useQuery } from '../api/query.ts'
 import { newIdempotencyKey } from '../api/send.ts'
-import { announcePresence } from '../live/presence.ts'
 import { Button } from '../parts/button.tsx'
 import { classes } from '../parts/classes.ts'
 import { Icon } from '../parts/icon.tsx'
@@ -16,23 +15,22 @@ import { attach, attachments, detach } from './attached-files.ts'
 import { writeNote } from './conversation-acts.ts'
 import { chooseEnterSends, enterSends } from './enter-preference.ts'
 import type { Place } from './inbox-place.ts'
-import { loadConversation, loadThread } from './inbox-reader.ts'
-import { putItems, threadOf } from './inbox-store.ts'
-import type { Conversation } from './inbox-types.ts'
+import { loadConversation } from './inbox-reader.ts'
+import { putItems } from './inbox-store.ts'
+import type { Channel, Conversation } from './inbox-types.ts'
 import { textOf } from './item-state.ts'
 import { shownName } from './list-row.tsx'
-import { moved, setMoved } from './moved-messages.ts'
+import { moved } from './moved-messages.ts'
 import { MovedNotice } from './moved-notice.tsx'
 import { closeAndNext } from './next-conversation.ts'
-import { sendMessage } from './outbox.ts'
-import { laterOf } from './outbox-rules.ts'
+import { type SendOptions, sendReply } from './reply-sender.ts'
+import { ReplyTabs } from './reply-tabs.tsx'
 import { focusBox, replyTo } from './reply-target.ts'
+import { ReplyText } from './reply-text.tsx'
 import { changeDraft, clearDraft, type DraftKind, draftOf, loadDraft } from './saved-drafts.ts'
 import { channelFor, reasonOf, SimSwitch } from './sim-switch.tsx'
 import { type Cost, useCost } from './sms-cost.ts'
-import { type Suggestion, SuggestionList, suggestionsLabel, useSuggestions } from './suggestion-list.tsx'
-import { mentionsIn, suggestionsFor } from './typing-suggestions.ts'
-import { replaceTrigger, triggerAt } from './typing-trigger.ts'
+import { mentionsIn } from './typing-suggestions.ts'
 
 const AskTime = lazy(() => import('./snooze-until.tsx').then(({ AskTime }) => AskTime))
 
@@ -101,7 +99,125 @@ const Files = ({ conversation }: { conversation: string }) => {
   )
 }
 
+/** Why nothing can be written on the channel, in words. */
+const useBlocked = ({ uuid, channels }: Conversation, channel: Channel | undefined): string | undefined => {
+  // A row of the list may come without the channels, which are read now.
+  const [isRead, setRead] = useState(channels.length > 0)
+  useEffect(() => void loadConversation(uuid).then(() => setRead(true)), [uuid])
+  return channel ? reasonOf(channel) : isRead ? texts.box.noChannel : undefined
+}
+
+/** Takes the focus when another part of the page asks for it. */
+const useFocusRequests = (onFocus: (kind: DraftKind) => void): void => {
+  const { kind, n } = focusBox.value
+  const first = useRef(n)
+  useEffect(() => {
+    if (n !== first.current) onFocus(kind)
+  }, [n])
+}
+
+/** Stores notes for colleagues, one at a time. */
+const useNoteWriter = (conversation: string) => {
+  const [isBusy, setBusy] = useState(false)
+  const key = useRef(newIdempotencyKey())
+  const write = async (text: string) => {
+    if (isBusy) return
+    setBusy(true)
+    try {
+      const item = await writeNote(conversation, text.trim(), mentionsIn(text), key.current)
+      key.current = newIdempotencyKey()
+      putItems(conversation, [item])
+      clearDraft(conversation, 'note')
+    } catch (thrown) {
+      showToast(asApiError(thrown).message, 'bad')
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { isBusy, write }
+}
+
+/** Takes files that are dropped on an element. */
+const useDrop = (isOff: boolean, onFiles: (files: Iterable<File>) => void) => {
+  const [isDropping, setDropping] = useState(false)
+  const handlers = {
+    onDragOver: (event: DragEvent) => {
+      if (isOff || !event.dataTransfer?.types.includes('Files')) return
+      event.preventDefault()
+      setDropping(true)
+    },
+    onDragLeave: () => setDropping(false),
+    onDrop: (event: DragEvent) => {
+      event.preventDefault()
+      setDropping(false)
+      onFiles(event.dataTransfer?.files ?? [])
+    },
+  }
+  return { isDropping, handlers }
+}
+
+type SendMenuProps = { readonly isSms: boolean; readonly onClose: () => void; readonly onLater: () => void }
+
+/** Other ways to send a reply. */
+const SendMenu = ({ isSms, onClose, onLater }: SendMenuProps) => (
+  <Menu
+    label={texts.box.options}
+    icon="chevron-up"
+    items={[
+      { text: texts.box.sendClose, hint: 'Ctrl Shift Enter', onSelect: onClose },
+      ...(isSms ? [{ text: texts.box.later, icon: 'clock' as const, onSelect: onLater }] : []),
+      {
+        text: texts.box.enterSetting,
+        checked: enterSends(),
+        divided: true,
+        onSelect: () => chooseEnterSends(!enterSends()),
+      },
+    ]}
+  />
+)
+
 type Props = { readonly conversation: Conversation; readonly place: Place }
+
+/** The reply or note of a person: where it goes, what it has, and what hinders it. */
+const useReply = ({ conversation, place }: Props, box: RefObject<HTMLTextAreaElement | null>) => {
+  const { uuid } = conversation
+  const [kind, setKind] = useState<DraftKind>('message')
+  const isNote = kind === 'note'
+  const { text } = draftOf(uuid, kind).value
+  const channel = channelFor(conversation, draftOf(uuid, 'message').value.channel)
+  const blocked = useBlocked(conversation, channel)
+  const files = attachments.value.filter((each) => each.conversation === uuid)
+  const isUploading = files.some(({ media }) => media === undefined)
+  const canAttach = !isNote && channel?.kind === 'msgapp'
+  const cost = useCost(!isNote && channel?.kind === 'sms' ? conversation.number : undefined, text)
+  const note = useNoteWriter(uuid)
+  useFocusRequests((next) => {
+    setKind(next)
+    requestAnimationFrame(() => box.current?.focus())
+  })
+  useEffect(() => {
+    if (isNote) void loadDraft(uuid, 'note')
+  }, [isNote])
+
+  const submit = (options: SendOptions = {}) => {
+    const isEmpty = text.trim() === '' && (isNote || files.length === 0)
+    if (isEmpty || isUploading) return
+    if (isNote) return void note.write(text)
+    if (!channel || blocked !== undefined) return
+    sendReply({ conversation: uuid, channel: channel.channel_uuid, text: text.trim(), files }, options)
+    box.current?.focus()
+    if (options.close) void closeAndNext(place, uuid, false)
+  }
+  const addFiles = (list: Iterable<File>) => {
+    const added = [...list]
+    if (added.length === 0) return
+    if (!canAttach) return showToast(texts.box.noMedia, 'notice')
+    for (const file of added) void attach(uuid, file)
+  }
+  const isMoved = !isNote && moved.value.has(uuid)
+  const isBusy = note.isBusy || isUploading
+  return { kind, setKind, isNote, channel, blocked, cost, canAttach, isMoved, isBusy, submit, addFiles }
+}
 
 /** Where a person answers: a reply by SMS or the app, or a note for colleagues. */
 export const ReplyBox = ({ conversation, place }: Props) => {
@@ -109,188 +225,15 @@ export const ReplyBox = ({ conversation, place }: Props) => {
   const id = useId()
   const box = useRef<HTMLTextAreaElement>(null)
   const picker = useRef<HTMLInputElement>(null)
-  const [kind, setKind] = useState<DraftKind>('message')
-  const [caret, setCaret] = useState(0)
-  const [isDropping, setDropping] = useState(false)
   const [isScheduling, setScheduling] = useState(false)
-  const [isBusy, setBusy] = useState(false)
-  const noteKey = useRef(newIdempotencyKey())
-  const isNote = kind === 'note'
-  const draft = draftOf(uuid, kind).value
-  const { text } = draft
-  const channel = channelFor(conversation, draftOf(uuid, 'message').value.channel)
-  // A row of the list may come without the channels, which are read now.
-  const [isRead, setRead] = useState(conversation.channels.length > 0)
-  useEffect(() => void loadConversation(uuid).then(() => setRead(true)), [uuid])
-  const blocked = channel ? reasonOf(channel) : isRead ? texts.box.noChannel : undefined
-  const files = attachments.value.filter((each) => each.conversation === uuid)
-  const isUploading = files.some(({ media }) => media === undefined)
-  const canAttach = !isNote && channel?.kind === 'msgapp'
-  const cost = useCost(!isNote && channel?.kind === 'sms' ? conversation.number : undefined, text)
-
-  const trigger = triggerAt(text, caret, isNote ? ['@'] : ['/'])
-  const replies = useQuery('GET /open/replies', {
-    query: { conversation_uuid: uuid, ...(channel ? { channel_uuid: channel.channel_uuid } : {}) },
-    enabled: trigger?.sign === '/',
-  })
-  const suggestions = trigger ? suggestionsFor(trigger, replies.data?.replies ?? []) : []
-
-  const setText = (next: string, cursor: number) => {
-    changeDraft(uuid, kind, { text: next })
-    setCaret(cursor)
-  }
-  const choose = ({ text: chosen }: Suggestion) => {
-    if (!trigger) return
-    const next = replaceTrigger(text, trigger, chosen)
-    setText(next.text, next.cursor)
-    const { current } = box
-    if (!current) return
-    // At once: a person who types on would find the cursor moved by a later frame.
-    current.value = next.text
-    current.focus()
-    current.setSelectionRange(next.cursor, next.cursor)
-  }
-  const suggest = useSuggestions(trigger ? `${trigger.sign}${trigger.text}` : undefined, suggestions, choose)
-
-  const wanted = focusBox.value
-  const firstWanted = useRef(wanted.n)
-  useEffect(() => {
-    if (wanted.n === firstWanted.current) return
-    setKind(wanted.kind)
-    requestAnimationFrame(() => box.current?.focus())
-  }, [wanted.n])
-  useEffect(() => {
-    if (isNote) void loadDraft(uuid, 'note')
-  }, [isNote])
-
-  const isMoved = !isNote && moved.value.has(uuid)
-  const isEmpty = text.trim() === '' && (isNote || files.length === 0)
-
-  const addNote = async () => {
-    if (isBusy) return
-    setBusy(true)
-    try {
-      const item = await writeNote(uuid, text.trim(), mentionsIn(text), noteKey.current)
-      noteKey.current = newIdempotencyKey()
-      putItems(uuid, [item])
-      clearDraft(uuid, 'note')
-    } catch (thrown) {
-      showToast(asApiError(thrown).message, 'bad')
-    } finally {
-      setBusy(false)
-    }
-  }
-  const submit = (more: { close?: boolean; sendAt?: string } = {}) => {
-    if (isEmpty || isUploading) return
-    if (isNote) return void addNote()
-    if (!channel || blocked !== undefined) return
-    const thread = threadOf(uuid).peek()
-    // Items that came meanwhile were shown above the text, and may be newer than the page of the thread.
-    const seen = laterOf(thread?.items.at(-1)?.uuid, moved.peek().get(uuid)?.[0]?.uuid)
-    const target = replyTo.peek()
-    const base = {
-      channel_uuid: channel.channel_uuid,
-      ...(seen ? { seen } : {}),
-      ...(more.sendAt ? { send_at: more.sendAt } : {}),
-      ...(target?.conversation === uuid ? { reply_to: target.item.uuid } : {}),
-    }
-    const last = { ...(more.close ? { close: true } : {}) }
-    const message = text.trim()
-    // Each file is a message of its own; the text goes with the first.
-    if (files.length === 0) sendMessage(uuid, { ...base, ...last, text: message })
-    for (const [index, { media, name, type }] of files.entries())
-      sendMessage(
-        uuid,
-        {
-          ...base,
-          ...(index === files.length - 1 ? last : {}),
-          ...(media ? { media_uuid: media } : {}),
-          ...(index === 0 && message ? { text: message } : {}),
-        },
-        { name, type },
-      )
-    for (const { id: file } of files) detach(file)
-    replyTo.value = null
-    setMoved(uuid, undefined)
-    clearDraft(uuid, 'message')
-    // The thread was opened at an old message: what was sent is at its end.
-    if (thread?.newer !== undefined) void loadThread(uuid)
-    announcePresence(uuid, 'viewing')
-    box.current?.focus()
-    if (more.close) void closeAndNext(place, uuid, false)
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (suggest.onKey(event) || event.isComposing) return
-    const isChord = event.ctrlKey || event.metaKey
-    const digit = event.altKey ? Number(event.code.replace('Digit', '')) : 0
-    const chosen = digit >= 1 ? conversation.channels[digit - 1] : undefined
-    if (chosen && !isNote) {
-      event.preventDefault()
-      changeDraft(uuid, 'message', { channel: chosen.channel_uuid })
-    } else if (event.key === 'Enter' && isChord && event.shiftKey && !isNote) {
-      event.preventDefault()
-      submit({ close: true })
-    } else if (event.key === 'Enter' && (isChord || (enterSends() && !event.shiftKey && !event.altKey))) {
-      event.preventDefault()
-      submit()
-    } else if (event.key === 'Escape') {
-      event.preventDefault()
-      box.current?.blur()
-      document.querySelector<HTMLElement>(`[data-row="${uuid}"]`)?.focus()
-    }
-  }
-  const addFiles = (list: Iterable<File>) => {
-    const found = [...list]
-    if (found.length === 0) return
-    if (!canAttach) return showToast(texts.box.noMedia, 'notice')
-    for (const file of found) void attach(uuid, file)
-  }
-  const name = shownName(conversation)
-  const tabs: readonly DraftKind[] = ['message', 'note']
+  const reply = useReply({ conversation, place }, box)
+  const { kind, isNote, channel, blocked, canAttach, isMoved, submit, addFiles } = reply
+  const { isDropping, handlers } = useDrop(isNote, addFiles)
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: files are dropped on the box; the button attaches them too.
-    <div
-      class={classes('box', isNote && 'is-note', isDropping && 'is-dropping')}
-      onDragOver={(event) => {
-        if (isNote || !event.dataTransfer?.types.includes('Files')) return
-        event.preventDefault()
-        setDropping(true)
-      }}
-      onDragLeave={() => setDropping(false)}
-      onDrop={(event) => {
-        event.preventDefault()
-        setDropping(false)
-        addFiles(event.dataTransfer?.files ?? [])
-      }}
-    >
+    <div class={classes('box', isNote && 'is-note', isDropping && 'is-dropping')} {...handlers}>
       {isMoved && <MovedNotice conversation={conversation} />}
       <div class="box-head">
-        <div role="tablist" aria-label={texts.box.tabs} class="box-tabs">
-          {tabs.map((each) => (
-            <button
-              key={each}
-              type="button"
-              role="tab"
-              id={`${id}-${each}`}
-              aria-selected={kind === each}
-              aria-controls={`${id}-panel`}
-              tabIndex={kind === each ? 0 : -1}
-              class="box-tab"
-              onClick={() => {
-                setKind(each)
-                box.current?.focus()
-              }}
-              onKeyDown={(event) => {
-                if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return
-                const next = each === 'message' ? 'note' : 'message'
-                setKind(next)
-                document.getElementById(`${id}-${next}`)?.focus()
-              }}
-            >
-              {each === 'message' ? texts.box.reply : texts.box.note}
-            </button>
-          ))}
-        </div>
+        <ReplyTabs id={id} kind={kind} onKind={reply.setKind} onClick={() => box.current?.focus()} />
         {!isNote && channel && (
           <SimSwitch
             conversation={conversation}
@@ -306,42 +249,10 @@ export const ReplyBox = ({ conversation, place }: Props) => {
           </p>
         )}
         <ReplyTarget conversation={conversation} />
-        <textarea
-          ref={box}
-          class="box-text"
-          rows={1}
-          dir="auto"
-          aria-label={isNote ? texts.box.noteLabel : texts.box.replyLabel(name)}
-          aria-autocomplete="list"
-          aria-controls={suggest.isOpen ? `${id}-list` : undefined}
-          aria-activedescendant={suggest.isOpen ? `${id}-list-${suggest.active}` : undefined}
-          aria-keyshortcuts={isNote ? 'n' : 'r'}
-          placeholder={isNote ? texts.box.noteHint : texts.box.replyHint}
-          value={text}
-          onInput={({ currentTarget }) => {
-            setText(currentTarget.value, currentTarget.selectionStart)
-            announcePresence(uuid, isNote ? 'viewing' : 'typing')
-          }}
-          onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
-          onKeyDown={onKeyDown}
-          onBlur={suggest.close}
-          onPaste={(event) => {
-            const pasted = event.clipboardData?.files
-            if (!pasted || pasted.length === 0) return
-            event.preventDefault()
-            addFiles(pasted)
-          }}
-        />
-        <SuggestionList
-          id={`${id}-list`}
-          label={suggestionsLabel(trigger?.sign ?? '/')}
-          suggestions={suggestions}
-          state={suggest}
-          onChoose={choose}
-        />
+        <ReplyText {...{ id, box, conversation, kind, channel }} onSend={submit} onFiles={addFiles} />
         {!isNote && <Files conversation={uuid} />}
         <div class="box-foot">
-          {isNote ? <span class="soft">{texts.box.notePlaceholder}</span> : <CostLine cost={cost} />}
+          {isNote ? <span class="soft">{texts.box.notePlaceholder}</span> : <CostLine cost={reply.cost} />}
           <span class="box-acts">
             {canAttach && (
               <Button kind="quiet" icon="paperclip" iconOnly onClick={() => picker.current?.click()}>
@@ -349,27 +260,16 @@ export const ReplyBox = ({ conversation, place }: Props) => {
               </Button>
             )}
             {!isNote && (
-              <Menu
-                label={texts.box.options}
-                icon="chevron-up"
-                items={[
-                  { text: texts.box.sendClose, hint: 'Ctrl Shift Enter', onSelect: () => submit({ close: true }) },
-                  ...(channel?.kind === 'sms'
-                    ? [{ text: texts.box.later, icon: 'clock' as const, onSelect: () => setScheduling(true) }]
-                    : []),
-                  {
-                    text: texts.box.enterSetting,
-                    checked: enterSends(),
-                    divided: true,
-                    onSelect: () => chooseEnterSends(!enterSends()),
-                  },
-                ]}
+              <SendMenu
+                isSms={channel?.kind === 'sms'}
+                onClose={() => submit({ close: true })}
+                onLater={() => setScheduling(true)}
               />
             )}
             <Button
               kind="primary"
               icon="send"
-              busy={isBusy || isUploading}
+              busy={reply.isBusy}
               reason={isNote ? undefined : blocked}
               onClick={() => submit()}
             >

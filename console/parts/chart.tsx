@@ -1,3 +1,4 @@
+import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { words } from '../words/en/parts.ts'
 import * as format from '../words/format.ts'
@@ -38,31 +39,61 @@ const follow = (href: string): void => {
 
 const tones = ['accent', 'info', 'good', 'notice', 'bad', 'neutral'] as const
 
-/** A chart with its sentence and its table. uPlot (23 KB) is loaded when the first chart is on the page. */
-export const Chart = (props: ChartProps) => {
-  const {
-    title,
-    sentence,
-    kind,
-    times,
-    series,
-    formatValue = format.number,
-    formatTime = format.shortDay,
-    hrefOf,
-  } = props
-  const holder = useRef<HTMLDivElement>(null)
-  const [isTable, setTable] = useState(false)
-  const [isFailed, setFailed] = useState(false)
+type Formats = Required<Pick<ChartProps, 'formatValue' | 'formatTime'>>
+
+type DrawingProps = Formats &
+  Pick<ChartProps, 'kind' | 'times'> & {
+    readonly series: readonly (ChartSeries & { readonly tone: (typeof tones)[number] })[]
+    readonly isHidden: boolean
+  }
+
+const shownValue = ({ values }: ChartSeries, index: number, formatValue: Formats['formatValue']): string => {
+  const value = values[index]
+  return value === null || value === undefined ? '–' : formatValue(value)
+}
+
+const ChartTable = ({ title, times, series, formatValue, formatTime, hrefOf }: ChartProps & Formats) => (
+  <div class="table-holder">
+    <table class="table chart-table">
+      <caption class="for-readers">{title}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{words.chart.time}</th>
+          {series.map(({ name }) => (
+            <th key={name} scope="col" class="is-end">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {times.map((time, index) => (
+          <tr key={time}>
+            <th scope="row">{hrefOf ? <a href={hrefOf(time)}>{formatTime(time)}</a> : formatTime(time)}</th>
+            {series.map((each) => (
+              <td key={each.name} class="is-end tabular" data-title={each.name}>
+                {shownValue(each, index, formatValue)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+/** Draws the chart into an element. Returns the index of the time under the pointer. */
+const useDrawing = (holder: RefObject<HTMLDivElement | null>, props: DrawingProps, onFail: () => void): number | null => {
+  const { kind, times, series, isHidden } = props
   const [hovered, setHovered] = useState<number | null>(null)
-  const toned = series.map((each, index) => ({ ...each, tone: each.tone ?? tones[index % tones.length] ?? 'accent' }))
-  const latest = useRef({ formatValue, formatTime, toned })
-  latest.current = { formatValue, formatTime, toned }
+  const latest = useRef(props)
+  latest.current = props
   // Callers make new arrays and functions at each render: only other data is drawn again.
   const data = JSON.stringify([kind, times, series])
 
   useEffect(() => {
     const element = holder.current
-    if (isTable || !element) return
+    if (isHidden || !element) return
     let drawing: Drawing | undefined
     let isGone = false
     import('./chart-drawing.ts')
@@ -71,24 +102,31 @@ export const Chart = (props: ChartProps) => {
         drawing = drawChart(element, {
           kind,
           times,
-          series: latest.current.toned,
+          series: latest.current.series,
           formatValue: (value) => latest.current.formatValue(value),
           formatTime: (time) => latest.current.formatTime(time),
           onHover: setHovered,
         })
       })
-      .catch(() => setFailed(true))
+      .catch(onFail)
     return () => {
       isGone = true
       drawing?.destroy()
     }
-  }, [data, isTable])
+  }, [data, isHidden])
+  return hovered
+}
 
-  const isTableShown = isTable || isFailed
-  const shownValue = (each: ChartSeries, index: number) => {
-    const value = each.values[index]
-    return value === null || value === undefined ? '–' : formatValue(value)
-  }
+/** A chart with its sentence and its table. uPlot (23 KB) is loaded when the first chart is on the page. */
+export const Chart = (props: ChartProps) => {
+  const { title, sentence, kind, times, series, hrefOf } = props
+  const { formatValue = format.number, formatTime = format.shortDay } = props
+  const holder = useRef<HTMLDivElement>(null)
+  const [isTable, setTable] = useState(false)
+  const [isFailed, setFailed] = useState(false)
+  const toned = series.map((each, index) => ({ ...each, tone: each.tone ?? tones[index % tones.length] ?? 'accent' }))
+  const drawing = { kind, times, series: toned, formatValue, formatTime, isHidden: isTable }
+  const hovered = useDrawing(holder, drawing, () => setFailed(true))
   const time = hovered === null ? undefined : times[hovered]
   return (
     <figure class="chart">
@@ -103,34 +141,8 @@ export const Chart = (props: ChartProps) => {
           </Button>
         )}
       </figcaption>
-      {isTableShown ? (
-        <div class="table-holder">
-          <table class="table chart-table">
-            <caption class="for-readers">{title}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{words.chart.time}</th>
-                {series.map(({ name }) => (
-                  <th key={name} scope="col" class="is-end">
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {times.map((each, index) => (
-                <tr key={each}>
-                  <th scope="row">{hrefOf ? <a href={hrefOf(each)}>{formatTime(each)}</a> : formatTime(each)}</th>
-                  {series.map((one) => (
-                    <td key={one.name} class="is-end tabular" data-title={one.name}>
-                      {shownValue(one, index)}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+      {isTable || isFailed ? (
+        <ChartTable {...props} formatValue={formatValue} formatTime={formatTime} />
       ) : (
         <>
           <ul class="chart-legend" aria-hidden="true">
@@ -138,7 +150,7 @@ export const Chart = (props: ChartProps) => {
               <li key={each.name}>
                 <span class={classes('chart-key', `key-${each.tone}`)} />
                 {each.name}
-                {hovered !== null && <b class="tabular">{shownValue(each, hovered)}</b>}
+                {hovered !== null && <b class="tabular">{shownValue(each, hovered, formatValue)}</b>}
               </li>
             ))}
             {time !== undefined && <li class="soft tabular">{formatTime(time)}</li>}

@@ -25,8 +25,8 @@ const mostShown = 100
 const bare = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
 
 const matching = (options: readonly Option[], query: string): readonly Option[] => {
-  const wanted = bare(query.trim())
-  const all = wanted === '' ? options : options.filter(({ text, value }) => bare(`${text} ${value}`).includes(wanted))
+  const sought = bare(query.trim())
+  const all = sought === '' ? options : options.filter(({ text, value }) => bare(`${text} ${value}`).includes(sought))
   return all.slice(0, mostShown)
 }
 
@@ -57,32 +57,50 @@ const useFound = ({ options, load }: ComboboxProps, query: string, isOpen: boole
   return options === undefined ? found : { options: matching(options, query), state: 'ready' }
 }
 
-/**
- * A text box that finds one of many (ARIA APG, combobox with list autocomplete): the focus stays in the box, and
- * `aria-activedescendant` names the active choice. Leaving the box without a choice restores the last one.
- */
-export const Combobox = (props: ComboboxProps) => {
-  const { value, onChange, placeholder } = props
-  const listId = useId()
+type OptionListProps = {
+  readonly id: string
+  readonly label: string
+  readonly options: readonly Option[]
+  readonly value: Option | undefined
+  readonly active: number
+  readonly onActive: (index: number) => void
+  readonly onChoose: (option: Option) => void
+}
+
+const OptionList = ({ id, label, options, value, active, onActive, onChoose }: OptionListProps) => (
+  <div id={id} role="listbox" aria-label={label}>
+    {options.map((option, index) => (
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the box has the keys.
+      // biome-ignore lint/a11y/useFocusableInteractive: the box keeps the focus.
+      <div
+        key={option.value}
+        id={`${id}-${index}`}
+        role="option"
+        class={index === active ? 'listbox-option is-active' : 'listbox-option'}
+        aria-selected={option.value === value?.value}
+        aria-disabled={option.reason === undefined ? undefined : 'true'}
+        onClick={() => onChoose(option)}
+        onPointerMove={() => active !== index && onActive(index)}
+      >
+        <span class="listbox-text">
+          <span dir="auto">{option.text}</span>
+          {(option.reason ?? option.hint) && <span class="menu-hint">{option.reason ?? option.hint}</span>}
+        </span>
+        {option.value === value?.value && <Icon name="check" />}
+      </div>
+    ))}
+  </div>
+)
+
+/** The text, the list and the active choice of a combobox, and its keys. */
+const useCombobox = (props: ComboboxProps) => {
+  const { value, onChange } = props
   const [text, setText] = useState(value?.text ?? '')
   const [query, setQuery] = useState('')
   const [isOpen, setOpen] = useState(false)
   const [active, setActive] = useState(-1)
-  const box = useRef<HTMLSpanElement>(null)
-  const input = useRef<HTMLInputElement>(null)
-  const list = useRef<HTMLDivElement>(null)
   const { options, state } = useFound(props, query, isOpen)
-
   useEffect(() => setText(value?.text ?? ''), [value?.value, value?.text])
-  useEffect(() => {
-    const element = list.current
-    if (!element) return
-    if (isOpen && !element.matches(':popover-open')) element.showPopover(box.current ? { source: box.current } : {})
-    if (!isOpen && element.matches(':popover-open')) element.hidePopover()
-  }, [isOpen])
-  useEffect(() => {
-    if (isOpen && active >= 0) list.current?.querySelector('.is-active')?.scrollIntoView({ block: 'nearest' })
-  }, [active, isOpen])
 
   const open = (next = '') => {
     setQuery(next)
@@ -121,7 +139,45 @@ export const Combobox = (props: ComboboxProps) => {
       close()
     }
   }
+  const onInput = (next: string) => {
+    setText(next)
+    open(next)
+  }
+  const onBlur = () => {
+    close()
+    // An empty box means no choice; any other rest of a word does not.
+    if (text.trim() === '' && value) onChange(undefined)
+    else setText(value?.text ?? '')
+  }
+  return { text, options, state, isOpen, active, setActive, open, choose, onKeyDown, onInput, onBlur }
+}
 
+/** Shows and hides the list, and scrolls to the active choice. */
+const useListbox = (isOpen: boolean, active: number) => {
+  const box = useRef<HTMLSpanElement>(null)
+  const list = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const element = list.current
+    if (!element) return
+    if (isOpen && !element.matches(':popover-open')) element.showPopover(box.current ? { source: box.current } : {})
+    if (!isOpen && element.matches(':popover-open')) element.hidePopover()
+  }, [isOpen])
+  useEffect(() => {
+    if (isOpen && active >= 0) list.current?.querySelector('.is-active')?.scrollIntoView({ block: 'nearest' })
+  }, [active, isOpen])
+  return { box, list }
+}
+
+/**
+ * A text box that finds one of many (ARIA APG, combobox with list autocomplete): the focus stays in the box, and
+ * `aria-activedescendant` names the active choice. Leaving the box without a choice restores the last one.
+ */
+export const Combobox = (props: ComboboxProps) => {
+  const { value, placeholder } = props
+  const listId = useId()
+  const input = useRef<HTMLInputElement>(null)
+  const { text, options, state, isOpen, active, setActive, open, choose, ...handlers } = useCombobox(props)
+  const { box, list } = useListbox(isOpen, active)
   const note = state === 'failed' ? words.combobox.failed : state === 'loading' ? words.loading : words.combobox.none
   return (
     <Field {...props}>
@@ -142,18 +198,10 @@ export const Combobox = (props: ComboboxProps) => {
             aria-autocomplete="list"
             aria-activedescendant={isOpen && options[active] ? `${listId}-${active}` : undefined}
             value={text}
-            onInput={({ currentTarget }) => {
-              setText(currentTarget.value)
-              open(currentTarget.value)
-            }}
+            onInput={({ currentTarget }) => handlers.onInput(currentTarget.value)}
             onClick={() => !isOpen && open()}
-            onBlur={() => {
-              close()
-              // An empty box means no choice; any other rest of a word does not.
-              if (text.trim() === '' && value) onChange(undefined)
-              else setText(value?.text ?? '')
-            }}
-            onKeyDown={onKeyDown}
+            onBlur={handlers.onBlur}
+            onKeyDown={handlers.onKeyDown}
           />
           {value && !control.required && (
             <button
@@ -171,29 +219,14 @@ export const Combobox = (props: ComboboxProps) => {
             {isOpen && (options.length > 0 && state === 'ready' ? words.combobox.results(options.length) : note)}
           </div>
           <div ref={list} class="listbox" popover="manual" onPointerDown={(event) => event.preventDefault()}>
-            <div id={listId} role="listbox" aria-label={props.label}>
-              {isOpen &&
-                options.map((option, index) => (
-                  // biome-ignore lint/a11y/useKeyWithClickEvents: the box has the keys.
-                  // biome-ignore lint/a11y/useFocusableInteractive: the box keeps the focus.
-                  <div
-                    key={option.value}
-                    id={`${listId}-${index}`}
-                    role="option"
-                    class={index === active ? 'listbox-option is-active' : 'listbox-option'}
-                    aria-selected={option.value === value?.value}
-                    aria-disabled={option.reason === undefined ? undefined : 'true'}
-                    onClick={() => choose(option)}
-                    onPointerMove={() => active !== index && setActive(index)}
-                  >
-                    <span class="listbox-text">
-                      <span dir="auto">{option.text}</span>
-                      {(option.reason ?? option.hint) && <span class="menu-hint">{option.reason ?? option.hint}</span>}
-                    </span>
-                    {option.value === value?.value && <Icon name="check" />}
-                  </div>
-                ))}
-            </div>
+            <OptionList
+              id={listId}
+              label={props.label}
+              options={isOpen ? options : []}
+              {...{ value, active }}
+              onActive={setActive}
+              onChoose={choose}
+            />
             {isOpen && (options.length === 0 || state === 'failed') && <div class="listbox-note">{note}</div>}
           </div>
         </span>

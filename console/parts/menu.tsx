@@ -32,17 +32,8 @@ export type MenuProps = {
   readonly wide?: boolean
 }
 
-/** A button with a menu (ARIA APG, menu button): arrows, Home, End, the first letter, Escape, Tab. */
-export const Menu = ({
-  items,
-  label = words.actions,
-  icon = 'ellipsis',
-  kind = 'quiet',
-  size,
-  children,
-  wide,
-}: MenuProps) => {
-  const id = useId()
+/** The open list of a menu, and its keys. */
+const useMenuList = () => {
   const [isOpen, setOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
   const list = useRef<HTMLDivElement>(null)
@@ -97,6 +88,21 @@ export const Menu = ({
     event.preventDefault()
     event.stopPropagation()
   }
+  return { isOpen, setOpen, button, list, open, close, onKeyDown }
+}
+
+/** A button with a menu (ARIA APG, menu button): arrows, Home, End, the first letter, Escape, Tab. */
+export const Menu = ({
+  items,
+  label = words.actions,
+  icon = 'ellipsis',
+  kind = 'quiet',
+  size,
+  children,
+  wide,
+}: MenuProps) => {
+  const id = useId()
+  const { isOpen, setOpen, button, list, open, close, onKeyDown } = useMenuList()
 
   const select = (item: MenuItem, event: Event) => {
     if (item.reason !== undefined) return event.preventDefault()

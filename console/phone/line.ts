@@ -1,7 +1,7 @@
 import type { Call, Device, VoiceError } from '../../packages/voice-sdk/src/index.ts'
 import { api } from '../api/client.ts'
 import { audio } from '../shell/audio.ts'
-import type { CallFacts, EndedCall, LineState, PhoneCall, PhoneState } from '../shell/phone-state.ts'
+import type { EndedCall, LineState, PhoneCall, PhoneState } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
 import { qualityOf } from './call-quality.ts'
 import { readFacts, recordOf } from './facts.ts'
@@ -23,12 +23,6 @@ export type LineUser = { readonly account: string; readonly user: string }
 
 type OpenCall = { readonly call: Call; shown: PhoneCall }
 
-export type Line = {
-  act(command: PhoneCommand): void
-  readonly isBusy: () => boolean
-  close(): void
-}
-
 const problemOf = (error: unknown): string => {
   const { code, message = '' } = error as Partial<VoiceError>
   if (code === 'MEDIA_DENIED') return words.problems.denied
@@ -36,62 +30,106 @@ const problemOf = (error: unknown): string => {
   return message || words.problems.unknown
 }
 
-/**
- * Opens the telephone of a user.
- * @param isAway whether calls are turned away
- * @param publish called with each state
- */
-export const openLine = (who: LineUser, isAway: boolean, publish: (state: PhoneState) => void): Line => {
-  const calls = new Map<string, OpenCall>()
-  const media: { inputDeviceId?: string; outputDeviceId?: string } = {}
-  let device: Device | null = null
-  let state: PhoneState = {
-    ...{ account: who.account, line: 'connecting', problem: '' },
-    ...{ isAway, calls: [], ended: null },
-  }
-  let isClosed = false
-  let failures = 0
-  let count = 0
-  let retry: ReturnType<typeof setTimeout> | undefined
+/** Facts of a call that the page has read, without those that it has not. */
+const knownFacts = ({ uuid, own, name, conversation }: PhoneCall) => ({
+  ...(uuid === undefined ? {} : { uuid }),
+  ...(own === undefined ? {} : { own }),
+  ...(name === undefined ? {} : { name }),
+  ...(conversation === undefined ? {} : { conversation }),
+})
 
-  const show = (change: Partial<PhoneState> = {}) => {
-    state = { ...state, ...change, calls: [...calls.values()].map(({ shown }) => shown) }
-    if (!isClosed) publish(state)
-  }
-  const setLine = (line: LineState, problem = '') => show({ line, problem })
-  const fail = (error: unknown) => show({ problem: problemOf(error) })
+/** The telephone of a user. */
+export class Line {
+  readonly #user: LineUser
+  readonly #publish: (state: PhoneState) => void
+  readonly #calls = new Map<string, OpenCall>()
+  readonly #media: { inputDeviceId?: string; outputDeviceId?: string } = {}
+  #device: Device | null = null
+  #state: PhoneState
+  #isClosed = false
+  #failures = 0
+  #count = 0
+  #retry: ReturnType<typeof setTimeout> | undefined
 
-  const chooseDevices = () => {
+  /**
+   * Opens the telephone of a user.
+   * @param isAway whether calls are turned away
+   * @param publish called with each state
+   */
+  constructor(user: LineUser, isAway: boolean, publish: (state: PhoneState) => void) {
+    this.#user = user
+    this.#publish = publish
+    this.#state = {
+      ...{ account: user.account, line: 'connecting', problem: '' },
+      ...{ isAway, calls: [], ended: null },
+    }
+    void this.#register()
+  }
+
+  act(command: PhoneCommand): void {
+    if (command.act === 'call') void this.#dial(command.number, command.from)
+    else if (command.act === 'keys') this.#sendKeys(command.call, command.keys)
+    else if (command.act === 'audio') this.#chooseAudio()
+    else if (command.act === 'away') this.#show({ isAway: command.isAway })
+    else if (command.act === 'register') void this.#register()
+    else if (command.act === 'dismiss') this.#show({ ended: null, problem: '' })
+    else void this.#onCall(command.act, command.call).catch(this.#fail)
+  }
+
+  isBusy(): boolean {
+    return [...this.#calls.values()].some(({ shown }) => shown.direction === 'outbound' || shown.state === 'active')
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
+    this.#device?.destroy()
+  }
+
+  #show(change: Partial<PhoneState> = {}): void {
+    this.#state = { ...this.#state, ...change, calls: [...this.#calls.values()].map(({ shown }) => shown) }
+    if (!this.#isClosed) this.#publish(this.#state)
+  }
+
+  #setLine(line: LineState, problem = ''): void {
+    this.#show({ line, problem })
+  }
+
+  readonly #fail = (error: unknown): void => this.#show({ problem: problemOf(error) })
+
+  #chooseDevices(): void {
     const { microphone, speaker } = audio.value
-    if (microphone) media.inputDeviceId = microphone
-    else delete media.inputDeviceId
-    if (speaker) media.outputDeviceId = speaker
-    else delete media.outputDeviceId
+    if (microphone) this.#media.inputDeviceId = microphone
+    else delete this.#media.inputDeviceId
+    if (speaker) this.#media.outputDeviceId = speaker
+    else delete this.#media.outputDeviceId
   }
 
-  const mint = async (): Promise<string> => {
-    const body = { user_uuid: who.user, label: 'console', ttl: 3_600 }
-    return (await api('POST /open/sdk/access-token', { body }, { account: who.account })).token
+  async #mint(): Promise<string> {
+    const { account, user } = this.#user
+    const body = { user_uuid: user, label: 'console', ttl: 3_600 }
+    return (await api('POST /open/sdk/access-token', { body }, { account })).token
   }
 
-  const change = (id: string, next: Partial<PhoneCall>) => {
-    const held = calls.get(id)
-    if (!held) return
-    held.shown = { ...held.shown, ...next }
-    show()
+  #change(id: string, next: Partial<PhoneCall>): void {
+    const call = this.#calls.get(id)
+    if (!call) return
+    call.shown = { ...call.shown, ...next }
+    this.#show()
   }
 
-  const addFacts = async (id: string, sipId: string) => {
-    const held = calls.get(id)
-    if (!held) return
-    const facts: CallFacts = await readFacts({ ...who, sipId }, held.shown)
-    change(id, facts)
-    if (state.ended?.id === id) show({ ended: { ...state.ended, ...facts } })
+  async #addFacts(id: string, sipId: string): Promise<void> {
+    const call = this.#calls.get(id)
+    if (!call) return
+    const facts = await readFacts({ ...this.#user, sipId }, call.shown)
+    this.#change(id, facts)
+    const { ended } = this.#state
+    if (ended?.id === id) this.#show({ ended: { ...ended, ...facts } })
   }
 
-  const follow = (call: Call) => {
-    count += 1
-    const id = `${who.user} ${Date.now()} ${count}`
+  #follow(call: Call): void {
+    this.#count += 1
+    const id = `${this.#user.user} ${Date.now()} ${this.#count}`
     const { direction } = call
     // The session of JsSIP has the Call-ID at the start of its id.
     const sipId = (call.session as unknown as { readonly id: string }).id
@@ -102,152 +140,133 @@ export const openLine = (who: LineUser, isAway: boolean, publish: (state: PhoneS
       state: direction === 'inbound' ? 'ringing' : 'dialling',
       ...{ isMuted: false, isHeld: false, isHeldThere: false },
     }
-    calls.set(id, { call, shown })
-    call.on('ringing', () => change(id, { state: 'ringing' }))
-    call.on('accepted', () => change(id, { state: 'active', answeredAt: Date.now() }))
-    call.on('mute', ({ muted }) => change(id, { isMuted: muted }))
-    call.on('hold', ({ onHold, by }) => change(id, by === 'local' ? { isHeld: onHold } : { isHeldThere: onHold }))
-    call.on('quality', (quality) => change(id, { quality: qualityOf(quality) }))
-    call.on('error', (error) => error.code.startsWith('MEDIA') && fail(error))
+    this.#calls.set(id, { call, shown })
+    call.on('ringing', () => this.#change(id, { state: 'ringing' }))
+    call.on('accepted', () => this.#change(id, { state: 'active', answeredAt: Date.now() }))
+    call.on('mute', ({ muted }) => this.#change(id, { isMuted: muted }))
+    call.on('hold', ({ onHold, by }) => this.#change(id, by === 'local' ? { isHeld: onHold } : { isHeldThere: onHold }))
+    call.on('quality', (quality) => this.#change(id, { quality: qualityOf(quality) }))
+    call.on('error', (error) => error.code.startsWith('MEDIA') && this.#fail(error))
     call.on('disconnect', (end) => {
-      const last = calls.get(id)?.shown ?? shown
-      calls.delete(id)
-      const { uuid, own, name, conversation, number, answeredAt } = last
+      const last = this.#calls.get(id)?.shown ?? shown
+      this.#calls.delete(id)
+      const { number, answeredAt } = last
       const ended: EndedCall = {
         ...{ id, direction, number, outcome: outcomeOf(end, last), detail: end.message },
         ...(answeredAt === undefined ? {} : { seconds: Math.round((Date.now() - answeredAt) / 1_000) }),
-        ...(uuid === undefined ? {} : { uuid }),
-        ...(own === undefined ? {} : { own }),
-        ...(name === undefined ? {} : { name }),
-        ...(conversation === undefined ? {} : { conversation }),
+        ...knownFacts(last),
       }
-      show({ ended })
+      this.#show({ ended })
     })
-    show({ ended: null, problem: '' })
-    void addFacts(id, sipId)
-    return id
+    this.#show({ ended: null, problem: '' })
+    void this.#addFacts(id, sipId)
   }
 
-  const register = async (): Promise<void> => {
-    clearTimeout(retry)
-    setLine('connecting')
+  async #register(): Promise<void> {
+    clearTimeout(this.#retry)
+    this.#setLine('connecting')
     try {
-      if (!device) {
+      if (!this.#device) {
         // As the types of the package say.
         const sdk: typeof import('../../packages/voice-sdk/src/index.ts') = await import(sdkAddress)
-        const token = await mint()
-        if (isClosed) return
-        chooseDevices()
-        device = new sdk.Device({
-          ...{ token, media, baseUrl: location.origin, allowIncomingWhileBusy: true, logLevel: 'silent' },
+        const token = await this.#mint()
+        if (this.#isClosed) return
+        this.#chooseDevices()
+        this.#device = new sdk.Device({
+          ...{ token, media: this.#media, baseUrl: location.origin, allowIncomingWhileBusy: true, logLevel: 'silent' },
         })
-        listen(device)
+        this.#listen(this.#device)
       }
-      await device.register()
+      await this.#device.register()
     } catch (error) {
-      if (isClosed) return
-      setLine('failed', problemOf(error))
-      retry = setTimeout(() => void register(), retryAfter[failures] ?? 30_000)
-      failures += 1
+      if (this.#isClosed) return
+      this.#setLine('failed', problemOf(error))
+      this.#retry = setTimeout(() => void this.#register(), retryAfter[this.#failures] ?? 30_000)
+      this.#failures += 1
     }
   }
 
   /** Begins again with another token: the old one expired while the computer slept. */
-  const renew = () => {
-    device?.destroy()
-    device = null
-    void register()
+  #renew(): void {
+    this.#device?.destroy()
+    this.#device = null
+    void this.#register()
   }
 
-  const listen = (made: Device) => {
-    made.on('registered', () => {
-      failures = 0
-      setLine('ready')
+  #listen(device: Device): void {
+    device.on('registered', () => {
+      this.#failures = 0
+      this.#setLine('ready')
     })
-    made.on('reconnecting', () => setLine('reconnecting'))
-    made.on('reconnected', () => setLine('ready'))
-    made.on('tokenWillExpire', async () => {
-      await mint()
-        .then((token) => made.updateToken(token))
+    device.on('reconnecting', () => this.#setLine('reconnecting'))
+    device.on('reconnected', () => this.#setLine('ready'))
+    device.on('tokenWillExpire', async () => {
+      await this.#mint()
+        .then((token) => device.updateToken(token))
         .catch(() => {})
     })
-    made.on('unregistered', ({ reason }) => {
-      if (isClosed || made !== device) return
-      if (reason === 'replaced') setLine('elsewhere')
-      else if (reason === 'expired') renew()
-      else setLine('failed', reason === 'suspended' ? words.problems.suspended : '')
+    device.on('unregistered', ({ reason }) => {
+      if (this.#isClosed || device !== this.#device) return
+      if (reason === 'replaced') this.#setLine('elsewhere')
+      else if (reason === 'expired') this.#renew()
+      else this.#setLine('failed', reason === 'suspended' ? words.problems.suspended : '')
     })
-    made.on('incoming', (call) => {
-      if (state.isAway) call.reject(away)
-      else follow(call)
+    device.on('incoming', (call) => {
+      if (this.#state.isAway) call.reject(away)
+      else this.#follow(call)
     })
   }
 
-  const holdOthers = async (id: string) => {
-    const others = [...calls].filter(([other, { shown }]) => other !== id && shown.state === 'active' && !shown.isHeld)
-    await Promise.all(others.map(([, { call }]) => call.hold(true).catch(fail)))
+  async #holdOthers(id: string): Promise<void> {
+    const others = [...this.#calls].filter(
+      ([other, { shown }]) => other !== id && shown.state === 'active' && !shown.isHeld,
+    )
+    await Promise.all(others.map(([, { call }]) => call.hold(true).catch(this.#fail)))
   }
 
-  const dial = async (number: string, from: string | undefined) => {
-    if (!device) return
-    await holdOthers('')
+  async #dial(number: string, from: string | undefined): Promise<void> {
+    if (!this.#device) return
+    await this.#holdOthers('')
     try {
-      follow(await device.connect({ to: number, ...(from ? { from } : {}) }))
+      this.#follow(await this.#device.connect({ to: number, ...(from ? { from } : {}) }))
     } catch (error) {
-      fail(error)
+      this.#fail(error)
     }
   }
 
-  const onCall = async (act: 'accept' | 'reject' | 'hangUp' | 'mute' | 'hold', id: string) => {
-    const held = calls.get(id)
-    if (!held) return
-    const { call, shown } = held
+  async #onCall(act: 'accept' | 'reject' | 'hangUp' | 'mute' | 'hold', id: string): Promise<void> {
+    const { call, shown } = this.#calls.get(id) ?? {}
+    if (!call || !shown) return
     if (act === 'accept') {
-      await holdOthers(id)
+      await this.#holdOthers(id)
       await call.accept()
     } else if (act === 'reject') call.reject()
     else if (act === 'hangUp') call.disconnect()
     else if (act === 'mute') call.mute(!shown.isMuted)
     else {
-      if (shown.isHeld) await holdOthers(id)
+      if (shown.isHeld) await this.#holdOthers(id)
       await call.hold(!shown.isHeld)
     }
   }
 
-  const chooseAudio = () => {
-    chooseDevices()
-    for (const { call, shown } of calls.values()) {
-      if (shown.state !== 'active') continue
-      if (media.inputDeviceId) void call.setInputDevice(media.inputDeviceId).catch(fail)
-      void call.setOutputDevice(media.outputDeviceId ?? '').catch(fail)
+  #sendKeys(id: string, keys: string): void {
+    const { call, shown } = this.#calls.get(id) ?? {}
+    if (!call || !shown) return
+    try {
+      call.sendDigits(keys)
+      this.#change(id, { keys: (shown.keys + keys).slice(-24) })
+    } catch (error) {
+      this.#fail(error)
     }
   }
 
-  const act = (command: PhoneCommand): void => {
-    if (command.act === 'call') void dial(command.number, command.from)
-    else if (command.act === 'keys') {
-      const held = calls.get(command.call)
-      try {
-        held?.call.sendDigits(command.keys)
-        if (held) change(command.call, { keys: (held.shown.keys + command.keys).slice(-24) })
-      } catch (error) {
-        fail(error)
-      }
-    } else if (command.act === 'audio') chooseAudio()
-    else if (command.act === 'away') show({ isAway: command.isAway })
-    else if (command.act === 'register') void register()
-    else if (command.act === 'dismiss') show({ ended: null, problem: '' })
-    else void onCall(command.act, command.call).catch(fail)
-  }
-
-  void register()
-  return {
-    act,
-    isBusy: () => [...calls.values()].some(({ shown }) => shown.direction === 'outbound' || shown.state === 'active'),
-    close: () => {
-      isClosed = true
-      clearTimeout(retry)
-      device?.destroy()
-    },
+  #chooseAudio(): void {
+    this.#chooseDevices()
+    const { inputDeviceId, outputDeviceId = '' } = this.#media
+    for (const { call, shown } of this.#calls.values()) {
+      if (shown.state !== 'active') continue
+      if (inputDeviceId) void call.setInputDevice(inputDeviceId).catch(this.#fail)
+      void call.setOutputDevice(outputDeviceId).catch(this.#fail)
+    }
   }
 }

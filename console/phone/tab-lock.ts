@@ -5,7 +5,7 @@ import { phone, phoneBarrier } from '../shell/phone.ts'
 import { noPhone, type PhoneState } from '../shell/phone-state.ts'
 import { words } from '../words/en/phone.ts'
 import { notifyCall, watchLooks } from './call-notification.ts'
-import { type Line, type LineUser, openLine } from './line.ts'
+import { Line, type LineUser } from './line.ts'
 import { storedAway } from './phone-presence.ts'
 import type { PhoneCommand, PhoneMessage } from './protocol.ts'
 import { ring } from './ringing.ts'
@@ -53,15 +53,15 @@ const join = (who: LineUser & { readonly person: string }): Membership => {
   const channel = new BroadcastChannel(name)
   const left = Promise.withResolvers<void>()
   const waiting = new AbortController()
-  const made: Membership = {
+  const membership: Membership = {
     ...who,
     channel,
     line: null,
     leave: () => {
-      const { line } = made
-      made.line = null
+      const { line } = membership
+      membership.line = null
       line?.close()
-      if (line) publish(made, noPhone)
+      if (line) publish(membership, noPhone)
       channel.close()
       waiting.abort()
       left.resolve()
@@ -69,16 +69,16 @@ const join = (who: LineUser & { readonly person: string }): Membership => {
     },
   }
   channel.addEventListener('message', ({ data }: MessageEvent<PhoneMessage>) => {
-    if (data.type === 'state' && !made.line) phone.value = data.state
-    else if (data.type === 'command') made.line?.act(data.command)
-    else if (data.type === 'hello' && made.line) channel.postMessage({ type: 'state', state: phone.value })
+    if (data.type === 'state' && !membership.line) phone.value = data.state
+    else if (data.type === 'command') membership.line?.act(data.command)
+    else if (data.type === 'hello' && membership.line) channel.postMessage({ type: 'state', state: phone.value })
   })
   channel.postMessage({ type: 'hello' } satisfies PhoneMessage)
   const run = async () => {
-    if (joined !== made) return
-    made.line = openLine(who, storedAway(), (state) => {
-      if (joined !== made) return
-      publish(made, state)
+    if (joined !== membership) return
+    membership.line = new Line(who, storedAway(), (state) => {
+      if (joined !== membership) return
+      publish(membership, state)
       // The page has shown another account during the call.
       if (state.calls.length === 0) follow()
     })
@@ -86,7 +86,7 @@ const join = (who: LineUser & { readonly person: string }): Membership => {
   }
   // The wait for the lock ends with an error when the tab leaves.
   navigator.locks.request(name, { signal: waiting.signal }, run).catch(() => {})
-  return made
+  return membership
 }
 
 /** Takes part in the telephone of the person in the account of the page, and in another one when either changes. */

@@ -18,10 +18,7 @@ import { useToken } from './use-token.ts'
 
 type Invitation = ReplyOf<'POST /console/invitations/show'>
 
-/** Joins an account, or sets a new password, by the link that an administrator passed on. */
-export const InvitationPage = () => {
-  const [token] = useToken()
-  const { route: go } = useLocation()
+const useInvitation = (token: string | undefined) => {
   const [invitation, setInvitation] = useState<Invitation>()
   const [fault, setFault] = useState<ApiError>()
   useEffect(() => {
@@ -29,6 +26,25 @@ export const InvitationPage = () => {
       setFault(asApiError(error)),
     )
   }, [token])
+  return { invitation, fault }
+}
+
+const UnusableInvitation = ({ isUsed }: { isUsed: boolean }) => (
+  <SessionCard
+    title={isUsed ? words.invitation.used : words.invitation.missing}
+    lead={isUsed ? words.invitation.usedHint : words.invitation.missingHint}
+  >
+    <ButtonLink href={paths.signIn()} kind="primary" wide>
+      {words.toSignIn}
+    </ButtonLink>
+  </SessionCard>
+)
+
+/** Joins an account, or sets a new password, by the link that an administrator passed on. */
+export const InvitationPage = () => {
+  const [token] = useToken()
+  const { route: go } = useLocation()
+  const { invitation, fault } = useInvitation(token)
   const { submit, isPending, error } = useSubmit<Session>('POST /console/invitations/accept', (reply) => {
     session.value = reply
     go('/console', true)
@@ -44,17 +60,7 @@ export const InvitationPage = () => {
   }
   const refusal = useRefusal(error, error?.code === 'password_exists' ? words.invitation.known : words.wrong)
   const isUsed = (error ?? fault)?.code === 'invitation_used'
-  if (fault || isUsed)
-    return (
-      <SessionCard
-        title={isUsed ? words.invitation.used : words.invitation.missing}
-        lead={isUsed ? words.invitation.usedHint : words.invitation.missingHint}
-      >
-        <ButtonLink href={paths.signIn()} kind="primary" wide>
-          {words.toSignIn}
-        </ButtonLink>
-      </SessionCard>
-    )
+  if (fault || isUsed) return <UnusableInvitation isUsed={isUsed} />
   if (!invitation)
     return (
       <SessionCard title={words.invitation.plainTitle}>

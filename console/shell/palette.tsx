@@ -94,6 +94,43 @@ const fits = ({ text, detail = '' }: Entry, search: string): boolean => {
     .every((word) => parts.some((part) => part.startsWith(word)))
 }
 
+type ListProps = {
+  readonly entries: readonly Entry[]
+  readonly current: Entry | undefined
+  readonly onRun: (entry: Entry) => void
+}
+
+const EntryList = ({ entries, current, onRun }: ListProps) => (
+  <div id="palette-list" role="listbox" aria-label={words.palette.title} class="palette-list">
+    {[...Map.groupBy(entries, ({ group }) => group)].map(([group, members]) => (
+      // biome-ignore lint/a11y/useSemanticElements: a group of options has no element of its own.
+      <div key={group} role="group" aria-label={group}>
+        <div class="palette-group" aria-hidden="true">
+          {group}
+        </div>
+        {members.map((entry) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles Enter for the active option.
+          // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field (aria-activedescendant).
+          <div
+            key={entry.id}
+            id={entry.id}
+            role="option"
+            aria-selected={entry === current ? 'true' : 'false'}
+            class="palette-entry"
+            onClick={() => onRun(entry)}
+          >
+            <Icon name={entry.icon} />
+            <span class="cut" dir="auto">
+              {entry.text}
+            </span>
+            {entry.detail && <span class="soft cut">{entry.detail}</span>}
+          </div>
+        ))}
+      </div>
+    ))}
+  </div>
+)
+
 export const Palette = () => {
   const dialog = useRef<HTMLDialogElement>(null)
   const { route: go } = useLocation()
@@ -167,34 +204,7 @@ export const Palette = () => {
       <p class="for-readers" role="status">
         {words.palette.results(entries.length)}
       </p>
-      <div id="palette-list" role="listbox" aria-label={words.palette.title} class="palette-list">
-        {[...Map.groupBy(entries, ({ group }) => group)].map(([group, members]) => (
-          // biome-ignore lint/a11y/useSemanticElements: a group of options has no element of its own.
-          <div key={group} role="group" aria-label={group}>
-            <div class="palette-group" aria-hidden="true">
-              {group}
-            </div>
-            {members.map((entry) => (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles Enter for the active option.
-              // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field (aria-activedescendant).
-              <div
-                key={entry.id}
-                id={entry.id}
-                role="option"
-                aria-selected={entry === current ? 'true' : 'false'}
-                class="palette-entry"
-                onClick={() => run(entry)}
-              >
-                <Icon name={entry.icon} />
-                <span class="cut" dir="auto">
-                  {entry.text}
-                </span>
-                {entry.detail && <span class="soft cut">{entry.detail}</span>}
-              </div>
-            ))}
-          </div>
-        ))}
-      </div>
+      <EntryList entries={entries} current={current} onRun={run} />
       {entries.length === 0 && <p class="palette-none">{words.palette.none}</p>}
     </dialog>
   )

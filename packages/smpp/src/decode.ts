@@ -11,6 +11,68 @@ const commands = new Map<number, CommandName>(
 const sizes = { systemId: 16, password: 9, systemType: 13, range: 41, service: 6, address: 21, time: 17, messageId: 65 }
 const alertAddress = 65
 
+const decodeMessage = (
+  command: 'submit_sm' | 'deliver_sm',
+  sequence: number,
+  status: number,
+  reader: PduReader,
+): Pdu => {
+  const serviceType = reader.text(sizes.service)
+  const source = reader.address(sizes.address)
+  const destination = reader.address(sizes.address)
+  const esmClass = reader.byte()
+  const protocolId = reader.byte()
+  const priority = reader.byte()
+  const schedule = reader.text(sizes.time)
+  const validity = reader.text(sizes.time)
+  const registered = reader.byte()
+  const replaceIfPresent = reader.byte()
+  const dataCoding = reader.byte()
+  const defaultMessageId = reader.byte()
+  const shortMessage = reader.octets(reader.byte())
+  return {
+    command,
+    sequence,
+    status,
+    serviceType,
+    source,
+    destination,
+    esmClass,
+    protocolId,
+    priority,
+    schedule,
+    validity,
+    registered,
+    replaceIfPresent,
+    dataCoding,
+    defaultMessageId,
+    shortMessage,
+    tlvs: reader.tlvs(),
+  }
+}
+
+const decodeReplacement = (sequence: number, status: number, reader: PduReader): Pdu => {
+  const messageId = reader.text(sizes.messageId)
+  const source = reader.address(sizes.address)
+  const schedule = reader.text(sizes.time)
+  const validity = reader.text(sizes.time)
+  const registered = reader.byte()
+  const defaultMessageId = reader.byte()
+  const shortMessage = reader.octets(reader.byte())
+  return {
+    command: 'replace_sm',
+    sequence,
+    status,
+    messageId,
+    source,
+    schedule,
+    validity,
+    registered,
+    defaultMessageId,
+    shortMessage,
+  }
+}
+
 /**
  * Decodes the body of a command. A response that refuses may lack its body (4.1.2, 4.4.2). Responses are decoded
  * leniently because their status matters: a response that counted as lost would send the message twice.
@@ -18,40 +80,8 @@ const alertAddress = 65
 const decodeBody = (command: CommandName, sequence: number, status: number, reader: PduReader): Pdu => {
   switch (command) {
     case 'submit_sm':
-    case 'deliver_sm': {
-      const serviceType = reader.text(sizes.service)
-      const source = reader.address(sizes.address)
-      const destination = reader.address(sizes.address)
-      const esmClass = reader.byte()
-      const protocolId = reader.byte()
-      const priority = reader.byte()
-      const schedule = reader.text(sizes.time)
-      const validity = reader.text(sizes.time)
-      const registered = reader.byte()
-      const replaceIfPresent = reader.byte()
-      const dataCoding = reader.byte()
-      const defaultMessageId = reader.byte()
-      const shortMessage = reader.octets(reader.byte())
-      return {
-        command,
-        sequence,
-        status,
-        serviceType,
-        source,
-        destination,
-        esmClass,
-        protocolId,
-        priority,
-        schedule,
-        validity,
-        registered,
-        replaceIfPresent,
-        dataCoding,
-        defaultMessageId,
-        shortMessage,
-        tlvs: reader.tlvs(),
-      }
-    }
+    case 'deliver_sm':
+      return decodeMessage(command, sequence, status, reader)
     case 'submit_sm_resp':
     case 'deliver_sm_resp':
     case 'data_sm_resp': {
@@ -118,27 +148,8 @@ const decodeBody = (command: CommandName, sequence: number, status: number, read
         destination: reader.address(sizes.address),
       }
     }
-    case 'replace_sm': {
-      const messageId = reader.text(sizes.messageId)
-      const source = reader.address(sizes.address)
-      const schedule = reader.text(sizes.time)
-      const validity = reader.text(sizes.time)
-      const registered = reader.byte()
-      const defaultMessageId = reader.byte()
-      const shortMessage = reader.octets(reader.byte())
-      return {
-        command,
-        sequence,
-        status,
-        messageId,
-        source,
-        schedule,
-        validity,
-        registered,
-        defaultMessageId,
-        shortMessage,
-      }
-    }
+    case 'replace_sm':
+      return decodeReplacement(sequence, status, reader)
     case 'outbind': {
       const systemId = reader.text(sizes.systemId)
       return { command, sequence, status, systemId, password: reader.text(sizes.password) }

@@ -1,8 +1,9 @@
-import type { WebSocket } from 'ws'
+import type { RawData, WebSocket } from 'ws'
 import type { Contents } from '../../domains/inbox/narrowing/ops.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
-import { type LiveServerFrame, type LiveTopic, maxUnansweredEvents } from './contract.ts'
-import { eventFrame, frameText, parsePageFrame } from './frames.ts'
+import type { LiveServerFrame, LiveTopic } from './contract.ts'
+import { EventOutbox } from './event-outbox.ts'
+import { frameText, parsePageFrame } from './frames.ts'
 import {
   maxBufferedBytes,
   maxPendingChanges,
@@ -54,270 +55,230 @@ export type LiveSessionDeps = {
 }
 
 /** The socket of one page. */
-export type LiveSession = {
+export class LiveSession {
   readonly id: string
-  /** Sends an event of the log when the page follows it and keeps up. */
-  receive(event: FeedEvent): void
-  /** Sends a change without an event, if the page follows one of its topics. */
-  notify(name: string, topics: readonly LiveTopic[], id: string, data: object): void
-  send(frame: LiveServerFrame): void
-  head(): void
-  /** Pings the page; closes the connection if the previous ping was not answered. */
-  ping(): void
-  /** Sends the last frame, and closes. */
-  bye(code: 4401 | 4403 | 1012, reason: string): void
-  close(code: number, reason: string): void
-  subscription(): Subscription | null
-  member(): LiveMember | null
-  /** Checks the topics of the page again: what it may follow has changed. */
-  recheck(): void
-}
-
-export const startLiveSession = (deps: LiveSessionDeps): LiveSession => {
-  const { socket, now, onError } = deps
-  let subscription: Subscription | null = null
-  let endWatch: (() => void) | null = null
+  readonly #deps: LiveSessionDeps
+  readonly #outbox: EventOutbox
+  #subscription: Subscription | null = null
+  #endWatch: (() => void) | null = null
   /** Changes of the subscription run one after the other. */
-  let changing = Promise.resolve()
-  let pendingChanges = 0
-  /** The last event of the log that was sent, or that the page had. */
-  let last = deps.after
-  const unanswered: string[] = []
-  let queue: FeedEvent[] = []
-  /** True while missed events are sent: later ones wait in the queue. */
-  let isResuming = false
-  /** Missed events that were sent. The feed may hand them over once more. */
-  let resent = new Set<string>()
-  /** Continuations of work that waits until the page has room. */
-  let waiting: (() => void)[] = []
+  #changing = Promise.resolve()
+  #pendingChanges = 0
   /** Events of a narrowed page that are not checked yet. */
-  let toNarrow: FeedEvent[] = []
-  let isNarrowing = false
-  let isAlive = true
-  let isVisible = false
-  /** The topics that the page asked for last. */
-  let wanted: { readonly account: string; readonly topics: readonly string[] } | null = null
-  let isOver = false
+  #toNarrow: FeedEvent[] = []
+  #isNarrowing = false
+  #isAlive = true
+  #isVisible = false
+  /** The topics that the page requested last. */
+  #requested: { readonly account: string; readonly topics: readonly string[] } | null = null
+  #isOver = false
 
-  const isOpen = () => !isOver && socket.readyState === socket.OPEN
-  const send = (frame: LiveServerFrame) => {
-    if (!isOpen()) return
-    // Replies to a page that asks and does not read would fill the memory. Events wait long before: hasRoom.
+  constructor(deps: LiveSessionDeps) {
+    const { socket } = deps
+    this.id = deps.id
+    this.#deps = deps
+    this.#outbox = new EventOutbox({
+      socket,
+      after: deps.after,
+      isOpen: () => this.#isOpen(),
+      send: (frame) => this.send(frame),
+    })
+    socket.on('message', (data, isBinary) => this.#onMessage(data, isBinary))
+    socket.on('pong', () => {
+      this.#isAlive = true
+      this.#outbox.proceed()
+    })
+    socket.on('close', () => {
+      this.#isOver = true
+      this.#unwatch()
+      this.#outbox.proceed()
+    })
+    // For an invalid or overlong frame, ws closes the connection itself.
+    socket.on('error', () => {})
+    this.send({ type: 'hello', after: print('EVT', deps.after), build: deps.build, now: deps.now() })
+  }
+
+  /** Sends an event of the log when the page follows it and keeps up. */
+  receive(event: FeedEvent) {
+    if (!this.#subscription?.isNarrowed) return this.#accept(event)
+    this.#toNarrow.push(event)
+    if (this.#toNarrow.length > maxQueuedEvents) {
+      this.#toNarrow = []
+      this.#outbox.resync('too_far_behind', event.id)
+    }
+    if (this.#isNarrowing) return
+    this.#isNarrowing = true
+    this.#narrowNext()
+      .catch((error: unknown) => this.#fail(error, 'reading failed'))
+      .finally(() => {
+        this.#isNarrowing = false
+      })
+  }
+
+  /** Sends a change without an event, if the page follows one of its topics. */
+  notify(name: string, topics: readonly LiveTopic[], id: string, data: object): void {
+    const { socket, now } = this.#deps
+    if (!this.#isOpen() || !this.#follows(topics) || socket.bufferedAmount > maxBufferedBytes) return
+    this.send({ type: 'event', id, name, at: now(), topics, data: { ...data }, logged: false })
+  }
+
+  send(frame: LiveServerFrame) {
+    const { socket } = this.#deps
+    if (!this.#isOpen()) return
+    // Replies to a page that asks and does not read would fill the memory. Events wait long before, in the outbox.
     if (socket.bufferedAmount > maxUnreadBytes) return socket.terminate()
     socket.send(frameText(frame))
   }
-  const follows = (topics: readonly LiveTopic[]) => topics.some((topic) => subscription?.topics.has(topic))
-  const hasRoom = () => unanswered.length < maxUnansweredEvents && socket.bufferedAmount <= maxBufferedBytes
 
-  const sendEvent = (event: FeedEvent) => {
-    socket.send(eventFrame(event))
-    unanswered.push(event.id)
-    if (event.id > last) last = event.id
+  head(): void {
+    this.send({ type: 'head', id: print('EVT', this.#outbox.last), now: this.#deps.now() })
   }
 
-  const flush = () => {
-    while (!isResuming && queue.length > 0 && isOpen() && hasRoom()) {
-      const event = queue.shift()
-      if (event) sendEvent(event)
-    }
+  /** Pings the page; closes the connection if the previous ping was not answered. */
+  ping() {
+    const { socket } = this.#deps
+    if (!this.#isAlive) return socket.terminate()
+    this.#isAlive = false
+    socket.ping()
   }
 
-  const whenRoom = async () => {
-    while (isOpen() && !hasRoom()) await new Promise<void>((resolve) => void waiting.push(resolve))
+  /** Sends the last frame, and closes. */
+  bye(code: 4401 | 4403 | 1012, reason: string): void {
+    this.send({ type: 'bye', code, reason })
+    this.close(code, reason)
   }
 
-  const proceed = () => {
-    const continuations = waiting
-    waiting = []
-    for (const one of continuations) one()
-    flush()
+  close(code: number, reason: string): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#deps.socket.close(code, reason)
   }
 
-  /** Gives up the events that wait: the page loads again what it shows. */
-  const resync = (reason: 'too_far_behind' | 'expired', after: string) => {
-    queue = []
-    last = after
-    send({ type: 'resync', reason, after: print('EVT', after) })
+  subscription(): Subscription | null {
+    return this.#subscription
   }
 
-  const accept = (event: FeedEvent) => {
-    if (!isOpen() || !follows(topicsOf(event)) || resent.delete(event.id)) return
-    queue.push(event)
-    if (queue.length > maxQueuedEvents) resync('too_far_behind', event.id)
-    flush()
+  member(): LiveMember | null {
+    return this.#subscription?.member ?? null
+  }
+
+  /** Checks the topics of the page again: what it may follow has changed. */
+  recheck(): void {
+    // A check that waits sees the change, too.
+    if (this.#requested && this.#pendingChanges < 2)
+      this.#enqueueChange(this.#requested.account, this.#requested.topics)
+  }
+
+  #isOpen(): boolean {
+    const { socket } = this.#deps
+    return !this.#isOver && socket.readyState === socket.OPEN
+  }
+
+  #fail(error: unknown, reason: string): void {
+    this.#deps.onError(error)
+    this.close(1011, reason)
+  }
+
+  #follows(topics: readonly LiveTopic[]): boolean {
+    return topics.some((topic) => this.#subscription?.topics.has(topic))
+  }
+
+  #accept(event: FeedEvent): void {
+    if (this.#isOpen() && this.#follows(topicsOf(event))) this.#outbox.add(event)
   }
 
   /** Hands over the events that a narrowed page may see, in their order. */
-  const narrowNext = async () => {
-    while (toNarrow.length > 0 && subscription) {
-      const [events, current] = [toNarrow, subscription]
-      toNarrow = []
-      for (const event of await deps.narrow(current, events)) if (subscription === current) accept(event)
+  async #narrowNext(): Promise<void> {
+    while (this.#toNarrow.length > 0 && this.#subscription) {
+      const [events, subscription] = [this.#toNarrow, this.#subscription]
+      this.#toNarrow = []
+      for (const event of await this.#deps.narrow(subscription, events))
+        if (this.#subscription === subscription) this.#accept(event)
       // An assignment may have ended, or begun, the right to follow a conversation.
-      if (events.some(({ name }) => name === 'conversation.assigned')) session.recheck()
+      if (events.some(({ name }) => name === 'conversation.assigned')) this.recheck()
     }
-  }
-
-  const receive = (event: FeedEvent) => {
-    if (!subscription?.isNarrowed) return accept(event)
-    toNarrow.push(event)
-    if (toNarrow.length > maxQueuedEvents) {
-      toNarrow = []
-      resync('too_far_behind', event.id)
-    }
-    if (isNarrowing) return
-    isNarrowing = true
-    narrowNext()
-      .catch((error: unknown) => {
-        onError(error)
-        end(1011, 'reading failed')
-      })
-      .finally(() => {
-        isNarrowing = false
-      })
   }
 
   /** Sends the events that the page missed. */
-  const catchUp = async (next: Subscription) => {
-    const reader = deps.resume(next.account, last)
-    if (reader === null) return resync('expired', uuid())
-    for (let count = 0; isOpen(); ) {
+  async #catchUp(next: Subscription): Promise<void> {
+    const outbox = this.#outbox
+    const reader = this.#deps.resume(next.account, outbox.last)
+    if (reader === null) return outbox.resync('expired', uuid())
+    for (let count = 0; this.#isOpen(); ) {
       const events = await reader.next(resumePageSize)
       count += events.length
-      if (count > maxResumedEvents) return resync('too_far_behind', uuid())
-      for (const event of next.isNarrowed ? await deps.narrow(next, events) : events) {
-        if (!follows(topicsOf(event))) continue
-        await whenRoom()
-        if (!isOpen()) return
-        resent.add(event.id)
-        sendEvent(event)
+      if (count > maxResumedEvents) return outbox.resync('too_far_behind', uuid())
+      for (const event of next.isNarrowed ? await this.#deps.narrow(next, events) : events) {
+        if (!this.#follows(topicsOf(event))) continue
+        await outbox.whenRoom()
+        if (!this.#isOpen()) return
+        outbox.resend(event)
       }
       if (events.length < resumePageSize) return
     }
   }
 
-  const confirm = ({ account, topics }: Subscription) =>
-    send({ type: 'subscribed', account: print('ACC', account), topics: [...topics] })
-
-  const unwatch = () => {
-    endWatch?.()
-    endWatch = null
-    queue = []
-    toNarrow = []
-    resent = new Set()
+  #confirm({ account, topics }: Subscription): void {
+    this.send({ type: 'subscribed', account: print('ACC', account), topics: [...topics] })
   }
 
-  const begin = async (next: Subscription, isFirst: boolean) => {
-    isResuming = true
-    try {
-      endWatch = await deps.watch(next.account, session)
-      confirm(next)
+  #unwatch(): void {
+    this.#endWatch?.()
+    this.#endWatch = null
+    this.#toNarrow = []
+    this.#outbox.clear()
+  }
+
+  async #begin(next: Subscription, isFirst: boolean): Promise<void> {
+    await this.#outbox.holdDuring(async () => {
+      this.#endWatch = await this.#deps.watch(next.account, this)
+      this.#confirm(next)
       // Events of one account are no position in the log of another.
-      if (isFirst) await catchUp(next)
-      queue = queue.filter(({ id }) => !resent.delete(id))
-    } finally {
-      isResuming = false
-    }
-    if (!isOpen()) unwatch()
-    flush()
+      if (isFirst) await this.#catchUp(next)
+    })
+    if (!this.#isOpen()) this.#unwatch()
+    this.#outbox.flush()
   }
 
-  const change = async (account: string, topics: readonly string[]) => {
-    const before = subscription
-    const next = await deps.subscribe(account, topics, session)
-    if (!isOpen()) return
-    subscription = next
-    if (next && before?.account === next.account) return confirm(next)
-    unwatch()
-    if (next) await begin(next, before === null)
+  async #change(account: string, topics: readonly string[]): Promise<void> {
+    const before = this.#subscription
+    const next = await this.#deps.subscribe(account, topics, this)
+    if (!this.#isOpen()) return
+    this.#subscription = next
+    if (next && before?.account === next.account) return this.#confirm(next)
+    this.#unwatch()
+    if (next) await this.#begin(next, before === null)
   }
 
-  const head = () => send({ type: 'head', id: print('EVT', last), now: now() })
-
-  const acknowledge = (printed: string) => {
-    const at = unanswered.indexOf(parse('EVT', printed) ?? '')
-    if (at === -1) return
-    unanswered.splice(0, at + 1)
-    proceed()
-  }
-
-  const end = (code: number, reason: string) => {
-    if (isOver) return
-    isOver = true
-    socket.close(code, reason)
-  }
-
-  const enqueueChange = (account: string, topics: readonly string[]) => {
-    pendingChanges++
-    changing = changing
-      .then(() => change(account, topics))
-      .catch((error: unknown) => {
-        onError(error)
-        end(1011, 'subscribing failed')
-      })
+  #enqueueChange(account: string, topics: readonly string[]): void {
+    this.#pendingChanges++
+    this.#changing = this.#changing
+      .then(() => this.#change(account, topics))
+      .catch((error: unknown) => this.#fail(error, 'subscribing failed'))
       .finally(() => {
-        pendingChanges--
+        this.#pendingChanges--
       })
   }
 
-  const see = (visible: boolean) => {
-    if (visible || isVisible) deps.onVisible(session)
-    isVisible = visible
+  #onVisibility(isVisible: boolean): void {
+    if (isVisible || this.#isVisible) this.#deps.onVisible(this)
+    this.#isVisible = isVisible
   }
 
-  socket.on('message', (data, isBinary) => {
+  #onMessage(data: RawData, isBinary: boolean) {
     const frame = isBinary ? null : parsePageFrame(String(data))
-    if (frame === null) return end(1003, 'expected a frame of the subprotocol')
-    if (frame.type === 'ping') return head()
-    if (frame.type === 'ack') return acknowledge(frame.id)
-    if (frame.type === 'visibility') return see(frame.visible)
+    if (frame === null) return this.close(1003, 'expected a frame of the subprotocol')
+    if (frame.type === 'ping') return this.head()
+    if (frame.type === 'ack') return this.#outbox.acknowledge(parse('EVT', frame.id) ?? '')
+    if (frame.type === 'visibility') return this.#onVisibility(frame.visible)
     if (frame.type === 'presence') {
       const conversation = parse('CNV', frame.conversation)
-      return conversation ? deps.onPresence(session, conversation, frame.state) : undefined
+      return conversation ? this.#deps.onPresence(this, conversation, frame.state) : undefined
     }
     const { account, topics } = frame
-    if (topics.length > maxTopics || pendingChanges >= maxPendingChanges) return end(1008, 'too many topics')
-    wanted = { account, topics }
-    enqueueChange(account, topics)
-  })
-  socket.on('pong', () => {
-    isAlive = true
-    proceed()
-  })
-  socket.on('close', () => {
-    isOver = true
-    unwatch()
-    proceed()
-  })
-  // For an invalid or overlong frame, ws closes the connection itself.
-  socket.on('error', () => {})
-
-  const session: LiveSession = {
-    id: deps.id,
-    receive,
-    notify: (name, topics, id, data) => {
-      if (!isOpen() || !follows(topics) || socket.bufferedAmount > maxBufferedBytes) return
-      send({ type: 'event', id, name, at: now(), topics, data: { ...data }, logged: false })
-    },
-    send,
-    head,
-    ping: () => {
-      if (!isAlive) return socket.terminate()
-      isAlive = false
-      socket.ping()
-    },
-    bye: (code, reason) => {
-      send({ type: 'bye', code, reason })
-      end(code, reason)
-    },
-    close: end,
-    subscription: () => subscription,
-    member: () => subscription?.member ?? null,
-    recheck: () => {
-      // A check that waits sees the change, too.
-      if (wanted && pendingChanges < 2) enqueueChange(wanted.account, wanted.topics)
-    },
+    if (topics.length > maxTopics || this.#pendingChanges >= maxPendingChanges)
+      return this.close(1008, 'too many topics')
+    this.#requested = { account, topics }
+    this.#enqueueChange(account, topics)
   }
-  send({ type: 'hello', after: print('EVT', deps.after), build: deps.build, now: now() })
-  return session
 }

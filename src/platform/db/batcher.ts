@@ -16,6 +16,12 @@ export class OverloadedError extends Error {}
 /** SQLSTATE deadlock_detected (PostgreSQL, appendix A). */
 const deadlock = '40P01'
 
+const repeatAfterDeadlock = <T>(run: () => Promise<T>): Promise<T> =>
+  run().catch((error: unknown) => {
+    if (sqlState(error) !== deadlock) throw error
+    return run()
+  })
+
 type Waiting<Row, Result> = { row: Row; resolve: (result: Result) => void; reject: (error: unknown) => void }
 
 /** Rows by their key. */
@@ -33,6 +39,40 @@ type BatchOptions<Row> = {
   readonly spacingMs?: number
   /** Rows of one key share a queue, for example an account. Default: one queue for all. */
   readonly keyOf?: (row: Row) => string
+}
+
+/**
+ * Takes the rows of a statement: keys take turns, and the rows of a key stay in order.
+ * @param busy keys of a statement under way
+ */
+const takeRows = <Row, Result>(
+  queues: Queues<Row, Result>,
+  maxRows: number,
+  busy: ReadonlySet<string> | undefined,
+): Queues<Row, Result> => {
+  const taken: Queues<Row, Result> = new Map()
+  const free = () => [...queues].filter(([key]) => !busy?.has(key))
+  let room = maxRows
+  for (let waiting = free(); room > 0 && waiting.length > 0; waiting = free()) {
+    const share = Math.max(1, Math.floor(room / waiting.length))
+    for (const [key, own] of waiting.slice(0, room)) {
+      const rows = own.slice(0, share)
+      taken.set(key, [...(taken.get(key) ?? []), ...rows])
+      room -= rows.length
+      queues.delete(key)
+      // Moves the key to the end of the queue.
+      if (rows.length < own.length) queues.set(key, own.slice(share))
+    }
+  }
+  return taken
+}
+
+/** Takes the rows that may pass a statement: all of other keys, if they are few. */
+const takePassing = <Row, Result>(queues: Queues<Row, Result>, { most, keys }: Statement): Queues<Row, Result> => {
+  const others = [...queues].filter(([key]) => !keys.has(key))
+  if (others.reduce((sum, [, own]) => sum + own.length, 0) * rowsPerPassing > most) return new Map()
+  for (const [key] of others) queues.delete(key)
+  return new Map(others)
 }
 
 /**
@@ -75,43 +115,10 @@ export const makeBatcher = <Row, Result>(
     return true
   }
 
-  /** Takes the rows of the next statement: keys take turns, and the rows of a key stay in order. */
-  const takeRows = (): Queues<Row, Result> => {
-    const taken: Queues<Row, Result> = new Map()
-    const free = () => [...queues].filter(([key]) => !running.passing?.keys.has(key))
-    let room = maxRows
-    for (let waiting = free(); room > 0 && waiting.length > 0; waiting = free()) {
-      const share = Math.max(1, Math.floor(room / waiting.length))
-      for (const [key, own] of waiting.slice(0, room)) {
-        const rows = own.slice(0, share)
-        taken.set(key, [...(taken.get(key) ?? []), ...rows])
-        room -= rows.length
-        queues.delete(key)
-        // Moves the key to the end of the queue.
-        if (rows.length < own.length) queues.set(key, own.slice(share))
-      }
-    }
-    return taken
-  }
-
-  /** Takes the rows that may pass a statement: all of other keys, if they are few. */
-  const takePassing = ({ most, keys }: Statement): Queues<Row, Result> => {
-    const others = [...queues].filter(([key]) => !keys.has(key))
-    if (others.reduce((sum, [, own]) => sum + own.length, 0) * rowsPerPassing > most) return new Map()
-    for (const [key] of others) queues.delete(key)
-    return new Map(others)
-  }
-
-  const runPatiently = (rows: Row[]) =>
-    run(rows).catch((error: unknown) => {
-      if (sqlState(error) !== deadlock) throw error
-      return run(rows)
-    })
-
   /** @param ended called once the statement has ended, before its callers go on */
   const settle = async (batch: Waiting<Row, Result>[], ended = () => {}): Promise<void> => {
     try {
-      const results = await runPatiently(batch.map(({ row }) => row))
+      const results = await repeatAfterDeadlock(() => run(batch.map(({ row }) => row)))
       if (queued > 0) {
         ended()
         // The pool passes the statement to its connection on the next tick, which comes first.
@@ -124,20 +131,20 @@ export const makeBatcher = <Row, Result>(
       }
     } catch (error) {
       if (batch.length === 1 || isUnavailable(error)) for (const { reject } of batch) reject(error)
-      else for (const one of batch) await settle([one])
+      else for (const row of batch) await settle([row])
     }
   }
 
-  const start = (lane: keyof typeof running, taken: Queues<Row, Result>) => {
+  const start = (slot: keyof typeof running, taken: Queues<Row, Result>) => {
     if (taken.size === 0) return
     const batch = [...taken.values()].flat()
     queued -= batch.length
     const most = Math.max(...taken.values().map((rows) => rows.length))
     const statement = { rows: batch.length, most, keys: new Set(taken.keys()) }
-    running[lane] = statement
+    running[slot] = statement
     const ended = () => {
-      if (running[lane] !== statement) return
-      running[lane] = null
+      if (running[slot] !== statement) return
+      running[slot] = null
       send()
     }
     void settle(batch, ended).then(ended)
@@ -150,9 +157,9 @@ export const makeBatcher = <Row, Result>(
       clearTimeout(resting)
       resting = undefined
       last = performance.now()
-      start('main', takeRows())
+      start('main', takeRows(queues, maxRows, running.passing?.keys))
     }
-    if (queued > 0 && running.main && !running.passing) start('passing', takePassing(running.main))
+    if (queued > 0 && running.main && !running.passing) start('passing', takePassing(queues, running.main))
   }
 
   return {

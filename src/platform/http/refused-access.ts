@@ -56,6 +56,13 @@ export type RefusedAccess = {
   flush(isLast?: boolean): Promise<void>
 }
 
+type RefusedAccessDeps = {
+  readonly db: Db
+  readonly log: Pick<Logger, 'error' | 'warn'>
+  readonly sessions: Pick<Sessions, 'tokens'>
+  readonly authThrottle: AuthThrottle
+}
+
 const callerOfSession = (session: Session, contract: Contract, request: FastifyRequest): RefusedCaller => {
   const [first, ...others] = session.accounts
   const only = first && others.length === 0 ? first : null
@@ -70,28 +77,94 @@ const callerOfSession = (session: Session, contract: Contract, request: FastifyR
   }
 }
 
+/** Finds the session of a request that was refused before its session was looked up. */
+const sessionBehind = async (
+  { sessions: { tokens }, authThrottle }: RefusedAccessDeps,
+  request: FastifyRequest,
+): Promise<Session | null> => {
+  const token = sessionTokenOf(request.raw)
+  if (token === null) return null
+  const session = tokens.cached(token) ?? lookUp(authThrottle, request.ip, token, tokens, refusals.sessionExpired)
+  return await Promise.resolve(session).catch(() => null)
+}
+
+const callerOf = async (
+  deps: RefusedAccessDeps,
+  request: FastifyRequest,
+  contract: Contract,
+): Promise<RefusedCaller | null> => {
+  const { accountKey, operator } = request
+  const session = request.session ?? (accountKey || operator ? null : await sessionBehind(deps, request))
+  if (session) return callerOfSession(session, contract, request)
+  if (operator) return { account: null, actor: { kind: 'operator', ...operator }, key: null, session: null }
+  return accountKey ? { account: accountKey.account.id, actor: null, key: accountKey.id, session: null } : null
+}
+
 const idOf = ({ account, actor, key, session }: RefusedCaller): string =>
   [account ?? '', actor?.id ?? '', key ?? '', session ?? ''].join(' ')
+
+/** Makes the counters of refusals. */
+const makeWindows = () => {
+  const windows = new Map<string, Window>()
+  /** Windows by account; `''`: without one. */
+  const open = new Map<string, number>()
+  let dropped = 0
+
+  return {
+    /** Counts a refusal. @returns its window if it is the first */
+    count: (caller: RefusedCaller, refusal: Refusal): Window | null => {
+      const account = caller.account ?? ''
+      const own = idOf(caller)
+      const used = open.get(account) ?? 0
+      // Further callers of the account share the window of the first of them.
+      const id = windows.has(own) || used < maxRefusedCallersOfAccount ? own : `${account} others`
+      const known = windows.get(id)
+      if (known) {
+        known.count++
+        known.last = refusal
+        if (known.operations.size < maxRefusedOperations) known.operations.add(refusal.operation)
+        known.codes.add(refusal.code)
+        return null
+      }
+      if (windows.size >= maxRefusedCallers) {
+        dropped++
+        return null
+      }
+      const [operations, codes] = [new Set([refusal.operation]), new Set([refusal.code])]
+      const fresh = { caller, began: performance.now(), last: refusal, count: 0, operations, codes }
+      windows.set(id, fresh)
+      open.set(account, used + 1)
+      return fresh
+    },
+    /** Removes and returns the windows that ended. @param isLast also those that have not */
+    takeEnded: (isLast: boolean): Window[] => {
+      const before = performance.now() - refusedWindowMs
+      const ended = [...windows].filter(([, { began }]) => isLast || began <= before)
+      for (const [id, { caller }] of ended) {
+        windows.delete(id)
+        const account = caller.account ?? ''
+        const left = (open.get(account) ?? 0) - 1
+        if (left > 0) open.set(account, left)
+        else open.delete(account)
+      }
+      return ended.map(([, window]) => window)
+    },
+    /** Returns the number of refusals that found no window since the last call. */
+    takeDropped: (): number => {
+      const count = dropped
+      dropped = 0
+      return count
+    },
+  }
+}
 
 /**
  * Makes the recorder. The first refusal of a caller is recorded before its response; those of the next minute share one
  * row. A caller can therefore add two rows a minute, however often it is refused.
  */
-export const makeRefusedAccess = ({
-  db,
-  log,
-  sessions,
-  authThrottle,
-}: {
-  db: Db
-  log: Pick<Logger, 'error' | 'warn'>
-  sessions: Pick<Sessions, 'tokens'>
-  authThrottle: AuthThrottle
-}): RefusedAccess => {
-  const windows = new Map<string, Window>()
-  /** Windows by account; `''`: without one. */
-  const open = new Map<string, number>()
-  let dropped = 0
+export const makeRefusedAccess = (deps: RefusedAccessDeps): RefusedAccess => {
+  const { db, log } = deps
+  const windows = makeWindows()
 
   const write = (rows: readonly { caller: RefusedCaller; refusal: Refusal; count: number; seen: Window }[]) =>
     db.begin(async (tx) => {
@@ -103,34 +176,8 @@ export const makeRefusedAccess = ({
         })
     })
 
-  /** Counts a refusal. @returns its window if it is the first */
-  const count = (caller: RefusedCaller, refusal: Refusal): Window | null => {
-    const account = caller.account ?? ''
-    const own = idOf(caller)
-    const used = open.get(account) ?? 0
-    // Further callers of the account share the window of the first of them.
-    const id = windows.has(own) || used < maxRefusedCallersOfAccount ? own : `${account} others`
-    const known = windows.get(id)
-    if (known) {
-      known.count++
-      known.last = refusal
-      if (known.operations.size < maxRefusedOperations) known.operations.add(refusal.operation)
-      known.codes.add(refusal.code)
-      return null
-    }
-    if (windows.size >= maxRefusedCallers) {
-      dropped++
-      return null
-    }
-    const [operations, codes] = [new Set([refusal.operation]), new Set([refusal.code])]
-    const fresh = { caller, began: performance.now(), last: refusal, count: 0, operations, codes }
-    windows.set(id, fresh)
-    open.set(account, used + 1)
-    return fresh
-  }
-
   const record = async (caller: RefusedCaller, refusal: Refusal): Promise<void> => {
-    const first = count(caller, refusal)
+    const first = windows.count(caller, refusal)
     if (!first) return
     try {
       // Concurrent refusals change the sets of the window meanwhile.
@@ -142,45 +189,20 @@ export const makeRefusedAccess = ({
     }
   }
 
-  /** Finds the session of a request that was refused before its session was looked up. */
-  const sessionBehind = async (request: FastifyRequest): Promise<Session | null> => {
-    const token = sessionTokenOf(request.raw)
-    if (token === null) return null
-    const { tokens } = sessions
-    const found = tokens.cached(token) ?? lookUp(authThrottle, request.ip, token, tokens, refusals.sessionExpired)
-    return await Promise.resolve(found).catch(() => null)
-  }
-
-  const callerOf = async (request: FastifyRequest, contract: Contract): Promise<RefusedCaller | null> => {
-    const { accountKey, operator } = request
-    const session = request.session ?? (accountKey || operator ? null : await sessionBehind(request))
-    if (session) return callerOfSession(session, contract, request)
-    if (operator) return { account: null, actor: { kind: 'operator', ...operator }, key: null, session: null }
-    return accountKey ? { account: accountKey.account.id, actor: null, key: accountKey.id, session: null } : null
-  }
-
   const flush = async (isLast = false): Promise<void> => {
-    const before = performance.now() - refusedWindowMs
-    const ended = [...windows].filter(([, { began }]) => isLast || began <= before)
-    for (const [id, { caller }] of ended) {
-      windows.delete(id)
-      const account = caller.account ?? ''
-      const left = (open.get(account) ?? 0) - 1
-      if (left > 0) open.set(account, left)
-      else open.delete(account)
-    }
-    const rows = ended
-      .map(([, seen]) => ({ caller: seen.caller, refusal: seen.last, count: seen.count, seen }))
+    const rows = windows
+      .takeEnded(isLast)
+      .map((seen) => ({ caller: seen.caller, refusal: seen.last, count: seen.count, seen }))
       .filter(({ count }) => count > 0)
     for (let at = 0; at < rows.length; at += refusedFlushSize) await write(rows.slice(at, at + refusedFlushSize))
+    const dropped = windows.takeDropped()
     if (dropped > 0) log.warn({ count: dropped }, 'audit: refusals not recorded, too many callers')
-    dropped = 0
   }
 
   return {
     note: (request, contract, problem) => {
       if (!isOfRights(problem)) return null
-      return callerOf(request, contract).then(
+      return callerOf(deps, request, contract).then(
         (caller) =>
           caller
             ? record(caller, {

@@ -69,9 +69,22 @@ export type FileCipher = {
   formerNamesOf(account: string, digest: Buffer): string[]
 }
 
+/** Yields the decrypted chunks from `first` to `end` of a file. `size` is that of its content. */
+async function* decryptedChunks(key: Buffer, source: Readable, size: number, first: number, end: number) {
+  const last = lastChunk(size)
+  for await (const { bytes, index, isLast } of chunked(source, sealedBytes, first)) {
+    if (isLast !== (index === end))
+      throw new UnreadableFile(`The encrypted file ${isLast ? 'ends too early' : 'is longer than expected'}`)
+    const plain = decryptChunk(key, bytes, nonceOf(index, index === last))
+    if (index === last && plain.length !== size - last * chunkBytes)
+      throw new UnreadableFile('The encrypted file has an unexpected size')
+    yield { plain, at: index * chunkBytes }
+  }
+}
+
 /** @param purpose separates the keys of different kinds of files */
 export const makeFileCipher = (seal: Seal, purpose: string): FileCipher => {
-  const idOf = (one: Seal) => one.derive('id of the master key').subarray(0, 8)
+  const idOf = (key: Seal) => key.derive('id of the master key').subarray(0, 8)
   const masterId = idOf(seal)
   /** Seals with the ids of their keys: each opens files, the current one encrypts them. */
   const seals = [seal, ...seal.former].map((seal) => ({ seal, id: idOf(seal) }))
@@ -96,25 +109,13 @@ export const makeFileCipher = (seal: Seal, purpose: string): FileCipher => {
     if (header.readUInt16BE(8) !== version || header.readUInt16BE(10) !== kibibytes)
       throw new UnreadableFile('The file is encrypted in a format that this version does not support')
     const id = header.subarray(12, 20)
-    const known = seals.find((one) => id.equals(one.id))
+    const known = seals.find((each) => id.equals(each.id))
     if (!known)
       throw new UnreadableFile(
         `The file was encrypted under another master key (${id.toString('hex')}) than that of this process (${masterId.toString('hex')}). Start with the key that it was encrypted under.`,
       )
     const plain = Buffer.concat([header.subarray(0, plainHeaderBytes), Buffer.from(place)])
     return decryptChunk(keyOf(account, known.seal), header.subarray(32), header.subarray(plainHeaderBytes, 32), plain)
-  }
-
-  const decrypted = async function* (key: Buffer, source: Readable, size: number, first: number, end: number) {
-    const last = lastChunk(size)
-    for await (const { bytes, index, isLast } of chunked(source, sealedBytes, first)) {
-      if (isLast !== (index === end))
-        throw new UnreadableFile(`The encrypted file ${isLast ? 'ends too early' : 'is longer than expected'}`)
-      const plain = decryptChunk(key, bytes, nonceOf(index, index === last))
-      if (index === last && plain.length !== size - last * chunkBytes)
-        throw new UnreadableFile('The encrypted file has an unexpected size')
-      yield { plain, at: index * chunkBytes }
-    }
   }
 
   const attempt = async (
@@ -132,7 +133,7 @@ export const makeFileCipher = (seal: Seal, purpose: string): FileCipher => {
       start: headerBytes + from * sealedBytes,
       end: headerBytes + (to + 1) * sealedBytes - (to === lastChunk(size) ? 0 : 1),
     })
-    const chunks = decrypted(key, source, size, from, to)
+    const chunks = decryptedChunks(key, source, size, from, to)
     const first = await chunks.next()
     const parts = async function* () {
       for (let next = first; !next.done; next = await chunks.next()) {

@@ -1,19 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
-import { makeHostResolver } from '@trunkline/sip/transport/host-resolver.ts'
 import { makeFairLimiter } from './fair-limiter.ts'
-import { type AddressPolicy, makeAddressCheck } from './outbound-address.ts'
 import { download, makeAgents } from './outbound-download.ts'
 import { exchange, OutboundError } from './outbound-exchange.ts'
-import { type CheckedTarget, checkedTarget, makeConnectionPool } from './outbound-pool.ts'
-import { readTarget, type Target } from './outbound-target.ts'
+import { type CheckedTarget, makeConnectionPool } from './outbound-pool.ts'
+import { makeTargetResolver, type ResolverPolicy } from './outbound-resolver.ts'
 import { storable } from './storable.ts'
 
-export type OutboundPolicy = AddressPolicy & {
-  /** Allows `http:` URLs. Default: the value of `allowPrivate`. */
-  readonly http?: boolean
-  /** DNS servers. Default: those of the machine. */
-  readonly dns?: readonly string[]
+export type OutboundPolicy = ResolverPolicy & {
   /** Maximum number of concurrent exchanges, per receiver and in all. Others wait. */
   readonly concurrency?: { readonly each: number; readonly all: number }
 }
@@ -70,7 +64,6 @@ export type Outbound = {
 /** The client for sandbox accounts and the one for all others. */
 export type OutboundPair = { of(isSandbox: boolean): Outbound; close(): void }
 
-const maxCached = 5_000
 const maxRedirects = 3
 const redirects = new Set([301, 302, 303, 307, 308])
 
@@ -80,53 +73,12 @@ const excerptOf = (body: Buffer): string =>
 
 /** @throws TypeError if the policy has an invalid network */
 export const makeOutbound = (policy: OutboundPolicy): Outbound => {
-  const { allowPrivate, http = allowPrivate, concurrency = { each: 64, all: 1_024 } } = policy
-  const faultOf = makeAddressCheck(policy)
-  const names = makeHostResolver(policy.dns)
+  const { concurrency = { each: 64, all: 1_024 } } = policy
+  const resolver = makeTargetResolver(policy)
   const pool = makeConnectionPool()
   const agents = makeAgents()
   const exchanges = makeFairLimiter({ perKey: concurrency.each, total: concurrency.all })
-  const targets = new Map<string, Target | string>()
-  const checkedTargets = new Map<string, CheckedTarget>()
   let closed = false
-
-  const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
-    if (map.size >= maxCached) map.clear()
-    map.set(key, value)
-    return value
-  }
-
-  const targetOf = (url: string) => targets.get(url) ?? remember(targets, url, readTarget(url, { allowPrivate, http }))
-
-  /** Checks all addresses: a single forbidden one refuses the target. */
-  const addressFault = ({ host, isAddress }: Target, addresses: readonly string[]): string | null => {
-    for (const address of addresses) {
-      const fault = faultOf(address)
-      if (fault) return isAddress ? `leads to ${fault}` : `leads to ${fault}, by the name ${host}`
-    }
-    return null
-  }
-
-  const checkAddresses = (target: Target, addresses: readonly string[]): CheckedTarget => {
-    const key = `${target.isSecure} ${target.hostHeader} ${target.path} ${addresses.join()}`
-    const known = checkedTargets.get(key)
-    if (known) return known
-    const fault = addressFault(target, addresses)
-    if (fault) throw new OutboundError('refused', fault)
-    return remember(checkedTargets, key, checkedTarget(target, addresses))
-  }
-
-  const resolve = async (target: Target): Promise<CheckedTarget> => {
-    const addresses = await names.resolve(target.host).catch((error: unknown) => {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-      throw new OutboundError('dns', `${target.host} cannot be resolved (${code})`)
-    })
-    if (addresses.length === 0) throw new OutboundError('dns', `the host ${target.host} does not exist`)
-    return checkAddresses(target, addresses)
-  }
-
-  const resolveTarget = (target: Target): CheckedTarget | Promise<CheckedTarget> =>
-    target.isAddress ? checkAddresses(target, [target.host]) : resolve(target)
 
   const acquire = async ({ receiver }: CheckedTarget, signal?: AbortSignal): Promise<void> => {
     await exchanges.acquire(receiver, { signal })?.catch(() => {
@@ -134,42 +86,38 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     })
   }
 
-  const post = async ({ url, ...given }: PostRequest): Promise<PostResult> => {
-    const target = targetOf(url)
-    if (typeof target === 'string') throw new OutboundError('refused', target)
-    const way = await resolveTarget(target)
-    await acquire(way, given.signal)
+  const post = async ({ url, ...options }: PostRequest): Promise<PostResult> => {
+    const target = await resolver.resolve(url)
+    await acquire(target, options.signal)
     const began = performance.now()
     try {
-      if (closed || given.signal?.aborted) throw new OutboundError('closed', 'cancelled: the program is stopping')
-      const { status, headers, body } = await exchange(pool, way, { ...given, method: 'POST' })
+      if (closed || options.signal?.aborted) throw new OutboundError('closed', 'cancelled: the program is stopping')
+      const { status, headers, body } = await exchange(pool, target, { ...options, method: 'POST' })
       // A repeated header is a list, despite its type: the first value counts.
       const retryAfter = [headers['retry-after']].flat()[0] ?? null
       return { status, headers, retryAfter, excerpt: excerptOf(body), ms: Math.round(performance.now() - began) }
     } finally {
-      exchanges.release(way.receiver)
+      exchanges.release(target.receiver)
     }
   }
 
-  const open = async (url: string, given: Omit<GetRequest, 'url'>) => {
-    const target = targetOf(url)
-    if (typeof target === 'string') throw new OutboundError('refused', target)
-    const way = await resolveTarget(target)
-    await acquire(way, given.signal)
+  const open = async (url: string, options: Omit<GetRequest, 'url'>) => {
+    const target = await resolver.resolve(url)
+    await acquire(target, options.signal)
     try {
-      if (closed || given.signal?.aborted) throw new OutboundError('closed', 'cancelled: the program is stopping')
-      const answer = await download(agents, way, given)
-      answer.once('close', () => exchanges.release(way.receiver))
+      if (closed || options.signal?.aborted) throw new OutboundError('closed', 'cancelled: the program is stopping')
+      const answer = await download(agents, target, options)
+      answer.once('close', () => exchanges.release(target.receiver))
       return answer
     } catch (error) {
-      exchanges.release(way.receiver)
+      exchanges.release(target.receiver)
       throw error
     }
   }
 
-  const get = async ({ url, ...given }: GetRequest): Promise<GetResult> => {
+  const get = async ({ url, ...options }: GetRequest): Promise<GetResult> => {
     for (let address = url, hops = 0; ; hops++) {
-      const answer = await open(address, given)
+      const answer = await open(address, options)
       const { statusCode: status = 0, headers } = answer
       const { location } = headers
       if (
@@ -194,10 +142,8 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
 
   return {
     check: async (url) => {
-      const target = targetOf(url)
-      if (typeof target === 'string') return target
       try {
-        await resolveTarget(target)
+        await resolver.resolve(url)
         return null
       } catch (error) {
         if (!(error instanceof OutboundError)) throw error
@@ -208,7 +154,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     get,
     close: () => {
       closed = true
-      names.close()
+      resolver.close()
       pool.close()
       agents.destroy()
     },
