@@ -17,8 +17,8 @@ const app = document.getElementById('app')
 
 /** The language of the person, or of the browser. All texts are English so far; numbers and dates follow the region. */
 const languageOf = (): string => {
-  const wanted = [session.value?.person?.locale, ...navigator.languages]
-  return wanted.find((tag) => tag?.split('-')[0] === 'en') ?? 'en'
+  const locales = [session.value?.person?.locale, ...navigator.languages]
+  return locales.find((tag) => tag?.split('-')[0] === 'en') ?? 'en'
 }
 
 /** Signals to a person who looks elsewhere. The first page comes first. */

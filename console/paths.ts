@@ -16,7 +16,7 @@ type ParamsOf<P extends string> = Text<Exclude<RequiredNames<Names<P>>, 'account
 /** Makes the address of a page. */
 export type Path<P extends string, S extends string> = {
   (
-    ...given: object extends ParamsOf<P>
+    ...values: object extends ParamsOf<P>
       ? [params?: ParamsOf<P>, search?: Search<S>]
       : [params: ParamsOf<P>, search?: Search<S>]
   ): string

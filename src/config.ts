@@ -285,8 +285,8 @@ const withPresentNames = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => 
  * Reads the settings from an environment.
  * @throws SettingError with the setting and the fix; also for an unknown TRUNKLINE_ name
  */
-export const readConfig = (given: NodeJS.ProcessEnv): Config => {
-  const environment = withPresentNames(given)
+export const readConfig = (variables: NodeJS.ProcessEnv): Config => {
+  const environment = withPresentNames(variables)
   const names = Object.values(settings).map(({ name }) => name)
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('TRUNKLINE_') || names.includes(name) || foreignVariables.includes(name)) continue

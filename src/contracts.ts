@@ -25,7 +25,7 @@ import * as ledger from './domains/ledger/contract.ts'
 import * as mail from './domains/mail/contract.ts'
 import * as msgappChannels from './domains/msgapp/channels/contract.ts'
 import * as chatChecks from './domains/msgapp/checks/contract.ts'
-import * as setAside from './domains/msgapp/dead-letters/contract.ts'
+import * as deadLetters from './domains/msgapp/dead-letters/contract.ts'
 import * as chatGroups from './domains/msgapp/groups/contract.ts'
 import * as media from './domains/msgapp/media/contract.ts'
 import * as messages from './domains/msgapp/messages/contract.ts'
@@ -114,7 +114,7 @@ export const contracts: readonly Contract[] = [
   eventLog,
   search,
   msgappChannels,
-  setAside,
+  deadLetters,
   ledger,
   usage,
   webhookEndpoints,

@@ -13,9 +13,9 @@ const json = (credential: Credential | null): object | null =>
   credential instanceof PublicKeyCredential ? credential.toJSON() : null
 
 /** Null: the person closed the dialog of the browser. */
-const orNull = async (made: Promise<Credential | null>): Promise<object | null> => {
+const orNull = async (credential: Promise<Credential | null>): Promise<object | null> => {
   try {
-    return json(await made)
+    return json(await credential)
   } catch (error) {
     if (error instanceof DOMException && ['NotAllowedError', 'AbortError'].includes(error.name)) return null
     throw error

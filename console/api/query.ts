@@ -176,11 +176,11 @@ export const useList = <const R extends ReadRoute>(
 ): List<RowOf<ReplyOf<R>>> => {
   type Row = RowOf<ReplyOf<R>>
   const { live, enabled, every, ...parts } = request
-  const asked = parts as { query?: object }
+  const first = parts as { query?: object }
   return usePages<Row>({
     key: [route, parts, 'pages'],
     load: async (cursor, signal) => {
-      const paged = cursor ? { ...asked, query: { ...asked.query, cursor } } : asked
+      const paged = cursor ? { ...first, query: { ...first.query, cursor } } : first
       // Every reply is an object; lists by cursor have `next_cursor`.
       const reply = (await api(route, paged as unknown as RequestOf<R>, { signal })) as Reply
       return { rows: rowsOf(reply) as Row[], next: reply.next_cursor }

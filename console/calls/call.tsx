@@ -83,9 +83,9 @@ const CallBack = ({ call }: { call: Call }) => {
 
 /** A call: what happened, the sound of its sides, its recording and its cost. */
 export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths.call>) => {
-  const asked = { params: { call_uuid: uuid }, live: ['call', 'webhook.delivery'] }
-  const found = useQuery('GET /open/voip/call/:call_uuid', asked)
-  const timeline = useQuery('GET /open/voip/call/:call_uuid/timeline', asked)
+  const request = { params: { call_uuid: uuid }, live: ['call', 'webhook.delivery'] }
+  const found = useQuery('GET /open/voip/call/:call_uuid', request)
+  const timeline = useQuery('GET /open/voip/call/:call_uuid/timeline', request)
   const call = found.data?.cdr
   const sides = found.data && sidesOf(found.data)
   const title = call ? words.one.with(otherName(call)) : words.one.plain

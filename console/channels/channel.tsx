@@ -165,8 +165,8 @@ export const ChannelPage = ({ params }: PageOf<typeof paths.channel>) => {
     enabled: channel.data !== undefined,
     every: interval,
   })
-  const wanted = intervalOf(status.data)
-  if (wanted !== interval) setInterval(wanted)
+  const nextInterval = intervalOf(status.data)
+  if (nextInterval !== interval) setInterval(nextInterval)
   const found = channel.data?.channel
   const refresh = () => {
     channel.refresh()

@@ -98,8 +98,8 @@ const columns = () => [
 /** Matches of a text that the interface lists. */
 const mostFound = 200
 
-/** @param wanted `1`, or the number of the new contact; undefined while the dialog is closed */
-const CreateDialog = ({ wanted, onClose }: { wanted: string | undefined; onClose: () => void }) => {
+/** @param start `1`, or the number of the new contact; undefined while the dialog is closed */
+const CreateDialog = ({ start, onClose }: { start: string | undefined; onClose: () => void }) => {
   const { route: go } = useLocation()
   const create = useAct('POST /open/contacts', {
     stale: staleLists,
@@ -109,9 +109,9 @@ const CreateDialog = ({ wanted, onClose }: { wanted: string | undefined; onClose
     },
   })
   return (
-    <Dialog open={wanted !== undefined} title={words.create} onClose={onClose}>
+    <Dialog open={start !== undefined} title={words.create} onClose={onClose}>
       <ContactForm
-        number={wanted?.startsWith('+') ? wanted : ''}
+        number={start?.startsWith('+') ? start : ''}
         act={words.form.create}
         busy={create.isPending}
         refusal={create.error ?? undefined}
@@ -210,7 +210,7 @@ export const ContactsPage = ({ search }: PageOf<typeof paths.contacts>) => {
         }
       />
       <CreateDialog
-        wanted={search.create}
+        start={search.create}
         onClose={() => go(paths.contacts({}, { ...search, create: undefined }), true)}
       />
     </Page>

@@ -90,11 +90,11 @@ const ofItem = (item: Item): Happening => {
 const ofConversation = (uuid: string): Source<Happening> => ({
   name: uuid,
   load: async (cursor, signal) => {
-    const asked = {
+    const request = {
       params: { conversation_uuid: uuid },
       query: { kinds: 'msgapp,note', cursor, results_per_page: pageSize },
     }
-    const { items, next_cursor: next } = await api('GET /open/conversations/:conversation_uuid/items', asked, {
+    const { items, next_cursor: next } = await api('GET /open/conversations/:conversation_uuid/items', request, {
       signal,
     })
     return { rows: items.map(ofItem), next }
@@ -105,8 +105,8 @@ const ofConversation = (uuid: string): Source<Happening> => ({
 const sourcesOf = (number: string): Source<Happening>[] => {
   const calls = (query: { from_number: string } | { to_number: string }): Source<Happening>['load'] => {
     return async (cursor, signal) => {
-      const asked = { query: { ...query, cursor, results_per_page: pageSize } }
-      const { cdrs, next_cursor: next } = await api('GET /open/voip/call-history', asked, { signal })
+      const request = { query: { ...query, cursor, results_per_page: pageSize } }
+      const { cdrs, next_cursor: next } = await api('GET /open/voip/call-history', request, { signal })
       return { rows: cdrs.map(ofCall), next }
     }
   }

@@ -118,7 +118,7 @@ const PreviewTable = ({ preview, choice, onChoice }: PreviewProps) => {
 /** Why the import cannot start yet. */
 const reasonOf = (preview: Preview, { meanings: chosen }: Choice): string | undefined => {
   if (preview.kind === 'cards') return undefined
-  const has = (...wanted: Meaning[]) => chosen.some((each) => wanted.includes(each))
+  const has = (...meanings: Meaning[]) => chosen.some((each) => meanings.includes(each))
   if (!has('first_name', 'last_name', 'name', 'company')) return words.importing.noNameColumn
   return has('phone', 'email', 'address') ? undefined : words.importing.noDetailColumn
 }

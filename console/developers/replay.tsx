@@ -18,7 +18,7 @@ const modes = ['missed', 'all'] as const
 /** Milliseconds between looks at the progress. */
 const pace = 500
 
-type Wish = {
+type ReplayRange = {
   readonly webhooks: readonly string[]
   readonly since: string | undefined
   readonly only: 'missed' | 'all'
@@ -26,8 +26,8 @@ type Wish = {
 type Count = { readonly count: number; readonly isMore: boolean }
 type State =
   | { readonly is: 'form' }
-  | { readonly is: 'counted'; readonly wish: Wish; readonly count: Count }
-  | { readonly is: 'running'; readonly wish: Wish }
+  | { readonly is: 'counted'; readonly range: ReplayRange; readonly count: Count }
+  | { readonly is: 'running'; readonly range: ReplayRange }
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -44,35 +44,35 @@ export const Replay = ({ endpoint, onClose }: { endpoint: Endpoint; onClose: () 
     await act().catch((thrown: unknown) => setError(asApiError(thrown)))
     setPending(false)
   }
-  const count = (wish: Wish) =>
+  const count = (range: ReplayRange) =>
     attempt(async () => {
       const found = { count: 0, isMore: false }
-      for (const webhook_uuid of wish.webhooks) {
-        const { since, only } = wish
+      for (const webhook_uuid of range.webhooks) {
+        const { since, only } = range
         const body = { only, dry_run: true, ...(since ? { since } : {}) }
         const reply = await api('POST /open/webhooks/:webhook_uuid/replay', { params: { webhook_uuid }, body })
         found.count += reply.count ?? 0
         found.isMore ||= reply.count_capped === true
       }
-      setState({ is: 'counted', wish, count: found })
+      setState({ is: 'counted', range, count: found })
     })
-  const send = (wish: Wish) =>
+  const send = (range: ReplayRange) =>
     attempt(async () => {
-      for (const webhook_uuid of wish.webhooks) {
-        const { since, only } = wish
+      for (const webhook_uuid of range.webhooks) {
+        const { since, only } = range
         await api(
           'POST /open/webhooks/:webhook_uuid/replay',
           { params: { webhook_uuid }, body: { only, ...(since ? { since } : {}) } },
           { idempotencyKey: newIdempotencyKey() },
         )
       }
-      setState({ is: 'running', wish })
+      setState({ is: 'running', range })
     })
 
-  if (state.is === 'running') return <Running webhooks={state.wish.webhooks} onClose={onClose} />
+  if (state.is === 'running') return <Running webhooks={state.range.webhooks} onClose={onClose} />
   if (state.is === 'counted')
     return (
-      <Form onSubmit={() => void send(state.wish)} refusal={error} label={words.replay.title}>
+      <Form onSubmit={() => void send(state.range)} refusal={error} label={words.replay.title}>
         <p role="status">
           {state.count.count === 0 ? words.replay.none : words.replay.counted(state.count.count, state.count.isMore)}
         </p>

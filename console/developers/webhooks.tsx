@@ -68,11 +68,11 @@ const columns = () => [
 export const WebhooksPage = ({ search }: PageOf<typeof paths.webhooks>) => {
   const { route: go } = useLocation()
   const endpoints = useList('GET /open/webhooks/endpoints', { live: ['webhook.delivery'] })
-  const [made, setMade] = useState<{ secret: string; uuid: string }>()
+  const [endpoint, setEndpoint] = useState<{ secret: string; uuid: string }>()
   const close = () => {
-    if (made) go(paths.webhook({ webhook: made.uuid }))
+    if (endpoint) go(paths.webhook({ webhook: endpoint.uuid }))
     else go(paths.webhooks(), true)
-    setMade(undefined)
+    setEndpoint(undefined)
   }
   const add = (
     <Button kind="primary" icon="plus" onClick={() => go(paths.webhooks({}, { create: '1' }))}>
@@ -108,15 +108,15 @@ export const WebhooksPage = ({ search }: PageOf<typeof paths.webhooks>) => {
         }
       />
       <Dialog
-        open={search.create !== undefined || made !== undefined}
-        title={made ? words.secret.made : words.form.title}
+        open={search.create !== undefined || endpoint !== undefined}
+        title={endpoint ? words.secret.made : words.form.title}
         onClose={close}
       >
-        {made ? (
-          <NewSecret secret={made.secret} onDone={close} />
+        {endpoint ? (
+          <NewSecret secret={endpoint.secret} onDone={close} />
         ) : (
           <EndpointForm
-            onDone={({ endpoint_uuid: uuid, signing_secret: secret }) => setMade({ uuid, secret })}
+            onDone={({ endpoint_uuid: uuid, signing_secret: secret }) => setEndpoint({ uuid, secret })}
             onCancel={close}
           />
         )}

@@ -221,8 +221,8 @@ export const applyChanges = ({ conversations: changed, items, missing, behind, a
     for (const each of items) putItems(each.conversation, each.items)
     // An event has no channels: STOP and START change them.
     const isOpenChanged = changed.some(({ uuid }) => uuid === open.peek().uuid)
-    const wanted = isOpenChanged ? [...missing, open.peek().uuid] : missing
-    if (wanted.length > 0) readers.conversations(wanted)
+    const outdated = isOpenChanged ? [...missing, open.peek().uuid] : missing
+    if (outdated.length > 0) readers.conversations(outdated)
     if (behind.length > 0) readers.threads(behind)
     if (awaited) readers.item(awaited.conversation, awaited.item)
     // A search knows its members on the server only.

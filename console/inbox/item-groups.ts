@@ -29,11 +29,13 @@ const isRun = (before: Item | undefined, item: Item | undefined): boolean =>
   Date.parse(item.at) - Date.parse(before.at) < runLength
 
 /** Milliseconds: the beginning of a UUIDv7, behind the prefix of three letters. */
-const madeAt = ({ uuid }: Item): number => Number.parseInt(uuid.slice(3, 16).replace('-', ''), 16)
+const createdAt = ({ uuid }: Item): number => Number.parseInt(uuid.slice(3, 16).replace('-', ''), 16)
 
 /** True for changes that one act made. Their ids may differ by a few milliseconds. */
 const isSameAct = (item: Item, other: Item | undefined): boolean =>
-  other?.change !== undefined && other.user_uuid === item.user_uuid && Math.abs(madeAt(other) - madeAt(item)) < 100
+  other?.change !== undefined &&
+  other.user_uuid === item.user_uuid &&
+  Math.abs(createdAt(other) - createdAt(item)) < 100
 
 /** True for a change that another one of the same act already says: a snooze changes the status and its end. */
 const isSaid = (item: Item, others: readonly (Item | undefined)[]): boolean => {

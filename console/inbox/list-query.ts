@@ -23,8 +23,8 @@ export type ListQuery = {
   readonly sort?: '-last_at' | 'waiting_since'
 }
 
-const isAssigned = (wanted: string, assignee: string | undefined, viewer: string): boolean =>
-  wanted
+const isAssigned = (filter: string, assignee: string | undefined, viewer: string): boolean =>
+  filter
     .split(',')
     .some((each) => (each === 'none' ? assignee === undefined : assignee === (each === 'me' ? viewer : each)))
 

@@ -199,8 +199,8 @@ export const releaseHeld = (conversation: string): void => {
 }
 
 /** Begins for a person in an account: what an earlier page left is sent now. */
-export const openOutbox = async (user: string, given: Listeners): Promise<void> => {
-  listeners = given
+export const openOutbox = async (user: string, ownListeners: Listeners): Promise<void> => {
+  listeners = ownListeners
   const { account } = requestContext
   if (owner.account === account && owner.user === user) return
   owner = { account, user }

@@ -29,11 +29,11 @@ export const ranked = <T>(
   typed: string,
   namesOf: (choice: T) => readonly string[],
 ): readonly T[] => {
-  const wanted = fold(typed)
+  const query = fold(typed)
   const rank = (choice: T): number => {
     const names = namesOf(choice).map(fold)
-    if (names.some((name) => name.startsWith(wanted))) return 0
-    return names.some((name) => name.includes(wanted)) ? 1 : 2
+    if (names.some((name) => name.startsWith(query))) return 0
+    return names.some((name) => name.includes(query)) ? 1 : 2
   }
   return choices
     .map((choice) => ({ choice, rank: rank(choice) }))

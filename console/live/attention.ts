@@ -35,11 +35,11 @@ const registration = async () =>
   'serviceWorker' in navigator ? navigator.serviceWorker.getRegistration('/console') : undefined
 
 /** Tags of notifications that are shown, or are about to be. */
-const wanted = new Set<string>()
+const activeTags = new Set<string>()
 
 /** Withdraws the notification with a tag. */
 export const withdraw = async (tag: string): Promise<void> => {
-  wanted.delete(tag)
+  activeTags.delete(tag)
   for (const each of (await (await registration())?.getNotifications({ tag })) ?? []) each.close()
 }
 
@@ -53,16 +53,16 @@ export const closeNotification = (conversation: string): Promise<void> => {
 export const notify = async (message: PushMessage): Promise<void> => {
   if (!('Notification' in globalThis) || Notification.permission !== 'granted') return
   const { title, body, tag, url } = notificationOf(message)
-  if (wanted.size > 500) wanted.clear()
-  wanted.add(tag)
+  if (activeTags.size > 500) activeTags.clear()
+  activeTags.add(tag)
   const worker = await navigator.serviceWorker.ready
-  for (let attempt = 1; attempt <= showAttempts && wanted.has(tag); attempt += 1) {
+  for (let attempt = 1; attempt <= showAttempts && activeTags.has(tag); attempt += 1) {
     await worker.showNotification(title, { body, tag, data: { url }, icon: plainIcon }).catch(() => {})
     if ((await worker.getNotifications({ tag })).length > 0) break
     await new Promise((resolve) => setTimeout(resolve, showPause))
   }
   // The notification was withdrawn meanwhile.
-  if (!wanted.has(tag)) await withdraw(tag)
+  if (!activeTags.has(tag)) await withdraw(tag)
 }
 
 type Conversation = {

@@ -14,7 +14,7 @@ const repeatEvery = 5_000
 /** Milliseconds after the last announcement of typing until the person counts as viewing. */
 const typingLasts = 6_000
 
-const nobody: readonly LivePerson[] = []
+const noPeople: readonly LivePerson[] = []
 const people = signal<ReadonlyMap<string, readonly LivePerson[]>>(new Map())
 const counts = signal<LiveCounts | null>(null)
 
@@ -71,7 +71,7 @@ export const usePresence = (conversation: string): readonly LivePerson[] => {
     () => (conversation ? followTopic(`conversation:${conversation}` as `conversation:CNV${string}`) : undefined),
     [conversation],
   )
-  return people.value.get(conversation) ?? nobody
+  return people.value.get(conversation) ?? noPeople
 }
 
 /** Returns the conversations in each view, by its name or id. Null until the server has sent them. */

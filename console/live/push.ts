@@ -54,8 +54,8 @@ const registration = async (): Promise<ServiceWorkerRegistration | undefined> =>
 const announce = async (subscription: PushSubscription): Promise<void> => {
   const { endpoint, keys } = subscription.toJSON()
   const body = { endpoint: endpoint ?? '', keys: { p256dh: keys?.p256dh ?? '', auth: keys?.auth ?? '' } }
-  const made = await api('POST /open/me/push-subscriptions', { body })
-  ownSubscription.value = made.subscription.uuid
+  const reply = await api('POST /open/me/push-subscriptions', { body })
+  ownSubscription.value = reply.subscription.uuid
   store(session.value?.person?.uuid ?? null)
   isPushOn.value = true
 }

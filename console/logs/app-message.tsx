@@ -39,14 +39,14 @@ const factsOf = (message: Message): Fact[] => {
 
 /** A message of the messaging app and its timeline. Its conversation is in the address. */
 export const AppMessage = ({ params: { message: uuid }, search }: PageOf<typeof paths.message>) => {
-  const asked = { params: { session_key: search.session ?? '', message_uuid: uuid } }
+  const request = { params: { session_key: search.session ?? '', message_uuid: uuid } }
   const live = ['msgapp.message', 'webhook.delivery']
   const found = useQuery('GET /open/msgapp/message/:session_key/:message_uuid', {
-    ...asked,
+    ...request,
     live,
     enabled: may('inbox'),
   })
-  const timeline = useQuery('GET /open/msgapp/message/:session_key/:message_uuid/timeline', { ...asked, live })
+  const timeline = useQuery('GET /open/msgapp/message/:session_key/:message_uuid/timeline', { ...request, live })
   const message = found.data?.message
   const error = timeline.error ?? found.error
   const remote = message?.remote_phone_number

@@ -110,10 +110,10 @@ const Acts = ({ message, timeline, search }: ActsProps) => {
 }
 
 const SmsPage = ({ params: { message: uuid }, search }: PageOf<typeof paths.message>) => {
-  const asked = { params: { message_uuid: uuid } }
+  const request = { params: { message_uuid: uuid } }
   const live = ['sms.message', 'webhook.delivery']
-  const found = useQuery('GET /open/sms/message/:message_uuid', { ...asked, live, enabled: may('inbox') })
-  const timeline = useQuery('GET /open/sms/message/:message_uuid/timeline', { ...asked, live })
+  const found = useQuery('GET /open/sms/message/:message_uuid', { ...request, live, enabled: may('inbox') })
+  const timeline = useQuery('GET /open/sms/message/:message_uuid/timeline', { ...request, live })
   const message = found.data?.message
   const error = timeline.error ?? found.error
   const contact = message && sidesOf(message).contact

@@ -120,13 +120,13 @@ export const Checkout = ({ group, number, isHeld, onTaken }: Props) => {
     const bought = await buy({
       body: { group_id: group.id, number, ...(friendly_name?.trim() ? { friendly_name: friendly_name.trim() } : {}) },
     })
-    const made = bought?.data.numbers[0]
-    if (!made) return
-    const params = { virtual_number_uuid: made.uuid }
+    const ordered = bought?.data.numbers[0]
+    if (!ordered) return
+    const params = { virtual_number_uuid: ordered.uuid }
     const rings = user ? await ring({ params, body: { inbound_user_uuid: user } }) : true
-    if (rings) showToast(words.checkout.bought(made.formatted_phone_number))
+    if (rings) showToast(words.checkout.bought(ordered.formatted_phone_number))
     else showToast(words.checkout.notRinging, 'notice')
-    go(paths.number({ number: made.uuid }))
+    go(paths.number({ number: ordered.uuid }))
   }
   const refusal = [buy.error, hold.error].find((error) => error && !isTaken(error))
   return (

@@ -50,7 +50,7 @@ export const RequirementText = ({ of }: { of: Requirement }) => (
   </div>
 )
 
-const Given = ({ answer }: { answer: Answer | undefined }) => {
+const AnswerValue = ({ answer }: { answer: Answer | undefined }) => {
   if (!answer) return null
   const document = answer.document_uuid
   if (document === undefined) return <span dir="auto">{answer.value}</span>
@@ -125,10 +125,10 @@ const useAnswers = (uuid: string) => {
     try {
       const answers: Answer[] = []
       for (const { id, kind } of requirements) {
-        const given = data.get(fieldOf({ id }))
-        if (given instanceof File && given.size > 0)
-          answers.push({ requirement_id: id, document_uuid: await upload(given, kind) })
-        if (typeof given === 'string' && given.trim() !== '') answers.push({ requirement_id: id, value: given.trim() })
+        const entry = data.get(fieldOf({ id }))
+        if (entry instanceof File && entry.size > 0)
+          answers.push({ requirement_id: id, document_uuid: await upload(entry, kind) })
+        if (typeof entry === 'string' && entry.trim() !== '') answers.push({ requirement_id: id, value: entry.trim() })
       }
       sent.current = answers.map(({ requirement_id }) => requirement_id)
       await give({ params: { virtual_number_uuid: uuid }, body: { requirements: answers } })
@@ -180,9 +180,9 @@ const AnswersForm = ({ uuid, requirements }: { uuid: string; requirements: reado
   )
 }
 
-const GivenList = ({ registration: { requirements, given } }: { registration: Registration }) => {
+const AnswerList = ({ registration: { requirements, given: answers } }: { registration: Registration }) => {
   const rows = requirements.flatMap((requirement) => {
-    const answer = given.find(({ requirement_id }) => requirement_id === requirement.id)
+    const answer = answers.find(({ requirement_id }) => requirement_id === requirement.id)
     return answer ? [{ requirement, answer }] : []
   })
   if (rows.length === 0) return null
@@ -193,7 +193,7 @@ const GivenList = ({ registration: { requirements, given } }: { registration: Re
           <RequirementText of={requirement} />
           <div class="row">
             <Status tone="info">{words.documents.given}</Status>
-            <Given answer={answer} />
+            <AnswerValue answer={answer} />
           </div>
         </li>
       ))}
@@ -246,7 +246,7 @@ export const NumberDocuments = ({ number }: { number: VirtualNumber }) => {
   return (
     <Section title={words.documents.title}>
       <Explain registration={registration} number={number} />
-      <GivenList registration={registration} />
+      <AnswerList registration={registration} />
       {open.length > 0 && (
         // After an answer or a decision the form begins empty.
         <AnswersForm key={`${state} ${open.length}`} uuid={number.uuid} requirements={open} />

@@ -19,8 +19,8 @@ type Shop = PageOf<typeof paths.shop>
 /** Letters without case and accents: `Türkiye` is found by `turk`. */
 const bare = (text: string): string => text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
 
-const matches = ({ iso_country_code: code, prefix, name }: NumberCountry, wanted: string): boolean =>
-  [name, format.country(code), code, `+${prefix}`].some((text) => bare(text).includes(bare(wanted.trim())))
+const matches = ({ iso_country_code: code, prefix, name }: NumberCountry, search: string): boolean =>
+  [name, format.country(code), code, `+${prefix}`].some((text) => bare(text).includes(bare(search.trim())))
 
 const CountryLink = ({ of: { iso_country_code: code, prefix, did_types: types } }: { of: NumberCountry }) => (
   <li>
@@ -35,12 +35,12 @@ const CountryLink = ({ of: { iso_country_code: code, prefix, did_types: types } 
 
 const Countries = ({ search }: { search: Shop['search'] }) => {
   const { route: go } = useLocation()
-  const [wanted, setWanted] = useState(search.q ?? '')
+  const [filter, setFilter] = useState(search.q ?? '')
   const { data, error, refresh } = useQuery('GET /open/numbers/countries', {})
   if (!data) return error ? <ErrorState refusal={error} onRetry={refresh} /> : <Skeleton rows={8} shape="table" />
   const countries = data.data.countries
   if (countries.length === 0) return <Empty title={words.shop.none}>{words.shop.noneHint}</Empty>
-  const found = countries.filter((country) => matches(country, wanted))
+  const found = countries.filter((country) => matches(country, filter))
   return (
     <>
       <div class="shop-find">
@@ -51,10 +51,10 @@ const Countries = ({ search }: { search: Shop['search'] }) => {
           label={words.shop.findCountry}
           hideLabel
           placeholder={words.shop.findCountry}
-          value={wanted}
+          value={filter}
           // Without a delay: a list that changed when the field lost the focus would swallow the click on a country.
           onInput={(text) => {
-            setWanted(text)
+            setFilter(text)
             go(paths.shop({}, { q: text }), true)
           }}
         />

@@ -83,7 +83,11 @@ const ChartTable = ({ title, times, series, formatValue, formatTime, hrefOf }: C
 )
 
 /** Draws the chart into an element. Returns the index of the time under the pointer. */
-const useDrawing = (holder: RefObject<HTMLDivElement | null>, props: DrawingProps, onFail: () => void): number | null => {
+const useDrawing = (
+  holder: RefObject<HTMLDivElement | null>,
+  props: DrawingProps,
+  onFail: () => void,
+): number | null => {
   const { kind, times, series, isHidden } = props
   const [hovered, setHovered] = useState<number | null>(null)
   const latest = useRef(props)

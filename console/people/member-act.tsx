@@ -46,7 +46,7 @@ type MadeKeysProps = {
 }
 
 /** The keys that the member made: programs use them, so they stay valid unless they are revoked too. */
-const MadeKeys = ({ keys, revokes, onChange }: MadeKeysProps) => (
+const CreatedKeys = ({ keys, revokes, onChange }: MadeKeysProps) => (
   <div class="stack">
     <p>{words.madeKeys(keys.length)}</p>
     <ul class="plain-list">
@@ -68,7 +68,7 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
   const invite = useAct('POST /open/members/:user_uuid/invitation', { stale })
   const bars = act?.kind === 'remove' || act?.kind === 'suspend'
   const known = useQuery('GET /open/keys', { enabled: bars && may('develop') })
-  const made = bars
+  const createdKeys = bars
     ? (known.data?.keys ?? []).filter(({ created_by }) => created_by?.user_uuid === act.member.uuid)
     : []
   const [revokes, setRevokes] = useState(true)
@@ -85,12 +85,12 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
     if (!act) return
     const { kind, member } = act
     const params = { user_uuid: member.uuid }
-    const revocation = made.length > 0 && revokes ? { revoke_keys: true } : {}
+    const revocation = createdKeys.length > 0 && revokes ? { revoke_keys: true } : {}
     if (kind === 'link') {
-      const made = await invite({ params, body: isShown ? { delivery: 'link' } : {} })
-      if (!made) return
+      const invitation = await invite({ params, body: isShown ? { delivery: 'link' } : {} })
+      if (!invitation) return
       close()
-      passOn(nameOf(member), made, onLink)
+      passOn(nameOf(member), invitation, onLink)
     } else if (await change({ params, body: { status: states[kind], ...revocation } })) {
       close()
       const toasts = { suspend: words.suspended, reactivate: words.reactivated, remove: words.removed }
@@ -119,7 +119,7 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
           onChange={setShown}
         />
       )}
-      {made.length > 0 && <MadeKeys keys={made} revokes={revokes} onChange={setRevokes} />}
+      {createdKeys.length > 0 && <CreatedKeys keys={createdKeys} revokes={revokes} onChange={setRevokes} />}
     </ConfirmDialog>
   )
 }

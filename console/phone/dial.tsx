@@ -75,16 +75,16 @@ const Matches = ({ text, onChoose }: { text: string; onChoose: (number: string) 
 
 /** Price and time at the destination. */
 const useDestination = (number: string | null) => {
-  const asked = usePaused(number ?? '')
-  const isAsked = asked !== '' && asked === number
+  const pausedNumber = usePaused(number ?? '')
+  const isPaused = pausedNumber !== '' && pausedNumber === number
   const price = useQuery('GET /open/voip/estimated-call-price/:number', {
-    params: { number: asked },
-    enabled: isAsked,
+    params: { number: pausedNumber },
+    enabled: isPaused,
   })
-  const data = isAsked ? price.data : undefined
+  const data = isPaused ? price.data : undefined
   return {
     data,
-    error: isAsked && !data ? price.error : null,
+    error: isPaused && !data ? price.error : null,
     time: data?.iso_country_code ? localTimeOf(data.iso_country_code) : null,
   }
 }

@@ -50,9 +50,9 @@ const begin = (kind: keyof typeof sounds): (() => void) => {
 /** Rings until it is called with null. */
 export const ring = (kind: keyof typeof sounds | null): void => {
   // The one is of this device, the other of the person.
-  const wanted = audio.value.rings && notificationChoices().sound_calls ? kind : null
-  if (wanted === sounding) return
-  sounding = wanted
+  const sound = audio.value.rings && notificationChoices().sound_calls ? kind : null
+  if (sound === sounding) return
+  sounding = sound
   stop()
-  stop = wanted ? begin(wanted) : () => {}
+  stop = sound ? begin(sound) : () => {}
 }

@@ -55,14 +55,14 @@ const delay = 50
 
 /** Searches the account once typing pauses. */
 export const useFound = (text: string): readonly FoundEntry[] => {
-  const [asked, setAsked] = useState('')
+  const [query, setQuery] = useState('')
   useEffect(() => {
-    const timer = setTimeout(() => setAsked(text.trim()), delay)
+    const timer = setTimeout(() => setQuery(text.trim()), delay)
     return () => clearTimeout(timer)
   }, [text])
-  const isLongEnough = asked.length >= 2 && asked.length <= 200
+  const isLongEnough = query.length >= 2 && query.length <= 200
   const found = useQuery('GET /open/search', {
-    query: { q: asked },
+    query: { q: query },
     enabled: isLongEnough && (may('read_only') || may('inbox')),
   })
   if (!isLongEnough || text.trim().length < 2) return []

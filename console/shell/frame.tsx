@@ -35,10 +35,10 @@ const isWithin = ({ pages }: Section, path: string): boolean => pages.some((page
 
 /** True if an address belongs to a page: its pattern, with any parameters. */
 const matches = ({ path: { pattern } }: PageRoute, path: string): boolean => {
-  const [wanted, given] = [pattern.split('/'), path.split('/')]
+  const [patternParts, pathParts] = [pattern.split('/'), path.split('/')]
   return (
-    given.length <= wanted.length &&
-    wanted.every((part, i) => (part.startsWith(':') ? given[i] || part.endsWith('?') : part === given[i]))
+    pathParts.length <= patternParts.length &&
+    patternParts.every((part, i) => (part.startsWith(':') ? pathParts[i] || part.endsWith('?') : part === pathParts[i]))
   )
 }
 

@@ -11,8 +11,8 @@ const loaded = signal<ComponentType | null>(null)
 const delay = 1_000
 const retryDelay = 5_000
 
-const load = async (isWanted: () => boolean): Promise<void> => {
-  while (loaded.value === null && isWanted()) {
+const load = async (isNeeded: () => boolean): Promise<void> => {
+  while (loaded.value === null && isNeeded()) {
     try {
       const [{ Phone }] = await Promise.all([import('../phone/phone-window.tsx'), loadStyle('phone')])
       loaded.value = Phone
@@ -35,15 +35,15 @@ export const Phone = () => {
     }, delay)
     return () => clearTimeout(timer)
   }, [hasPhone])
-  const isWanted = isIdle || dialRequest.value !== null
+  const isNeeded = isIdle || dialRequest.value !== null
   useEffect(() => {
-    if (!isWanted) return
+    if (!isNeeded) return
     let isMounted = true
     void load(() => isMounted)
     return () => {
       isMounted = false
     }
-  }, [isWanted])
+  }, [isNeeded])
   const Telephone = loaded.value
-  return isWanted && Telephone ? <Telephone /> : null
+  return isNeeded && Telephone ? <Telephone /> : null
 }

@@ -14,9 +14,9 @@ let waiting: { kind: Open['kind']; done: Promise<boolean> } | null = null
 
 const ask = async (kind: Open['kind']): Promise<boolean> => {
   while (waiting) {
-    const { kind: asked, done } = waiting
+    const { kind: openKind, done } = waiting
     const isDone = await done
-    if (asked === kind) return isDone
+    if (openKind === kind) return isDone
   }
   const { promise, resolve } = Promise.withResolvers<boolean>()
   waiting = { kind, done: promise }

@@ -44,14 +44,14 @@ export const useProgress = (): Progress => {
     live: ['sms'],
   })
   const calls = useQuery('GET /open/voip/call-history', { query: newest, live: ['call'] })
-  const made = useQuery('GET /open/events', { query: { name: 'contact.created', ...newest }, live: ['contact'] })
+  const contacts = useQuery('GET /open/events', { query: { name: 'contact.created', ...newest }, live: ['contact'] })
   const endpoints = useQuery('GET /open/webhooks/endpoints', {})
   const handset = useQuery('GET /sandbox/handsets/:number', {
     params: { number: handsetNumber },
     enabled: isSandboxOn,
     live: ['sms', 'call'],
   })
-  const all = [channels, calls, made, endpoints, ...(mayRead ? [sent, received] : [])]
+  const all = [channels, calls, contacts, endpoints, ...(mayRead ? [sent, received] : [])]
   return {
     isLoading: all.some(({ data }) => data === undefined) || (isSandboxOn && !handset.data && !handset.error),
     failed: all.find(({ data, error }) => data === undefined && error !== null),
@@ -62,6 +62,6 @@ export const useProgress = (): Progress => {
     sent: sent.data?.messages ?? [],
     received: received.data?.messages[0],
     call: calls.data?.cdrs[0],
-    hasEvent: (made.data?.events.length ?? 0) > 0 || (endpoints.data?.endpoints.length ?? 0) > 0,
+    hasEvent: (contacts.data?.events.length ?? 0) > 0 || (endpoints.data?.endpoints.length ?? 0) > 0,
   }
 }

@@ -4,7 +4,7 @@ import { locale } from './section.ts'
 
 const formatters = new Map<string, unknown>()
 
-const kept = <T>(kind: string, options: object, make: (tag: string) => T): T => {
+const cached = <T>(kind: string, options: object, make: (tag: string) => T): T => {
   const key = `${locale()} ${kind} ${JSON.stringify(options)}`
   if (!formatters.has(key)) formatters.set(key, make(locale()))
   // The key names the kind, so the value has its type.
@@ -12,10 +12,10 @@ const kept = <T>(kind: string, options: object, make: (tag: string) => T): T => 
 }
 
 const numbers = (options: Intl.NumberFormatOptions) =>
-  kept('number', options, (tag) => new Intl.NumberFormat(tag, options))
+  cached('number', options, (tag) => new Intl.NumberFormat(tag, options))
 
 const dates = (options: Intl.DateTimeFormatOptions) =>
-  kept('date', options, (tag) => new Intl.DateTimeFormat(tag, options))
+  cached('date', options, (tag) => new Intl.DateTimeFormat(tag, options))
 
 /** Formats decimals of any length: TypeScript calls such a text a StringNumericLiteral. */
 const exactly = (format: Intl.NumberFormat, decimal: string): string => format.format(decimal as `${number}`)
@@ -108,7 +108,7 @@ export const relative = (time: Time, now: number = Date.now()): string | null =>
   const seconds = (new Date(time).getTime() - now) / 1_000
   for (const [unit, size, end] of steps) {
     if (Math.abs(seconds) >= end) continue
-    const format = kept('relative', {}, (tag) => new Intl.RelativeTimeFormat(tag, { numeric: 'auto' }))
+    const format = cached('relative', {}, (tag) => new Intl.RelativeTimeFormat(tag, { numeric: 'auto' }))
     return format.format(Math.trunc(seconds / size), unit)
   }
   return null
@@ -138,11 +138,11 @@ export const duration = (milliseconds: number): string => {
 
 /** `Ada, Grace and Linus`. */
 export const list = (texts: readonly string[], type: 'conjunction' | 'disjunction' = 'conjunction'): string =>
-  kept('list', { type }, (tag) => new Intl.ListFormat(tag, { type })).format(texts)
+  cached('list', { type }, (tag) => new Intl.ListFormat(tag, { type })).format(texts)
 
 /** The name of a country by its code: `GB` is `United Kingdom`. */
 export const country = (code: string): string =>
-  kept('region', {}, (tag) => new Intl.DisplayNames(tag, { type: 'region', fallback: 'code' })).of(code) ?? code
+  cached('region', {}, (tag) => new Intl.DisplayNames(tag, { type: 'region', fallback: 'code' })).of(code) ?? code
 
 /** Country calling codes of one and two digits (ITU-T E.164 annex). All others have three. */
 const short = /^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/

@@ -46,8 +46,8 @@ const useMicrophone = (isOn: boolean, isEcho: boolean, onOpen: () => void) => {
     let isOver = false
     let end = () => {}
     const open = async () => {
-      const wanted = microphone ? { deviceId: { exact: microphone } } : true
-      const stream = await navigator.mediaDevices.getUserMedia({ audio: wanted })
+      const constraint = microphone ? { deviceId: { exact: microphone } } : true
+      const stream = await navigator.mediaDevices.getUserMedia({ audio: constraint })
       const stop = () => {
         for (const track of stream.getTracks()) track.stop()
       }

@@ -22,8 +22,8 @@ export const retryPauseMs = (error: unknown, attempt: number, random = Math.rand
       ? retriedStatuses.includes(error.status) || (error.status === 409 && retriedConflicts.includes(error.code))
       : error instanceof ConnectionError
   if (!isRetried) return null
-  const asked = error instanceof ApiError && error.retryAfter !== undefined ? error.retryAfter * 1_000 : null
-  if (asked !== null) return asked > maxRetryAfterMs ? null : asked
+  const requested = error instanceof ApiError && error.retryAfter !== undefined ? error.retryAfter * 1_000 : null
+  if (requested !== null) return requested > maxRetryAfterMs ? null : requested
   return random * Math.min(maxPauseMs, firstPauseMs * 2 ** attempt)
 }
 

@@ -214,13 +214,13 @@ const makeSeptets = (shift: Shift): SeptetOf => {
   return (unit) => septets.get(unit) ?? notGsm
 }
 
-const made = new Map<number, SeptetOf>()
+const encoders = new Map<number, SeptetOf>()
 
 /** Returns the encoder of the tables of a shift; null for the default tables. */
 export const septetsOf = (shift: Shift | null): SeptetOf => {
   if (shift === null) return septetOf
   const key = (shift.locking << 8) | shift.single
-  const known = made.get(key) ?? makeSeptets(shift)
-  made.set(key, known)
+  const known = encoders.get(key) ?? makeSeptets(shift)
+  encoders.set(key, known)
   return known
 }

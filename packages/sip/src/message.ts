@@ -115,8 +115,8 @@ export const canonicalName = (name: string): string => canonicalNames.get(name.t
 
 type HasHeaders = { readonly headers: readonly Header[] }
 
-const isNamed = (own: string, asked: string): boolean =>
-  own === asked || (own.length === asked.length && own.toLowerCase() === asked.toLowerCase())
+const isNamed = (own: string, name: string): boolean =>
+  own === name || (own.length === name.length && own.toLowerCase() === name.toLowerCase())
 
 /** The first value of a header, unsplit; null when there is none. */
 export const header = ({ headers }: HasHeaders, name: string): string | null => {

@@ -36,7 +36,7 @@ test('when a link breaks, written requests may have arrived and unwritten ones c
   const { link, peer } = await pair(t)
   const written = [enquire(link), enquire(link)]
   await once(peer, 'data')
-  const unwritten = [enquire(link), enquire(link)]
+  const queued = [enquire(link), enquire(link)]
   link.destroy('broken')
   const lost = { command: 'lost', reason: 'broken' }
   assert.deepEqual(
@@ -44,7 +44,7 @@ test('when a link breaks, written requests may have arrived and unwritten ones c
     [1, 2].map(() => ({ ...lost, written: true })),
   )
   assert.deepEqual(
-    await Promise.all([...unwritten, enquire(link)]),
+    await Promise.all([...queued, enquire(link)]),
     [1, 2, 3].map(() => ({ ...lost, written: false })),
   )
 })

@@ -23,7 +23,7 @@ export type SmppLinkEvents = {
   trace?(direction: 'in' | 'out', frame: Buffer): void
 }
 
-/** No response: the link broke or the request timed out. An unwritten request cannot have reached the peer. */
+/** No response: the link broke or the request timed out. An unsent request cannot have reached the peer. */
 export type LostRequest = { readonly command: 'lost'; readonly reason: string; readonly written: boolean }
 
 type PendingRequest = { readonly deadline: number; resolve(answer: Pdu | LostRequest): void }
@@ -49,7 +49,7 @@ export class SmppLink {
   private outbox: Buffer[] = []
   private sequence = 0
   /** The first request in the outbox. */
-  private unwritten = Number.POSITIVE_INFINITY
+  private firstUnsent = Number.POSITIVE_INFINITY
   private reason = 'closed by the peer'
   private open = true
   private hasReceived = true
@@ -106,7 +106,7 @@ export class SmppLink {
     if (!this.open) return Promise.resolve({ command: 'lost', reason: this.reason, written: false })
     this.sequence = this.sequence === lastSequence ? 1 : this.sequence + 1
     const sequence = this.sequence
-    if (this.unwritten === Number.POSITIVE_INFINITY) this.unwritten = sequence
+    if (this.firstUnsent === Number.POSITIVE_INFINITY) this.firstUnsent = sequence
     this.send(make(sequence))
     return new Promise((resolve) => {
       this.pending.set(sequence, { deadline: performance.now() + this.settings.responseMs, resolve })
@@ -190,12 +190,12 @@ export class SmppLink {
 
   private flush(): void {
     const [first] = this.outbox
-    // After the end or a break, the remaining output counts as unwritten.
+    // After the end or a break, the remaining output counts as unsent.
     if (first === undefined || !this.socket.writable) return
     this.events.write()
     const octets = this.outbox.length === 1 ? first : Buffer.concat(this.outbox)
     this.outbox = []
-    this.unwritten = Number.POSITIVE_INFINITY
+    this.firstUnsent = Number.POSITIVE_INFINITY
     this.socket.write(octets)
     if (this.socket.writableLength > maxUnread) this.socket.pause()
   }
@@ -206,10 +206,10 @@ export class SmppLink {
     this.outbox = []
     clearInterval(this.enquireTimer)
     if (this.expiryTimer) clearTimeout(this.expiryTimer)
-    // In order: no request from the first unwritten one on was written.
+    // In order: no request from the first unsent one on was written.
     let written = true
     for (const sequence of this.pending.keys()) {
-      written &&= sequence !== this.unwritten
+      written &&= sequence !== this.firstUnsent
       this.resolveRequest(sequence, { command: 'lost', reason: this.reason, written })
     }
     this.events.closed(this.reason)

@@ -213,9 +213,10 @@ export class Call extends Emitter<CallEvents> {
   /** Restarts ICE while media is interrupted, as a new network has new addresses (RFC 8839, 4.4.1.1.1). */
   private restartIce(): void {
     const restart = { rtcOfferConstraints: { iceRestart: true } }
-    const isWanted = () => this.status === 'accepted' && this.deps.isConnected() && isIceBroken(this.rtc.connection)
+    const isInterrupted = () =>
+      this.status === 'accepted' && this.deps.isConnected() && isIceBroken(this.rtc.connection)
     this.pendingReinvite = this.pendingReinvite.then(async () => {
-      while (isWanted()) if (await this.reinvite((done) => this.rtc.renegotiate(restart, done))) return
+      while (isInterrupted()) if (await this.reinvite((done) => this.rtc.renegotiate(restart, done))) return
     })
   }
 
@@ -237,10 +238,10 @@ export class Call extends Emitter<CallEvents> {
     rtc.on('failed', ended)
     rtc.on('muted', () => this.emit('mute', { muted: true }))
     rtc.on('unmuted', () => this.emit('mute', { muted: false }))
-    const held = (onHold: boolean) => (event: { originator: string }) =>
+    const emitHold = (onHold: boolean) => (event: { originator: string }) =>
       this.emit('hold', { onHold, by: event.originator === 'remote' ? 'remote' : 'local' })
-    rtc.on('hold', held(true))
-    rtc.on('unhold', held(false))
+    rtc.on('hold', emitHold(true))
+    rtc.on('unhold', emitHold(false))
     // Differs for each description.
     let isReady: (() => void) | null = null
     rtc.on('icecandidate', ({ ready }) => {

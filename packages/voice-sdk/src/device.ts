@@ -196,7 +196,7 @@ export class Device extends Emitter<DeviceEvents> {
   }
 
   private log(level: Exclude<LogLevel, 'silent'>, text: string): void {
-    const wanted = levels.indexOf(this.options.logLevel ?? 'warn')
-    if (levels.indexOf(level) <= wanted) console[level](`trunkline: ${text}`)
+    const threshold = levels.indexOf(this.options.logLevel ?? 'warn')
+    if (levels.indexOf(level) <= threshold) console[level](`trunkline: ${text}`)
   }
 }

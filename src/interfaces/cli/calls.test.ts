@@ -28,7 +28,7 @@ before(() => Promise.all([carriers.start(), remoteConnections.start()]))
 after(() => Promise.all([remoteConnections.end(), carriers.close()]))
 
 /** The JSON reply of a command that must succeed. */
-const asked = async (...args: string[]) => {
+const replyOf = async (...args: string[]) => {
   const outcome = await shell(...args, '--json')
   assert.equal(outcome.err, '', args.join(' '))
   assert.equal(outcome.status, 0)
@@ -41,11 +41,11 @@ const failed = ({ status, out, err }: CommandResult, message: RegExp) => {
 }
 
 test('accounts are created, listed, shown, changed, credited and accounted for', async () => {
-  const { account } = await asked('accounts', 'create', '--name', 'Example Ltd', '--on-trial')
+  const { account } = await replyOf('accounts', 'create', '--name', 'Example Ltd', '--on-trial')
   assert.equal(account.on_trial, true)
   const listed = await shell('accounts', 'list')
   assert.match(listed.out, new RegExp(`^uuid .*\\n(.*\\n)*${account.uuid} +Example Ltd`))
-  const changed = await asked('accounts', 'change', account.uuid, '--no-on-trial', '--requests-per-minute', '90')
+  const changed = await replyOf('accounts', 'change', account.uuid, '--no-on-trial', '--requests-per-minute', '90')
   assert.deepEqual([changed.account.on_trial, changed.account.requests_per_minute], [false, 90])
   const credited = await shell('accounts', 'credit', account.uuid, '--amount', '12.50', '--note', 'welcome')
   assert.match(credited.out, /^balance +12\.50/)
@@ -58,13 +58,13 @@ test('accounts are created, listed, shown, changed, credited and accounted for',
 test('with the same Idempotency-Key money is added once', async () => {
   const { uuid } = await world.tenant({ balance: '0' })
   const credit = ['accounts', 'credit', uuid, '--amount', '5', '--idempotency-key', 'once']
-  await asked(...credit)
-  assert.match((await asked(...credit)).balance, /^5\.0/)
+  await replyOf(...credit)
+  assert.match((await replyOf(...credit)).balance, /^5\.0/)
 })
 
 test('a file of numbers is sent as it is read; bad lines are listed', async () => {
   await loadCatalogue(world.db)
-  const imported = await asked('inventory', 'import', 'numbers.csv')
+  const imported = await replyOf('inventory', 'import', 'numbers.csv')
   assert.deepEqual([imported.lines, imported.imported], [2, 2])
   const again = await shell('inventory', 'import', 'numbers.csv', '--dry-run')
   failed(again, /Nothing was imported: 2 bad of 2 lines/)
@@ -76,7 +76,7 @@ test('a file of numbers is sent as it is read; bad lines are listed', async () =
 
 test('keys are created, listed and revoked', async () => {
   const { uuid } = await world.tenant()
-  const { uuid: key } = await asked('keys', 'create', uuid, '--label', 'office')
+  const { uuid: key } = await replyOf('keys', 'create', uuid, '--label', 'office')
   assert.match((await shell('keys', 'list', uuid)).out, /office/)
   assert.equal((await shell('keys', 'revoke', uuid, key)).out, 'done\n')
   assert.doesNotMatch((await shell('keys', 'list', uuid)).out, /office/)
@@ -85,8 +85,8 @@ test('keys are created, listed and revoked', async () => {
 test('users are created, listed and changed', async () => {
   const { uuid } = await world.tenant()
   const names = ['--first-name', 'Ada', '--last-name', 'Lovelace', '--email', 'ada@example.com']
-  const { user } = await asked('users', 'create', uuid, ...names)
-  const changed = await asked('users', 'change', user.uuid, '--status', 'SUSPENDED')
+  const { user } = await replyOf('users', 'create', uuid, ...names)
+  const changed = await replyOf('users', 'change', user.uuid, '--status', 'SUSPENDED')
   assert.equal(changed.user.status, 'SUSPENDED')
   assert.match((await shell('users', 'list', uuid)).out, /Lovelace +ada@example\.com +SUSPENDED/)
 })
@@ -103,7 +103,7 @@ test('a carrier is connected, tested, changed and deleted', async (t) => {
   const carrier = await startSimulator(t, await makeSimulatorHome(t))
   const settings = ['--settings.host', '127.0.0.1', '--settings.port', String(carrier.smppPort)]
   const login = ['--settings.system-id', 'esme', '--settings.password', password]
-  const { connection } = await asked(
+  const { connection } = await replyOf(
     'connections',
     'create',
     '--kind',
@@ -116,10 +116,10 @@ test('a carrier is connected, tested, changed and deleted', async (t) => {
   const { uuid } = connection
   assert.equal(connection.settings.password, undefined)
   // The process learns of a change shortly after it is made.
-  const tried = await asked('connections', 'test', uuid)
+  const tried = await replyOf('connections', 'test', uuid)
   assert.deepEqual([tried.working, tried.message], [true, 'bound'])
   assert.match((await shell('connections', 'list')).out, /first .*bound/)
-  const changed = await asked('connections', 'change', uuid, '--settings.prefixes', '44,49')
+  const changed = await replyOf('connections', 'change', uuid, '--settings.prefixes', '44,49')
   assert.deepEqual(changed.connection.settings.prefixes, ['44', '49'])
   assert.match((await shell('connections', 'show', uuid)).out, /^settings\.prefixes +44,49$/m)
   assert.equal((await shell('connections', 'delete', uuid)).status, 0)
@@ -127,8 +127,8 @@ test('a carrier is connected, tested, changed and deleted', async (t) => {
 })
 
 test('the signing key is rotated', async () => {
-  await asked('signing-keys', 'rotate')
-  assert.ok((await asked('signing-keys', 'list')).signing_keys.length >= 1)
+  await replyOf('signing-keys', 'rotate')
+  assert.ok((await replyOf('signing-keys', 'list')).signing_keys.length >= 1)
 })
 
 test('a wrong key and an unknown id are refused with message and code, status 1', async () => {
@@ -165,14 +165,14 @@ test('registrations are listed, shown, read and decided; a document is written b
     TRUNKLINE_OPERATOR_KEY: scenery.operatorKey,
   }
   const shell = makeShell(contracts, { environment })
-  const asked = async (...args: string[]) => JSON.parse((await shell(...args, '--json')).out)
+  const replyOf = async (...args: string[]) => JSON.parse((await shell(...args, '--json')).out)
   const { number, document } = await (await makeScene(scenery, 'cli')).registration()
-  const { registrations } = await asked('registrations', 'list')
+  const { registrations } = await replyOf('registrations', 'list')
   assert.deepEqual(
     registrations.map((one: { virtual_number_uuid: string }) => one.virtual_number_uuid),
     [number],
   )
-  const { registration } = await asked('registrations', 'show', number)
+  const { registration } = await replyOf('registrations', 'show', number)
   assert.equal(registration.given[0].document_uuid, document)
   const file = await shell('registrations', 'document', number, document)
   assert.deepEqual([file.status, file.out], [0, '%PDF-1.7 cli'])
@@ -180,7 +180,7 @@ test('registrations are listed, shown, read and decided; a document is written b
   const onTerminal = makeShell(contracts, { environment, width: 80 })
   const shown = await onTerminal('registrations', 'document', number, document)
   assert.match(shown.err, /the reply is a file/)
-  assert.equal((await asked('registrations', 'refuse', number, '--reason', 'Not legible')).success, true)
-  assert.equal((await asked('registrations', 'approve', number)).success, true)
+  assert.equal((await replyOf('registrations', 'refuse', number, '--reason', 'Not legible')).success, true)
+  assert.equal((await replyOf('registrations', 'approve', number)).success, true)
   failed(await shell('registrations', 'approve', number), /registered already/)
 })

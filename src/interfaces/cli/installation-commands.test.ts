@@ -4,14 +4,14 @@ import { readConfig } from '../../config.ts'
 import { contracts } from '../../contracts.ts'
 import { makeShell } from './testing.ts'
 
-const shell = (answers: string[], asked: string[] = []) =>
+const shell = (answers: string[], prompts: string[] = []) =>
   makeShell(
     contracts,
     {
       local: {
         settings: () => readConfig({ TRUNKLINE_HOME: '/nonexistent/home' }),
         promptHidden: async (question) => {
-          asked.push(question)
+          prompts.push(question)
           return answers.shift() ?? ''
         },
         output: null,
@@ -45,13 +45,13 @@ test('a backup without a file, with an unknown option or with an unexpected argu
 })
 
 test('a new passphrase is prompted for twice, an old one once, and one from a file never', async () => {
-  const asked: string[] = []
-  const differing = await shell(['a long passphrase', 'another passphrase'], asked)('backup', '/nonexistent/a.backup')
-  assert.deepEqual([differing.status, /the two passphrases differ/.test(differing.err), asked.length], [2, true, 2])
-  const missing = await shell(['a long passphrase'], asked)('backup', 'show', '/nonexistent/a.backup')
-  assert.deepEqual([missing.status, /cannot be read/.test(missing.err), asked.length], [1, true, 3])
+  const prompts: string[] = []
+  const differing = await shell(['a long passphrase', 'another passphrase'], prompts)('backup', '/nonexistent/a.backup')
+  assert.deepEqual([differing.status, /the two passphrases differ/.test(differing.err), prompts.length], [2, true, 2])
+  const missing = await shell(['a long passphrase'], prompts)('backup', 'show', '/nonexistent/a.backup')
+  assert.deepEqual([missing.status, /cannot be read/.test(missing.err), prompts.length], [1, true, 3])
   const args = ['backup', '/nonexistent/a.backup', '--passphrase-file', 'passphrase.txt', '--json']
-  const { status, err } = await shell([], asked)(...args)
-  assert.deepEqual([status, asked.length], [1, 3])
+  const { status, err } = await shell([], prompts)(...args)
+  assert.deepEqual([status, prompts.length], [1, 3])
   assert.match(JSON.parse(err).error_message, /The folder \/nonexistent does not exist/)
 })

@@ -24,7 +24,7 @@ export type LocalEnvironment = {
   }
 }
 
-type Run = (typed: ParsedArguments, ground: LocalEnvironment) => Promise<boolean>
+type Run = (typed: ParsedArguments, context: LocalEnvironment) => Promise<boolean>
 
 export type LocalCommand = {
   /** The name, such as `backup verify`. */
@@ -39,14 +39,14 @@ const passphraseVariable = 'TRUNKLINE_BACKUP_PASSPHRASE'
 
 const passphraseFrom = async (
   { options }: ParsedArguments,
-  ground: LocalEnvironment,
+  context: LocalEnvironment,
   isNew: boolean,
 ): Promise<string> => {
   const file = options.get('passphrase-file')?.at(-1)
-  if (file !== undefined) return ground.read(file).split(/\r?\n/, 1).join('')
-  const given = ground.environment[passphraseVariable]
-  if (given) return given
-  const { promptHidden } = ground.local
+  if (file !== undefined) return context.read(file).split(/\r?\n/, 1).join('')
+  const passphrase = context.environment[passphraseVariable]
+  if (passphrase) return passphrase
+  const { promptHidden } = context.local
   if (!promptHidden)
     throw new UsageError(
       `there is no passphrase: set ${passphraseVariable}, give --passphrase-file FILE, or use a terminal`,
@@ -112,50 +112,50 @@ const presentBackup = ({
   ...summary,
 })
 
-const create: Run = async (typed, ground) => {
+const create: Run = async (typed, context) => {
   const file = fileOf(typed, 1)
-  const settings = ground.local.settings()
+  const settings = context.local.settings()
   const { create } = await loadBackups()
-  const made = await create(
+  const backup = await create(
     settings,
     file,
-    await passphraseFrom(typed, ground, true),
-    ground.version,
-    runControlOf(ground),
+    await passphraseFrom(typed, context, true),
+    context.version,
+    runControlOf(context),
   )
-  ground.files.report('')
-  printResult(ground, typed, { success: true, file: resolve(file), ...presentBackup(made) }, [
+  context.files.report('')
+  printResult(context, typed, { success: true, file: resolve(file), ...presentBackup(backup) }, [
     `${resolve(file)} is written.`,
-    ...describe(made),
+    ...describe(backup),
     'Store the passphrase apart from the file: without it, the file cannot be opened. Now test it: backup verify FILE',
   ])
   return true
 }
 
-const show: Run = async (typed, ground) => {
+const show: Run = async (typed, context) => {
   const { show } = await loadBackups()
-  const made = await show(fileOf(typed, 2), await passphraseFrom(typed, ground, false), runControlOf(ground))
-  printResult(ground, typed, { success: true, ...presentBackup(made) }, [...describe(made), 'All digests match.'])
+  const backup = await show(fileOf(typed, 2), await passphraseFrom(typed, context, false), runControlOf(context))
+  printResult(context, typed, { success: true, ...presentBackup(backup) }, [...describe(backup), 'All digests match.'])
   return true
 }
 
-const tar: Run = async (typed, ground) => {
+const tar: Run = async (typed, context) => {
   const file = fileOf(typed, 2)
-  const { output } = ground.local
+  const { output } = context.local
   if (!output) throw new UsageError('the tar file is not for a terminal: use backup tar FILE | tar -x, or > FILE.tar')
   const { tar } = await loadBackups()
-  await tar(file, await passphraseFrom(typed, ground, false), output, runControlOf(ground))
+  await tar(file, await passphraseFrom(typed, context, false), output, runControlOf(context))
   return true
 }
 
-const verify: Run = async (typed, ground) => {
+const verify: Run = async (typed, context) => {
   const { verify } = await loadBackups()
   const file = fileOf(typed, 2)
-  const passphrase = await passphraseFrom(typed, ground, false)
-  const verdict = await verify(ground.local.settings(), file, passphrase, runControlOf(ground))
-  ground.files.report('')
+  const passphrase = await passphraseFrom(typed, context, false)
+  const verdict = await verify(context.local.settings(), file, passphrase, runControlOf(context))
+  context.files.report('')
   const isSound = verdict.checks.every(({ faults }) => faults.length === 0)
-  printResult(ground, typed, { success: isSound, ...presentBackup(verdict), checks: verdict.checks }, [
+  printResult(context, typed, { success: isSound, ...presentBackup(verdict), checks: verdict.checks }, [
     ...describe(verdict),
     ...verdict.checks.flatMap(({ what, found, faults }) => [
       `${faults.length === 0 ? 'ok    ' : 'FAULT '} ${what}: ${found}`,
@@ -166,22 +166,22 @@ const verify: Run = async (typed, ground) => {
   return isSound
 }
 
-const restore: Run = async (typed, ground) => {
+const restore: Run = async (typed, context) => {
   const file = fileOf(typed, 1)
-  const settings = ground.local.settings()
+  const settings = context.local.settings()
   const { restore } = await loadBackups()
-  const passphrase = await passphraseFrom(typed, ground, false)
+  const passphrase = await passphraseFrom(typed, context, false)
   const isReplacing = typed.options.get('replace')?.at(-1) === 'true'
-  const done = await restore(settings, file, passphrase, isReplacing, runControlOf(ground))
-  ground.files.report('')
+  const done = await restore(settings, file, passphrase, isReplacing, runControlOf(context))
+  context.files.report('')
   if (done.finished) {
-    printResult(ground, typed, { success: true, finished: true }, [
+    printResult(context, typed, { success: true, finished: true }, [
       'An earlier restore that was interrupted is finished. The file was not read.',
     ])
     return true
   }
   printResult(
-    ground,
+    context,
     typed,
     {
       success: true,
@@ -206,13 +206,13 @@ const restore: Run = async (typed, ground) => {
   return true
 }
 
-const rotate: Run = async (typed, ground) => {
+const rotate: Run = async (typed, context) => {
   if (typed.words.length > 2) throw new UsageError(`"${typed.words[2]}" is an unexpected argument`)
-  const { home, databaseUrl, masterKey: given } = ground.local.settings()
+  const { home, databaseUrl, masterKey } = context.local.settings()
   const { rotateMaster } = await import('../../domains/keys/ops.ts')
   const nextFile = typed.options.get('new-key-file')?.at(-1) ?? null
-  const { values, fingerprint, file, before } = await rotateMaster({ home, databaseUrl, given, nextFile })
-  printResult(ground, typed, { success: true, values, fingerprint, file, before }, [
+  const { values, fingerprint, file, before } = await rotateMaster({ home, databaseUrl, given: masterKey, nextFile })
+  printResult(context, typed, { success: true, values, fingerprint, file, before }, [
     `${plural(values, 'value')} sealed under the new master key, whose fingerprint is ${fingerprint}.`,
     before === null
       ? `Set TRUNKLINE_MASTER_KEY to the content of ${file} for every process, then start.`
@@ -222,13 +222,13 @@ const rotate: Run = async (typed, ground) => {
   return true
 }
 
-const rebuildInbox: Run = async (typed, ground) => {
+const rebuildInbox: Run = async (typed, context) => {
   if (typed.words.length > 2) throw new UsageError(`"${typed.words[2]}" is an unexpected argument`)
   const { rebuildInbox } = await import('../../domains/inbox/ops.ts')
   const account = typed.options.get('account')?.at(-1) ?? null
-  const done = await rebuildInbox(ground.local.settings(), account, runControlOf(ground))
-  ground.files.report('')
-  printResult(ground, typed, { success: true, ...done }, [
+  const done = await rebuildInbox(context.local.settings(), account, runControlOf(context))
+  context.files.report('')
+  printResult(context, typed, { success: true, ...done }, [
     `${plural(done.conversations, 'conversation')} of ${plural(done.accounts, 'account')} have all their messages and calls.`,
   ])
   return true

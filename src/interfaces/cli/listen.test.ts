@@ -164,9 +164,9 @@ test('a refusal by the server is printed, and ends the command', async () => {
     assert.equal((await listening.done).status, 1)
     assert.match(listening.err(), message)
   }
-  const nobody = listen(ada, [], { base: 'http://127.0.0.1:1' })
-  assert.equal((await nobody.done).status, 1)
-  assert.match(nobody.err(), /cannot be reached \(ECONNREFUSED\); is the server running/)
+  const unreachable = listen(ada, [], { base: 'http://127.0.0.1:1' })
+  assert.equal((await unreachable.done).status, 1)
+  assert.match(unreachable.err(), /cannot be reached \(ECONNREFUSED\); is the server running/)
 })
 
 test('a revoked key ends the command with a message', async () => {

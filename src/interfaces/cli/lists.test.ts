@@ -18,10 +18,10 @@ const rename = (uuid: string, name: string) => call('operator', 'PATCH', `/opera
 /** An account with a unique name. */
 let named = 0
 const account = async () => {
-  const made = await tenant({ balance: '0' })
+  const tester = await tenant({ balance: '0' })
   const name = `Acme & Söhne ${++named}`
-  await rename(made.uuid, name)
-  return { ...made, name }
+  await rename(tester.uuid, name)
+  return { ...tester, name }
 }
 
 test('an account is addressed by its name as by its uuid', async () => {

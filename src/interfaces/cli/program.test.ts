@@ -64,7 +64,7 @@ test('a long file is streamed from the disk, with its length', async (t) => {
 
 test('a signal ends the program, and the exit status shows it', async (t) => {
   let heard = () => {}
-  const asked = new Promise<void>((resolve) => {
+  const requested = new Promise<void>((resolve) => {
     heard = resolve
   })
   const server = createServer(() => heard()) // never answers
@@ -72,7 +72,7 @@ test('a signal ends the program, and the exit status shows it', async (t) => {
   t.after(() => server.close())
   const { port } = server.address() as AddressInfo // it listens on TCP
   const child = start(['accounts', 'list', '--url', `http://127.0.0.1:${port}`, '--operator-key', 'key'])
-  await asked
+  await requested
   child.kill('SIGTERM')
   const [code, signal] = await once(child, 'close')
   assert.deepEqual([code, signal], [null, 'SIGTERM'])

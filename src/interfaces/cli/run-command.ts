@@ -88,9 +88,9 @@ const columnsIn = ({ options }: ParsedArguments): string[] | null => {
 const runListen = async (args: readonly string[], context: CommandEnvironment): Promise<void> => {
   const { environment } = context
   const typed = parseArguments(args, listenOptions)
-  const wish = readListenOptions(typed)
+  const options = readListenOptions(typed)
   const access = { base: addressOf(typed, environment), headers: keyOf('account', typed, environment) }
-  await listenTo(access, wish, { ...context, stop: context.untilStopped() })
+  await listenTo(access, options, { ...context, stop: context.untilStopped() })
 }
 
 /** Reads each file once: the standard input cannot be read again. */
@@ -147,13 +147,13 @@ const runParsed = async (
   commandsAbout(commands, noun, otherNouns)
   const command = findCommand(commands, noun, verb ?? '')
   if (isHelp) return written(helpOfCommand(command, lineWidth))
-  const given = parseArguments(args, knownOptionsOf(command))
-  const form = outputFormatIn(given)
+  const named = parseArguments(args, knownOptionsOf(command))
+  const form = outputFormatIn(named)
   // Usage mistakes are reported before any request to the server.
-  requestOf(command, given, read)
-  const key = keyOf(command.contract.auth, given, environment)
-  const base = addressOf(given, environment)
-  const typed = await withIds(command, given, async (path) => {
+  requestOf(command, named, read)
+  const key = keyOf(command.contract.auth, named, environment)
+  const base = addressOf(named, environment)
+  const typed = await withIds(command, named, async (path) => {
     const found = await sendRequest(
       base,
       { method: 'GET', path, headers: key, body: null, file: null },
@@ -171,14 +171,14 @@ const runParsed = async (
   const names = columnsIn(typed)
   if (names) checkColumns(command.contract.reply, names)
   const csv = form === 'csv' ? makeCsv(command.name, command.contract.reply, names) : null
-  const exchange = (asked: Request) =>
-    sendRequest(base, asked, context.files, isFile)
+  const exchange = (message: Request) =>
+    sendRequest(base, message, context.files, isFile)
       .catch((error) => {
         throw faults && error instanceof CallError ? withFaults(error, faults, width) : error
       })
       .finally(() => context.files.report(''))
-  const ask = async (asked: Request) => {
-    const answer = await exchange(asked)
+  const ask = async (message: Request) => {
+    const answer = await exchange(message)
     return Buffer.isBuffer(answer) ? {} : answer
   }
   const isAll = typed.options.has('all')

@@ -14,7 +14,7 @@ import { refusals } from './refusals.ts'
 type Position = { readonly id: string; readonly isEvent: boolean }
 
 /** A page that may connect, with its address and the position in the event log where it goes on. */
-type Admitted = { readonly session: Session; readonly address: string; readonly after: Position }
+type AdmittedPage = { readonly session: Session; readonly address: string; readonly after: Position }
 
 /**
  * Returns the id after which a page misses events, and whether it is that of an event.
@@ -42,7 +42,7 @@ export const makeAdmission = ({ sessions, proxies }: Pick<Services, 'sessions' |
   const sockets = makeFairLimiter(socketLimits)
   const shares = makeFairLimiter({ perKey: maxSocketsOfAccount, total: socketLimits.total })
 
-  return async (request: IncomingMessage, socket: Duplex): Promise<Admitted> => {
+  return async (request: IncomingMessage, socket: Duplex): Promise<AdmittedPage> => {
     const address = proxies.address(request)
     const session = await sessions.ofUpgrade(request, address)
     const refusal = sessionKeyRefusal(session, { ip: address })

@@ -25,7 +25,7 @@ type AccountWatch = {
  */
 export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void, clock: () => number = Date.now) => {
   const accounts = new Map<string, AccountWatch>()
-  const wanted = new Set<string>()
+  const pending = new Set<string>()
   let reading: Promise<void> | null = null
 
   const floorOf = (watched: AccountWatch, now: number): string => {
@@ -41,16 +41,16 @@ export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void, clock
   /** Reads once. @returns the accounts with more events than one statement reads */
   const read = async (names: readonly string[]): Promise<string[]> => {
     const now = clock()
-    const asked = names.flatMap((account) => {
+    const watches = names.flatMap((account) => {
       const watched = accounts.get(account)
       return watched?.isStarted ? [{ account, watched, floor: floorOf(watched, now) }] : []
     })
-    if (asked.length === 0) return []
-    const known = asked.flatMap(({ watched, floor }) => [...watched.known].filter((id) => id > floor))
+    if (watches.length === 0) return []
+    const known = watches.flatMap(({ watched, floor }) => [...watched.known].filter((id) => id > floor))
     const rows = await store.eventsOf(
       sql,
-      asked.map(({ account }) => account),
-      asked.map(({ floor }) => floor),
+      watches.map(({ account }) => account),
+      watches.map(({ floor }) => floor),
       known,
     )
     const counts = new Map<string, number>()
@@ -61,27 +61,27 @@ export const makeEventFeed = (sql: Sql, onError: (error: unknown) => void, clock
       watched.known.add(id)
       for (const sink of watched.sinks) sink.receive({ id, name, payload })
     }
-    for (const { watched } of asked) forget(watched, now)
+    for (const { watched } of watches) forget(watched, now)
     return [...counts].flatMap(([account, count]) => (count >= eventPageSize ? [account] : []))
   }
 
-  const readWanted = async () => {
-    while (wanted.size > 0) {
-      const names = [...wanted]
-      wanted.clear()
-      for (const account of await read(names)) wanted.add(account)
+  const readPending = async () => {
+    while (pending.size > 0) {
+      const names = [...pending]
+      pending.clear()
+      for (const account of await read(names)) pending.add(account)
     }
   }
 
   /** Reads the events of accounts now; a read in progress reads them next. */
   const wake = (names: Iterable<string>): Promise<void> => {
-    for (const account of names) if (accounts.has(account)) wanted.add(account)
-    if (wanted.size === 0) return reading ?? Promise.resolve()
-    reading ??= readWanted()
+    for (const account of names) if (accounts.has(account)) pending.add(account)
+    if (pending.size === 0) return reading ?? Promise.resolve()
+    reading ??= readPending()
       .catch(onError)
       .finally(() => {
         reading = null
-        if (wanted.size > 0) void wake([])
+        if (pending.size > 0) void wake([])
       })
     return reading
   }

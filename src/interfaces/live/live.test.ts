@@ -254,9 +254,9 @@ test('at most 256 events are sent without an acknowledgement, and a page that st
 test('only topics that the session may follow are subscribed, and the others are refused by name', async () => {
   const [ada, bob] = [await tenant(), await tenant()]
   const hook = { hook_url: 'http://127.0.0.1:1024/a' }
-  const made = async (who: Tenant) =>
+  const subscribe = async (who: Tenant) =>
     (await call(who, 'POST', '/open/webhooks/subscribe/contact.created', hook)).body.data.uuid
-  const [own, foreign] = [await made(ada), await made(bob)]
+  const [own, foreign] = [await subscribe(ada), await subscribe(bob)]
   const page = await open(ada, {
     scopes: ['money', 'develop'],
     topics: ['money', 'inbox', 'team', 'pigeons', `webhook:${own}`, `webhook:${foreign}`, `webhook:WHK${uuid()}`],

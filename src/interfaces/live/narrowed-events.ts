@@ -43,8 +43,8 @@ export const narrowEvents = async (
     const isNarrowed = isText && !isConversation && (own === null || payload.agent_id !== own)
     return { event, payload, isConversation, counterparts: isNarrowed ? counterpartsOf(payload) : [] }
   })
-  const asked = [...new Set(read.flatMap(({ counterparts }) => counterparts))]
-  const hidden = new Set(asked.length > 0 ? await hiddenCounterparts(sql, narrowing, asked) : [])
+  const distinct = [...new Set(read.flatMap(({ counterparts }) => counterparts))]
+  const hidden = new Set(distinct.length > 0 ? await hiddenCounterparts(sql, narrowing, distinct) : [])
   return read.flatMap(({ event, payload, isConversation, counterparts }) => {
     if (!isConversation) return counterparts.some((one) => hidden.has(one)) ? [] : [event]
     const assignee = textOf(payload.assignee_uuid)

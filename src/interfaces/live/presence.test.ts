@@ -19,7 +19,7 @@ const running = await startRoles(
 )
 after(running.stop)
 const here = `http://127.0.0.1:${running.port}`
-const { url: there } = await startPlatform(temporaryFolder(), {
+const { url: otherUrl } = await startPlatform(temporaryFolder(), {
   ...{ DATABASE_URL: db.url, TRUNKLINE_ROLES: 'api,console', TRUNKLINE_SANDBOX: 'false' },
 })
 
@@ -63,8 +63,8 @@ test('a colleague sees who views and types, in every process, and that a closed 
   const typist = await openPage(here, mia, topics)
   const [near, far, own] = await Promise.all([
     openPage(here, max, topics),
-    openPage(there, max, topics),
-    openPage(there, mia, topics),
+    openPage(otherUrl, max, topics),
+    openPage(otherUrl, mia, topics),
   ])
   await until(async () => [near, far, own].every((page) => people(page)?.length === 0))
   for (const state of ['viewing', 'typing', 'viewing'] as const) {
@@ -157,7 +157,7 @@ test('counts come with the subscription and after a change, and not again withou
   const tenant = await world.tenant()
   const mia = await agentOf(tenant)
   const id = await conversation(tenant, mia.user)
-  const page = await openPage(there, mia, ['inbox'])
+  const page = await openPage(otherUrl, mia, ['inbox'])
   await until(async () => page.of('counts').length === 1)
   const { open, mine, unassigned, closed } = page.of('counts')[0]?.views ?? {}
   assert.deepEqual(

@@ -72,10 +72,12 @@ const headersOf = (publicUrl: string): Record<string, string> => ({
 
 /** True if an address fits a pattern with `:name` and `:name?` for its parts. */
 const fits = (pattern: string, path: string): boolean => {
-  const [wanted, given] = [pattern.split('/'), path.split('/')]
+  const [patternParts, pathParts] = [pattern.split('/'), path.split('/')]
   return (
-    given.length <= wanted.length &&
-    wanted.every((part, i) => (part.startsWith(':') ? part.endsWith('?') || Boolean(given[i]) : part === given[i]))
+    pathParts.length <= patternParts.length &&
+    patternParts.every((part, i) =>
+      part.startsWith(':') ? part.endsWith('?') || Boolean(pathParts[i]) : part === pathParts[i],
+    )
   )
 }
 

@@ -53,9 +53,9 @@ const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
 /** @throws the 401 Problem when a token is required and is wrong or missing */
 const admitMetrics = (authorization: string | undefined, token: string | null): void => {
   if (token === null) return
-  const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? ''
+  const bearer = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? ''
   // Compares digests: timingSafeEqual requires equal lengths.
-  if (!timingSafeEqual(digest(given), digest(token))) throw refusals.badMetricsToken()
+  if (!timingSafeEqual(digest(bearer), digest(token))) throw refusals.badMetricsToken()
 }
 
 /** Serves the documents as pages, and as Markdown at the same addresses with `.md`. */

@@ -71,14 +71,14 @@ const names = (received: readonly EventFrame[]) => received.map(({ body }) => JS
 /** The response that refuses an upgrade. */
 const refusal = async (headers: Record<string, string>, query = '') => {
   const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
-  const asked = request({
+  const outgoing = request({
     host: '127.0.0.1',
     port: running.port,
     path: `/open/webhooks/listen${query}`,
     headers: { ...upgrade, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', ...headers },
   }).end()
-  asked.on('upgrade', (_answer, socket: Socket) => socket.destroy())
-  const [answer] = await Promise.race([once(asked, 'response'), once(asked, 'upgrade')])
+  outgoing.on('upgrade', (_answer, socket: Socket) => socket.destroy())
+  const [answer] = await Promise.race([once(outgoing, 'response'), once(outgoing, 'upgrade')])
   if (answer.statusCode === 101) return { status: 101, body: {} }
   const text = (await answer.toArray()).join('')
   return { status: answer.statusCode, body: answer.headers['content-type'] === 'text/html' ? {} : JSON.parse(text) }
@@ -374,13 +374,13 @@ test('a laptop that sends anything but results is disconnected', async () => {
 })
 
 test('a client that offers another protocol with every request is answered as usual', async () => {
-  const asked = request({
+  const outgoing = request({
     host: '127.0.0.1',
     port: running.port,
     path: '/ping',
     headers: { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAAQAoAAAAAIAAAAA' },
   }).end()
-  const [answer] = await once(asked, 'response')
+  const [answer] = await once(outgoing, 'response')
   assert.equal(answer.statusCode, 200)
   answer.resume()
 })

@@ -132,7 +132,7 @@ const isMusl = () =>
 export type BinariesOptions = {
   account: OsAccount | null
   /** A folder with `postgres` and `initdb` to use instead of the npm package's. */
-  given?: string | undefined
+  folder?: string | undefined
   /** Folders for a copy if the package's own folder cannot be used, in order of preference. */
   places: string[]
 }
@@ -142,8 +142,8 @@ export type BinariesOptions = {
  * 0700 home; a read-only node_modules in which the library links cannot be made).
  * @throws Error that names the reason and the remedy: DATABASE_URL
  */
-export const findBinaries = ({ account, given, places }: BinariesOptions): Binaries => {
-  const folder = given ?? packaged()
+export const findBinaries = ({ account, folder: configured, places }: BinariesOptions): Binaries => {
+  const folder = configured ?? packaged()
   const root = dirname(folder)
   const movable = existsSync(linkList(root))
   const problems: string[] = []

@@ -126,7 +126,7 @@ export const lockDataDirectory = async (
     await pause(50)
   }
 
-  const held = lock
+  const acquired = lock
   const since = new Date().toISOString()
   const tell = (draining: boolean) => {
     const holder: Holder = { pid: process.pid, since, draining }
@@ -138,7 +138,7 @@ export const lockDataDirectory = async (
     markDraining: () => tell(true),
     release: () => {
       // The holder's file stays: without it, a waiting start could not distinguish a new holder from an unknown one.
-      if (held.isOpen) held.close()
+      if (acquired.isOpen) acquired.close()
     },
   }
 }

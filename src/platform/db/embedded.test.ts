@@ -29,7 +29,7 @@ const during = async <T>(
 }
 
 const keep = (db: Db) => db.raw('create table if not exists kept as select 7 as n')
-const kept = (db: Db) => db.one<{ n: number }>`select n from kept`
+const storedRow = (db: Db) => db.one<{ n: number }>`select n from kept`
 
 const shared = join(temporaryFolder(), 'home')
 
@@ -39,7 +39,7 @@ test('the first start creates a database, and a later one has its rows', async (
     return pid
   })
   assert.equal(isAlive(server), false, 'stop() waits for the end of the server')
-  assert.deepEqual(await during({ home: shared }, kept), { n: 7 })
+  assert.deepEqual(await during({ home: shared }, storedRow), { n: 7 })
   assert.deepEqual(readdirSync(join(shared, 'postgres')), ['18'])
 })
 
@@ -161,7 +161,7 @@ test('a home may have a long name with spaces', async () => {
   await during({ home }, keep)
   const server = await startEmbedded({ home, log: silent })
   const db = connect({ url: server.url })
-  assert.deepEqual(await kept(db), { n: 7 })
+  assert.deepEqual(await storedRow(db), { n: 7 })
   const socket = new URL(server.url).searchParams.get('host') ?? ''
   assert.ok(existsSync(socket))
   await db.end()

@@ -101,7 +101,7 @@ export const startEmbedded = async ({ log, ...options }: EmbeddedOptions): Promi
 
   const account = osAccountFor(parent, options.account)
   const places = [options.runtime ?? parent, ...(account ? ['/var/lib/trunkline'] : [])]
-  const binaries = findBinaries({ account, given: options.binaries, places })
+  const binaries = findBinaries({ account, folder: options.binaries, places })
   if (binaries.major < 15) throw new Error(`PostgreSQL ${binaries.version} is too old; 15 or newer is needed.`)
 
   const began = performance.now()

@@ -22,15 +22,16 @@ const osAccounts = (): OsAccount[] =>
 /**
  * Returns the account to drop to; null when this process is not root and PostgreSQL runs under the same user.
  * @param parent the folder of the databases: the owner of an existing one is preserved, whatever the default is now
- * @param wanted the account's name, instead of the first that exists of trunkline, postgres and nobody
+ * @param configured the account's name, instead of the first that exists of trunkline, postgres and nobody
  * @throws Error when there is no such account
  */
-export const osAccountFor = (parent: string, wanted?: string): OsAccount | null => {
+export const osAccountFor = (parent: string, configured?: string): OsAccount | null => {
   if (process.getuid?.() !== 0) return null
   const known = osAccounts()
-  if (wanted !== undefined) {
-    const found = known.find(({ name }) => name === wanted)
-    if (!found || found.uid === 0) throw new Error(`There is no unprivileged account ${wanted} to run PostgreSQL as.`)
+  if (configured !== undefined) {
+    const found = known.find(({ name }) => name === configured)
+    if (!found || found.uid === 0)
+      throw new Error(`There is no unprivileged account ${configured} to run PostgreSQL as.`)
     return found
   }
   const existing = readdirSync(parent).find((name) => /^\d+$/.test(name))

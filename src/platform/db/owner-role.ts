@@ -8,12 +8,12 @@ import { sqlState } from './sql.ts'
 // for nothing else. Databases of earlier versions belong to the superuser: their next start gives them to the role.
 
 /** Objects of a catalogue that neither PostgreSQL nor an extension made. */
-const madeByUs = (namespace: string, object: string) =>
+const isOwn = (namespace: string, object: string) =>
   `${namespace} in (select oid from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema')
     and not exists (select from pg_depend d where d.objid = ${object} and d.deptype = 'e')`
 
-const relations = `relkind in ('r', 'p', 'v', 'm', 'S') and ${madeByUs('relnamespace', 'pg_class.oid')}`
-const routines = madeByUs('pronamespace', 'pg_proc.oid')
+const relations = `relkind in ('r', 'p', 'v', 'm', 'S') and ${isOwn('relnamespace', 'pg_class.oid')}`
+const routines = isOwn('pronamespace', 'pg_proc.oid')
 
 /** Whether objects belong to another role than the one of the session. */
 const hasOthers = `

@@ -50,9 +50,9 @@ onEachPostgres((database) => {
 
   test('JSON texts are read back as written, though one contains the separator', async () => {
     const texts = [{ text: 'a\u001f"b"\\' }, {}, { list: ['Grüße 👋'] }].map((each) => JSON.stringify(each))
-    for (const given of [texts, []]) {
-      const { found } = await db.one<{ found: string[] }>`select string_to_array(${joinJson(given)}, chr(31)) as found`
-      assert.deepEqual(found, given)
+    for (const list of [texts, []]) {
+      const { found } = await db.one<{ found: string[] }>`select string_to_array(${joinJson(list)}, chr(31)) as found`
+      assert.deepEqual(found, list)
     }
   })
 

@@ -63,9 +63,9 @@ const statement = (parts: TemplateStringsArray): Statement => {
   const known = statements.get(parts)
   if (known) return known
   const text = parts.reduce((whole, part, i) => (i === 0 ? part : `${whole}$${i}${part}`), '')
-  const made = { name: createHash('sha256').update(text).digest('base64url').slice(0, 22), text }
-  statements.set(parts, made)
-  return made
+  const prepared = { name: createHash('sha256').update(text).digest('base64url').slice(0, 22), text }
+  statements.set(parts, prepared)
+  return prepared
 }
 
 type Client = { query<Row extends pg.QueryResultRow>(config: pg.QueryConfig): Promise<pg.QueryResult<Row>> }

@@ -6,9 +6,9 @@ import { print } from '../lib/id.ts'
 const maskedQuery = (request: FastifyRequest): Record<string, unknown> => {
   const schema: unknown = request.routeOptions.config.contract?.query
   const known = schema instanceof Object && 'properties' in schema ? Object(schema.properties) : {}
-  const given = Object.entries(request.query ?? {})
+  const parameters = Object.entries(request.query ?? {})
   return Object.fromEntries(
-    given
+    parameters
       .filter(([name]) => Object.hasOwn(known, name))
       .map(([name, value]) => [name, typeof value === 'number' || typeof value === 'boolean' ? value : '•••']),
   )

@@ -40,9 +40,9 @@ const doubled = (value: unknown, from: RegExp, to: string, isName = false): unkn
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, inner]) => {
       const isName = nameFields.has(key) && !documentedFields.has(key)
-      const kept: [string, unknown] = [key, doubled(inner, from, to, isName)]
+      const original: [string, unknown] = [key, doubled(inner, from, to, isName)]
       const other = key.replace(from, to)
-      return other === key ? [kept] : [kept, [other, renamed(inner, from, to, nameFields.has(key))]]
+      return other === key ? [original] : [original, [other, renamed(inner, from, to, nameFields.has(key))]]
     }),
   )
 }

@@ -13,8 +13,8 @@ const { port } = world.app.server.address() as AddressInfo // it listens on TCP
 
 /** Sends a request over a real socket from a loopback address. */
 const ask = async (localAddress: string, headers: Record<string, string>, path = '/open/info', method = 'GET') => {
-  const asked = request({ host: '127.0.0.1', port, localAddress, path, method, headers }).end()
-  const [answer] = await once(asked, 'response')
+  const outgoing = request({ host: '127.0.0.1', port, localAddress, path, method, headers }).end()
+  const [answer] = await once(outgoing, 'response')
   const body = JSON.parse((await answer.toArray()).join(''))
   return { status: answer.statusCode, code: body.error_code, wait: Number(answer.headers['retry-after'] ?? 0) }
 }

@@ -92,8 +92,8 @@ export const makeAuthThrottle = (limit: number, now: () => number = () => perfor
       const name = peerKeyOf(address)
       const at = now()
       const fresh = { failures: 0, since: at, last: at, blocks: 0, until: at }
-      const kept = peers.get(name)
-      const peer = kept && at - kept.last < throttleResetMs ? kept : fresh
+      const known = peers.get(name)
+      const peer = known && at - known.last < throttleResetMs ? known : fresh
       // Reinserted at the end: the peer with the oldest failure is evicted first.
       peers.delete(name)
       peers.set(name, peer)

@@ -86,11 +86,11 @@ const fieldsReader = ({ properties = {}, required = [] }: SchemaNode, mode: Norm
   return (value) => {
     if (!isRecord(value)) return value
     for (const { name, read } of readers) {
-      const given = value[name]
-      if (given === undefined) continue
-      const better = read(given)
+      const field = value[name]
+      if (field === undefined) continue
+      const better = read(field)
       if (better === undefined) Reflect.deleteProperty(value, name)
-      else if (better !== given) value[name] = better
+      else if (better !== field) value[name] = better
     }
     return value
   }

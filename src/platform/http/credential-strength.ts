@@ -63,18 +63,18 @@ export const missingScope = (other: KeyLimits['scopes'], own: KeyLimits['scopes'
 }
 
 /** Returns the earlier of an end and that of the maker. */
-export const endWithin = ({ expires_at: own }: Pick<KeyLimits, 'expires_at'>, wanted: Date): Date =>
-  own !== null && own < wanted ? own : wanted
+export const endWithin = ({ expires_at: own }: Pick<KeyLimits, 'expires_at'>, end: Date): Date =>
+  own !== null && own < end ? own : end
 
 /** Returns the limit by which a key would exceed its maker, or null. */
-const exceededLimit = (wanted: KeyLimits, own: KeyLimits): string | null => {
+const exceededLimit = (limits: KeyLimits, own: KeyLimits): string | null => {
   const { scopes, expires_at: end, allowed_addresses: addresses } = own
-  const more = missingScope(wanted.scopes, scopes)
+  const more = missingScope(limits.scopes, scopes)
   if (more) return `scopes: your key lacks ${more}`
-  if (end && (wanted.expires_at === null || wanted.expires_at > end)) return `expires_at: your key ends at ${iso(end)}`
+  if (end && (limits.expires_at === null || limits.expires_at > end)) return `expires_at: your key ends at ${iso(end)}`
   if (addresses === null) return null
   const list = makeAddressList(addresses)
-  const { allowed_addresses: networks } = wanted
+  const { allowed_addresses: networks } = limits
   const outside = networks === null ? 'any address' : networks.find((network) => !list.covers(network))
   return outside === undefined ? null : `allowed_addresses: ${outside} is not within one of those of your key`
 }
@@ -94,21 +94,23 @@ const personRefusal = (maker: Maker, role: Role, before: Role | null, isRestored
 }
 
 /** Returns the refusal of a credential that would be stronger than its maker; null if it may be made. */
-export const credentialRefusal = (maker: Maker, wanted: NewCredential): Problem | null => {
-  if (!creations[maker.kind].includes(wanted.kind)) return refusals.makesNone(wanted.kind)
-  switch (wanted.kind) {
+export const credentialRefusal = (maker: Maker, credential: NewCredential): Problem | null => {
+  if (!creations[maker.kind].includes(credential.kind)) return refusals.makesNone(credential.kind)
+  switch (credential.kind) {
     case 'api-key': {
-      const exceeded = exceededLimit(wanted.limits, maker.limits)
+      const exceeded = exceededLimit(credential.limits, maker.limits)
       return exceeded ? refusals.newKeyExceedsYours(exceeded) : null
     }
     case 'person':
-      return personRefusal(maker, wanted.role, wanted.before, wanted.isRestored)
+      return personRefusal(maker, credential.role, credential.before, credential.isRestored)
     case 'link':
-      return personRefusal(maker, wanted.role ?? 'owner', null)
+      return personRefusal(maker, credential.role ?? 'owner', null)
     case 'voice-token':
     case 'device': {
       const { expires_at: end } = maker.limits
-      return end && wanted.expiresAt > end ? refusals.newKeyExceedsYours(`expires_at: yours ends at ${iso(end)}`) : null
+      return end && credential.expiresAt > end
+        ? refusals.newKeyExceedsYours(`expires_at: yours ends at ${iso(end)}`)
+        : null
     }
     // A session has the limits of its key at each request. A webhook sends what the account may read, until its deletion.
     case 'session':
@@ -125,8 +127,8 @@ export const credentialRefusal = (maker: Maker, wanted: NewCredential): Problem 
  * the server refuses to answer for a handler that did not.
  * @throws Problem 403 `key_limited`, `exceeds_own_key`, `role`
  */
-export const assertMayMake = (request: FastifyRequest, wanted: NewCredential): void => {
-  const refusal = credentialRefusal(makerOf(request), wanted)
+export const assertMayMake = (request: FastifyRequest, credential: NewCredential): void => {
+  const refusal = credentialRefusal(makerOf(request), credential)
   if (refusal) throw refusal
-  request.askedCredential = wanted.kind
+  request.askedCredential = credential.kind
 }

@@ -95,11 +95,11 @@ const nameOf = ({ url }: Contract): string =>
 const pageFields = ['page', 'page_number', 'per_page', 'format']
 
 /** Returns the query of the largest page behind a cursor. */
-const pageQuery = (contract: Contract, given: Json, cursor: unknown): Json => {
+const pageQuery = (contract: Contract, query: Json, cursor: unknown): Json => {
   const size = keyword(property(contract.query, 'results_per_page'), 'maximum')
-  const kept = Object.fromEntries(Object.entries(given).filter(([name]) => !pageFields.includes(name)))
+  const filters = Object.fromEntries(Object.entries(query).filter(([name]) => !pageFields.includes(name)))
   return {
-    ...kept,
+    ...filters,
     ...(typeof size === 'number' ? { results_per_page: size } : {}),
     ...(cursor === undefined ? {} : { cursor }),
   }

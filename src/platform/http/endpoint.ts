@@ -119,7 +119,7 @@ type ContractFields = {
   readonly cli?: string
 }
 
-export const contract = <const C extends Contract>(made: C): C => made
+export const contract = <const C extends Contract>(definition: C): C => definition
 
 type InputPart<C extends Contract, K extends 'params' | 'query' | 'body'> = C[K] extends TSchema
   ? Static<C[K]>
@@ -164,36 +164,36 @@ export type Endpoint = {
 
 /** Binds a handler to a contract. A changing request runs inside one transaction, `tx`. */
 export const route = <const C extends Contract>(
-  made: C,
+  spec: C,
   handle: (call: HandlerInput<C> & WithTransaction<C>) => Promise<Reply<C>>,
-): Endpoint => ({ contract: made, transaction: made.method === 'GET' ? 'none' : 'each', handle })
+): Endpoint => ({ contract: spec, transaction: spec.method === 'GET' ? 'none' : 'each', handle })
 
 /** Binds the handler of a changing request that first waits for another system, such as a name server. `prepare` runs
  *  before the transaction, so that the wait holds no database connection, and must have no lasting effect. */
 export const routeWithPreparation = <const C extends Contract, P>(
-  made: C,
+  spec: C,
   prepare: (call: HandlerInput<C>) => Promise<P>,
   handle: (call: HandlerInput<C> & WithTransaction<C> & { readonly prepared: P }) => Promise<Reply<C>>,
-): Endpoint => ({ contract: made, transaction: 'each', prepare, handle })
+): Endpoint => ({ contract: spec, transaction: 'each', prepare, handle })
 
 /** Binds a handler of the hot path: `tx` is null unless the request carries an Idempotency-Key. */
 export const routeHotPath = <const C extends Contract>(
-  made: C,
+  spec: C,
   handle: (call: HandlerInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
-): Endpoint => ({ contract: made, transaction: 'keyed', handle })
+): Endpoint => ({ contract: spec, transaction: 'keyed', handle })
 
 /** Binds a handler of the hot path that first waits for another system, as `routeWithPreparation`. */
 export const routeHotPathWithPreparation = <const C extends Contract>(
-  made: C,
+  spec: C,
   prepare: (call: HandlerInput<C>) => Promise<void>,
   handle: (call: HandlerInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
-): Endpoint => ({ contract: made, transaction: 'keyed', prepare, handle })
+): Endpoint => ({ contract: spec, transaction: 'keyed', prepare, handle })
 
 /** Binds a handler without a transaction: it has no effect in our database, or streams its response. */
 export const routeWithoutTransaction = <const C extends Contract>(
-  made: C,
+  spec: C,
   handle: (call: HandlerInput<C>) => Promise<Reply<C>>,
-): Endpoint => ({ contract: made, transaction: 'none', handle })
+): Endpoint => ({ contract: spec, transaction: 'none', handle })
 
 /** Status of the refusals that have the additional fields of a contract. */
 export const faultsStatus = ({ errors }: Pick<Contract, 'errors'>): 400 | 409 =>
@@ -230,10 +230,10 @@ const invalidText = ({ auth }: Contract): string => {
 }
 
 /** Texts of the refusals of credentials, by the kind that an endpoint takes. */
-const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>> => {
-  const proof = made.proof ? ', or the session must prove itself again (reauthentication_required)' : ''
+const credentialRefusals = (spec: Contract): Partial<Record<ProblemName, string>> => {
+  const proof = spec.proof ? ', or the session must prove itself again (reauthentication_required)' : ''
   const session = `the request with a session comes from another origin (csrf) or over plain HTTP (https_required)${proof}`
-  switch (made.auth) {
+  switch (spec.auth) {
     case 'none':
       return {}
     case 'voice':
@@ -245,44 +245,44 @@ const credentialRefusals = (made: Contract): Partial<Record<ProblemName, string>
       }
     case 'account':
       return {
-        invalid: invalidText(made),
+        invalid: invalidText(spec),
         unauthorized: 'The key or session is missing or not valid, or has expired (key_expired, session_expired)',
-        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${made.needs}${made.orNeeds ? ` or ${made.orNeeds}` : ''} (scope_missing), the role of the session lacks it (role), the account requires a second factor that the person lacks (second_factor_required), or the key may not be used from this address (address_not_allowed)${made.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
+        forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded: \`limit\` names it), the key lacks the scope ${spec.needs}${spec.orNeeds ? ` or ${spec.orNeeds}` : ''} (scope_missing), the role of the session lacks it (role), the account requires a second factor that the person lacks (second_factor_required), or the key may not be used from this address (address_not_allowed)${spec.url.startsWith('/sandbox/') ? ', or the account is not a sandbox account (not_sandbox_account)' : ''}, or ${session}`,
       }
     case 'operator':
       return {
-        invalid: invalidText(made),
+        invalid: invalidText(spec),
         unauthorized: 'The key or session is missing or not valid, or has expired (session_expired)',
-        forbidden: `${needsOperator(made) ? 'The key or session has the role observer; this operation needs the role operator (role)' : 'The session has no rights in the installation (role)'}, or ${session}`,
+        forbidden: `${needsOperator(spec) ? 'The key or session has the role observer; this operation needs the role operator (role)' : 'The session has no rights in the installation (role)'}, or ${session}`,
       }
   }
 }
 
 /** Returns all errors of an endpoint with their descriptions. */
-export const refusalsOf = (made: Contract): Partial<Record<ProblemName, string>> => ({
-  ...credentialRefusals(made),
-  ...(made.auth === 'none'
+export const refusalsOf = (spec: Contract): Partial<Record<ProblemName, string>> => ({
+  ...credentialRefusals(spec),
+  ...(spec.auth === 'none'
     ? {}
     : {
         tooMany: 'Too many wrong keys or tokens from this address (too_many_failures)',
         internal: 'An internal error; search the log for the request_id',
         unavailable: 'The database cannot be reached, or the server is overloaded or stopping',
       }),
-  ...(isMetered(made)
+  ...(isMetered(spec)
     ? {
         balance: 'The quota of API calls is used up',
         tooMany:
           'The account exceeded its requests per minute, or this address sent too many wrong keys or tokens (too_many_failures)',
       }
     : {}),
-  ...(made.params || made.query || made.body ? { invalid: invalidText(made) } : {}),
-  ...(made.opensSession
+  ...(spec.params || spec.query || spec.body ? { invalid: invalidText(spec) } : {}),
+  ...(spec.opensSession
     ? { forbidden: 'The page is of another origin (csrf), or the connection is plain HTTP (https_required)' }
     : {}),
-  ...(made.body ? { mediaType: 'The body is not application/json, or has a content encoding' } : {}),
-  ...(made.body && !made.stream ? { tooLarge: 'The body is larger than 256 KiB' } : {}),
-  ...(made.media || made.stream ? { timedOut: 'The body arrived too slowly' } : {}),
-  ...(isRepeatable(made) ? { conflict: 'The Idempotency-Key was used with another body or query' } : {}),
-  ...(takesPhone(made) ? { unprocessable: 'A phone number is not E.164' } : {}),
-  ...made.errors,
+  ...(spec.body ? { mediaType: 'The body is not application/json, or has a content encoding' } : {}),
+  ...(spec.body && !spec.stream ? { tooLarge: 'The body is larger than 256 KiB' } : {}),
+  ...(spec.media || spec.stream ? { timedOut: 'The body arrived too slowly' } : {}),
+  ...(isRepeatable(spec) ? { conflict: 'The Idempotency-Key was used with another body or query' } : {}),
+  ...(takesPhone(spec) ? { unprocessable: 'A phone number is not E.164' } : {}),
+  ...spec.errors,
 })

@@ -129,14 +129,14 @@ export const handler = (
       const payload = await run({ ...call, tx })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
     }
-    const asked = {
+    const keyed = {
       ...{ account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body },
       by: answerOwner(contract, call),
     }
-    const kept = runInTurn(contract.waits ? externalKeyed : database, limiterKeyOf(request), reply, () =>
-      runIdempotently(db, seal, asked, answer),
+    const stored = runInTurn(contract.waits ? externalKeyed : database, limiterKeyOf(request), reply, () =>
+      runIdempotently(db, seal, keyed, answer),
     )
-    return kept.then(({ status, body: text, replayed }) => {
+    return stored.then(({ status, body: text, replayed }) => {
       if (replayed) reply.header('idempotent-replayed', 'true')
       reply.serializer((whole) => String(whole))
       return reply.code(status).type(jsonType).send(text)

@@ -122,8 +122,8 @@ test('a stored response with contents is repeated to no caller who may see less'
   const account = await tenant()
   const keyOf = async (scopes: readonly string[] | null) => {
     const body = { label: 'reader', ...(scopes ? { scopes } : {}) }
-    const made = { method: 'POST', url: `/operator/accounts/${account.uuid}/keys`, payload: body } as const
-    return (await app.inject({ ...made, headers: { 'x-operator-key': operatorKey } })).json().key
+    const creation = { method: 'POST', url: `/operator/accounts/${account.uuid}/keys`, payload: body } as const
+    return (await app.inject({ ...creation, headers: { 'x-operator-key': operatorKey } })).json().key
   }
   const contactBody = { first_name: 'Ada', contact_details: [{ type: 'E', value: 'ada@example.com' }] }
   const contact = async (key: string) => {

@@ -20,8 +20,8 @@ type StoredResponse = { request_hash: Buffer; status: number; sealed_body: Buffe
 
 /** Returns the canonical path of a request, independent of its escapes (RFC 3986, 6.2.2). */
 export const canonicalPath = (url: string, params: unknown): string => {
-  const given = new Map(Object.entries(params ?? {}))
-  return url.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(given.get(name) ?? '')))
+  const values = new Map(Object.entries(params ?? {}))
+  return url.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(values.get(name) ?? '')))
 }
 
 /** Returns the query parameters sorted by name; empty for none. */
@@ -34,8 +34,8 @@ const canonicalQuery = (query: unknown): string => {
 export const requestDigest = (body: unknown, query?: unknown, by?: string): Buffer => {
   const owned = by === undefined ? (body ?? null) : { body, by }
   const digest = hash('sha256', Buffer.isBuffer(body) ? body : JSON.stringify(owned), 'buffer')
-  const asked = canonicalQuery(query)
-  return asked === '' ? digest : hash('sha256', Buffer.concat([digest, Buffer.from(asked)]), 'buffer')
+  const canonical = canonicalQuery(query)
+  return canonical === '' ? digest : hash('sha256', Buffer.concat([digest, Buffer.from(canonical)]), 'buffer')
 }
 
 /**
@@ -60,11 +60,11 @@ export const runIdempotently = async (
         set request_hash = excluded.request_hash, status = null, sealed_body = null, created_at = app_now()
         where idempotency.created_at < app_now() - interval '24 hours'`
     if (fresh === 0) {
-      const kept = await tx.one<StoredResponse>`
+      const stored = await tx.one<StoredResponse>`
         select request_hash, status, sealed_body from idempotency
         where account_id = ${account} and key = ${key} and method = ${method} and path = ${path}`
-      if (!kept.request_hash.equals(digest)) throw refusals.idempotencyKeyReused()
-      return { status: kept.status, body: seal.open(kept.sealed_body), replayed: true }
+      if (!stored.request_hash.equals(digest)) throw refusals.idempotencyKeyReused()
+      return { status: stored.status, body: seal.open(stored.sealed_body), replayed: true }
     }
     const answer = await work(tx)
     await tx.run`

@@ -14,11 +14,11 @@ const linesOf = async (name: string): Promise<string[]> =>
 
 test('requests are counted by route, method and status, never by path', async () => {
   const who = await tenant()
-  const made = await call(who, 'POST', '/open/contacts', {
+  const created = await call(who, 'POST', '/open/contacts', {
     first_name: 'Ada',
     contact_details: [{ type: 'E', value: 'ada@example.com' }],
   })
-  const { uuid } = made.body.contact
+  const { uuid } = created.body.contact
   for (let i = 0; i < 2; i++) assert.equal((await call(who, 'GET', `/open/contacts/${uuid}?a=${i}`)).status, 200)
   assert.equal((await call(who, 'GET', `/open/contacts/${uuid.slice(0, -12)}000000000000`)).status, 404)
   assert.equal((await call(null, 'GET', `/open/contacts/${uuid}`)).status, 401)

@@ -95,9 +95,9 @@ export const refuseBeyond = ({ page, isBeyond, field }: PageRequest, found: read
  * @returns the rows, and the fields `count`, `page` and `next_cursor` of the reply
  * @throws the 400 Problem for a page that begins behind the rows that page numbers reach
  */
-export const cutPage = <Row>(asked: PageRequest, found: readonly Row[], cursorOf: (row: Row) => string) => {
-  const { page, limit } = asked
-  refuseBeyond(asked, found)
+export const cutPage = <Row>(request: PageRequest, found: readonly Row[], cursorOf: (row: Row) => string) => {
+  const { page, limit } = request
+  refuseBeyond(request, found)
   const rows = limit === null ? found : found.slice(0, limit)
   const last = rows.length < found.length ? rows.at(-1) : undefined
   return {

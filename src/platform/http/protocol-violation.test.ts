@@ -66,8 +66,8 @@ test('every API response forbids caching and type guessing', async () => {
     assert.equal(answer.headers['cache-control'], 'no-store', url)
     assert.equal(answer.headers['x-content-type-options'], 'nosniff', url)
   }
-  const nobody = await app.inject({ method: 'GET', url: '/open/info' })
-  assert.deepEqual([nobody.statusCode, nobody.headers['cache-control']], [401, 'no-store'])
+  const anonymous = await app.inject({ method: 'GET', url: '/open/info' })
+  assert.deepEqual([anonymous.statusCode, anonymous.headers['cache-control']], [401, 'no-store'])
   const page = await app.inject({ method: 'GET', url: '/sdk/licenses.txt' })
   assert.notEqual(page.headers['cache-control'], 'no-store')
 })

@@ -22,9 +22,9 @@ const lengths = new Set([...singleHeaders].map(({ length }) => length))
 const repeated = (names: readonly string[]): string | null => {
   let seen: string[] | null = null
   for (let i = 0; i < names.length; i += 2) {
-    const given = names[i] ?? ''
-    if (!lengths.has(given.length)) continue
-    const name = given.toLowerCase()
+    const header = names[i] ?? ''
+    if (!lengths.has(header.length)) continue
+    const name = header.toLowerCase()
     if (!singleHeaders.has(name)) continue
     if (seen?.includes(name)) return name
     seen ??= []

@@ -58,9 +58,9 @@ export const makeProxyTrust = (proxies: TrustedProxies | null): ProxyTrust => {
   const trusts = (peer: string): boolean => isTrusted(peer, 0)
   const isFromProxy = ({ socket }: IncomingMessage): boolean => trusts(socket.remoteAddress ?? '')
   const protocol = (request: IncomingMessage): 'http' | 'https' => {
-    const given = isFromProxy(request) ? lastOf(request.headers['x-forwarded-proto']) : null
+    const forwarded = isFromProxy(request) ? lastOf(request.headers['x-forwarded-proto']) : null
     // Some proxies write the scheme of a WebSocket.
-    if (given !== null) return /^(?:https|wss)$/i.test(given) ? 'https' : 'http'
+    if (forwarded !== null) return /^(?:https|wss)$/i.test(forwarded) ? 'https' : 'http'
     return 'encrypted' in request.socket && request.socket.encrypted ? 'https' : 'http'
   }
   const host = (request: IncomingMessage): string =>

@@ -44,10 +44,13 @@ export const storedBytes = async (sql: Sql, account: string): Promise<number> =>
   ).bytes
 
 /** Merges changed quotas into the stored ones. null removes a quota, undefined leaves it. */
-export const mergeQuotas = (kept: QuotaValues, given: { readonly [Name in QuotaName]?: number | null | undefined }) => {
+export const mergeQuotas = (
+  stored: QuotaValues,
+  changes: { readonly [Name in QuotaName]?: number | null | undefined },
+) => {
   const next: { [Name in QuotaName]?: number } = {}
   for (const name of quotaNames) {
-    const value = given[name] === undefined ? kept[name] : given[name]
+    const value = changes[name] === undefined ? stored[name] : changes[name]
     if (value !== undefined && value !== null) next[name] = value
   }
   return next

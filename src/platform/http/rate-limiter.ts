@@ -43,7 +43,7 @@ export const makeRateLimiter = (
 
   const refill = async (account: Account) => {
     const rate = account.requestsPerMinute
-    const wanted = Math.max(1, Math.floor(rate / 600))
+    const batch = Math.max(1, Math.floor(rate / 600))
     const before = leases.get(account.id)
     leases.delete(account.id)
     const back = before?.left ?? 0
@@ -55,8 +55,8 @@ export const makeRateLimiter = (
         from rate_limit_usage m where m.account_id = ${account.id} for update
       ), grant_ as (
         select account_id, calls, tokens,
-          greatest(0, least(floor(tokens), ${wanted}::float8,
-            coalesce(${account.maxApiRequests}::bigint - calls, ${wanted}::bigint)))::bigint as granted
+          greatest(0, least(floor(tokens), ${batch}::float8,
+            coalesce(${account.maxApiRequests}::bigint - calls, ${batch}::bigint)))::bigint as granted
         from bucket
       )
       update rate_limit_usage m set tokens = g.tokens - g.granted, api_requests = g.calls + g.granted, refilled_at = clock_timestamp()
@@ -93,9 +93,9 @@ export const makeRateLimiter = (
         await running.catch(() => {}) // the request that started it handles the error; this one retries
         continue
       }
-      const asked = refill(account).finally(() => pending.delete(account.id))
-      pending.set(account.id, asked)
-      await asked
+      const refilling = refill(account).finally(() => pending.delete(account.id))
+      pending.set(account.id, refilling)
+      await refilling
     }
   }
 

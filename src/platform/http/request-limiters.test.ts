@@ -183,9 +183,9 @@ test('connections beyond the share of an address are closed, and those of anothe
   limitConnections(server, 3, (address) => address === '127.0.0.3')
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const there = server.address() as AddressInfo // it listens on TCP
+  const serverAddress = server.address() as AddressInfo // it listens on TCP
   const dial = (localAddress: string) => {
-    const socket = connect({ port: there.port, host: '127.0.0.1', localAddress })
+    const socket = connect({ port: serverAddress.port, host: '127.0.0.1', localAddress })
     t.after(() => socket.destroy())
     return socket.on('error', () => {}).resume()
   }

@@ -38,7 +38,7 @@ export type RequestLimiters = {
 /** @param connections size of the database pool: at most 13 of 16 serve requests, the rest is for background work */
 export const makeRequestLimiters = (connections: number, pace: Partial<UploadRate> = {}): RequestLimiters => {
   const database = Math.max(2, Math.floor((connections * 9) / 16))
-  const held = Math.max(2, Math.floor(connections / 4))
+  const reserved = Math.max(2, Math.floor(connections / 4))
   return {
     database: makeFairLimiter({
       perKey: Math.ceil((database * 2) / 3),
@@ -47,8 +47,8 @@ export const makeRequestLimiters = (connections: number, pace: Partial<UploadRat
       full: refusals.tooManyUnderWay,
     }),
     externalKeyed: makeFairLimiter({
-      perKey: Math.floor(held / 2),
-      total: held,
+      perKey: Math.floor(reserved / 2),
+      total: reserved,
       queue: { perKey: 200, total: 2_000 },
       full: refusals.tooManyUnderWay,
     }),

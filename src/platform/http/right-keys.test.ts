@@ -38,9 +38,9 @@ type Headers = Record<string, string>
 /** Sends a request over a socket from the address. */
 const ask = async (at: World, path: string, headers: Headers, method = 'GET', body?: object): Promise<number> => {
   const all = { ...headers, ...(body ? { 'content-type': 'application/json' } : {}) }
-  const asked = request({ host: '127.0.0.1', port: ports.get(at), localAddress, path, method, headers: all })
-  asked.end(body && JSON.stringify(body))
-  const [answer] = await once(asked, 'response')
+  const outgoing = request({ host: '127.0.0.1', port: ports.get(at), localAddress, path, method, headers: all })
+  outgoing.end(body && JSON.stringify(body))
+  const [answer] = await once(outgoing, 'response')
   await answer.toArray()
   return answer.statusCode
 }

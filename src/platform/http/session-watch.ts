@@ -8,14 +8,14 @@ const rightsOf = ({ operator, accounts }: Session): string =>
   ])
 
 /** A session with the pages that follow it. */
-type Watched = { session: Session; readonly watchers: Set<SessionWatcher> }
+type WatchedSession = { session: Session; readonly watchers: Set<SessionWatcher> }
 
 /**
  * Reports the end of sessions and changes of their rights.
  * @param read returns the current state of a session; null if it ended
  */
 export const makeSessionWatch = (read: (id: string) => Promise<Session | null>, onError: (error: unknown) => void) => {
-  const watched = new Map<string, Watched>()
+  const watched = new Map<string, WatchedSession>()
   let isChecking = false
   let isStale = false
 

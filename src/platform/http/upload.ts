@@ -60,12 +60,12 @@ const acquireUntilReply = (
   then: (error?: Error) => void,
 ): void => {
   const key = limiterKeyOf(request)
-  const held = () => {
+  const proceed = () => {
     onReplyEnd(reply, () => limiter.release(key, size))
     then()
   }
-  if (limiter.tryAcquire(key, size)) held()
-  else acquireWhileConnected(limiter, key, reply, size).then(held, then)
+  if (limiter.tryAcquire(key, size)) proceed()
+  else acquireWhileConnected(limiter, key, reply, size).then(proceed, then)
 }
 
 /** Reserves upload memory of the account before a file is read, and releases it after the response. */

@@ -47,7 +47,7 @@ export const compileLazily = (ajv: { compile(schema: object): SchemaValidator })
 }
 
 /** Returns the E.164 form of a number that passed the format check. */
-export const phoneNumber = (given: string): string => e164(given) ?? refuse(refusals.badPhoneNumber(given))
+export const phoneNumber = (text: string): string => e164(text) ?? refuse(refusals.badPhoneNumber(text))
 
 const parameterOf = (error: FastifySchemaValidationError, key: string): string => String(error.params[key] ?? '')
 

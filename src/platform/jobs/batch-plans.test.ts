@@ -31,8 +31,8 @@ onEachPostgres((database) => {
     await add()
 
     const session = connect({ url: db.url, connections: 1 })
-    const wanted = { kind: 'planned', count: batch, worker: uuid(), leaseSeconds: 30, after: null }
-    const none = { ...wanted, count: 0 }
+    const claim = { kind: 'planned', count: batch, worker: uuid(), leaseSeconds: 30, after: null }
+    const none = { ...claim, count: 0 }
     /** Asserts that the work fetches at most 20 rows for each job of the batch. */
     const isCheap = (what: string, work: Parameters<typeof session.begin<void>>[0]) =>
       session.begin(async (tx) => {
@@ -48,7 +48,7 @@ onEachPostgres((database) => {
       })
     try {
       for (const round of [1, 2]) {
-        const { claimed } = await completeAndClaim(session, [], wanted)
+        const { claimed } = await completeAndClaim(session, [], claim)
         assert.equal(claimed.length, batch, `round ${round}`)
         const again = { seconds: 0, error: null, counted: false, waitsFor: null }
         await isCheap('an extension', async (tx) => {
@@ -64,13 +64,13 @@ onEachPostgres((database) => {
           )
           assert.equal(ids.size, batch)
         })
-        const second = await completeAndClaim(session, [], wanted)
+        const second = await completeAndClaim(session, [], claim)
         await isCheap('an end', async (tx) => {
           const { ended } = await completeAndClaim(tx, second.claimed.slice(1), none)
           assert.equal(ended.size, batch - 1)
         })
         await isCheap('a claim', async (tx) => {
-          await completeAndClaim(tx, [], wanted)
+          await completeAndClaim(tx, [], claim)
         })
         await isCheap('a dead letter', async (tx) => {
           const dead = await moveToDeadLetter(

@@ -42,9 +42,9 @@ export type ClaimResult = {
 export const completeAndClaim = async (
   sql: Sql,
   ended: readonly LeasedJob[],
-  wanted: ClaimRequest,
+  claim: ClaimRequest,
 ): Promise<ClaimResult> => {
-  const { kind, count, worker, leaseSeconds, after } = wanted
+  const { kind, count, worker, leaseSeconds, after } = claim
   const rows = await sql.many<ClaimRow>`select * from jobs_complete_and_claim(
     ${ended.map(({ job }) => job.id)}::uuid[], ${ended.map(({ fence }) => fence)}::integer[],
     ${kind}, ${count}, ${worker}, ${leaseSeconds}, ${after})`

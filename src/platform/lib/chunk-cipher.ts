@@ -24,19 +24,19 @@ type Chunk = { readonly bytes: Buffer; readonly index: number; readonly isLast: 
 
 /** Splits a stream into chunks. The bytes of a chunk are valid until the next one is read. */
 export async function* chunked(source: AsyncIterable<Buffer>, size: number, first = 0): AsyncGenerator<Chunk> {
-  const held = Buffer.allocUnsafe(size)
+  const chunk = Buffer.allocUnsafe(size)
   let [length, index] = [0, first]
   for await (const piece of source)
     for (let at = 0; at < piece.length; ) {
       if (length === size) {
-        yield { bytes: held, index: index++, isLast: false }
+        yield { bytes: chunk, index: index++, isLast: false }
         length = 0
       }
-      const copied = piece.copy(held, length, at)
+      const copied = piece.copy(chunk, length, at)
       length += copied
       at += copied
     }
-  yield { bytes: held.subarray(0, length), index, isLast: true }
+  yield { bytes: chunk.subarray(0, length), index, isLast: true }
 }
 
 export const encryptChunk = (key: Buffer, { bytes, index, isLast }: Chunk): Buffer => {

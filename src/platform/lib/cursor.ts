@@ -16,8 +16,8 @@ export const readParts = (list: string, text: string, count: number): string[] |
   const bytes = fromBase64url(text)
   if (bytes === null) return null
   try {
-    const [given, ...parts] = utf8.decode(bytes).split('|')
-    if (given !== list || parts.length < count || !parts.every(isStorable)) return null
+    const [listId, ...parts] = utf8.decode(bytes).split('|')
+    if (listId !== list || parts.length < count || !parts.every(isStorable)) return null
     return [...parts.slice(0, count - 1), parts.slice(count - 1).join('|')]
   } catch {
     return null

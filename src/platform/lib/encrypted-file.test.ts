@@ -42,9 +42,9 @@ const encrypted = async (content: Buffer, place: string, account = 'a', pieces =
 const read = async (
   path: string,
   size: number,
-  { span, account = 'a', place = 'p', with: other = cipher }: Wish = {},
+  { span, account = 'a', place = 'p', with: other = cipher }: ReadOptions = {},
 ) => buffer(await other.open((part) => openFile(path, part), { account, place, size }, span))
-type Wish = { span?: ByteRange; account?: string; place?: string; with?: typeof cipher }
+type ReadOptions = { span?: ByteRange; account?: string; place?: string; with?: typeof cipher }
 
 /** Smallest content with a marker, chunk borders and no two equal parts. */
 const contentOf = (size: number): Buffer => {
@@ -99,16 +99,16 @@ for (const [name, place] of places)
 test('a range reads only the header and the chunks that it touches', async () => {
   const size = 100 * chunkBytes
   const { path } = await encrypted(contentOf(size), 'p')
-  const asked: ByteRange[] = []
+  const spans: ByteRange[] = []
   const get = (span: ByteRange) => {
-    asked.push(span)
+    spans.push(span)
     return openFile(path, span)
   }
   const part = await buffer(
     await cipher.open(get, { account: 'a', place: 'p', size }, { start: 5 * chunkBytes - 1, end: 5 * chunkBytes }),
   )
   assert.equal(part.length, 2)
-  const bytes = asked.map(({ start, end }) => end - start + 1)
+  const bytes = spans.map(({ start, end }) => end - start + 1)
   assert.deepEqual(bytes, [headerBytes, 2 * (chunkBytes + 16)])
 })
 

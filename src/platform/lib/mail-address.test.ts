@@ -11,7 +11,7 @@ test('an address of one mailbox is accepted, with its domain in ASCII', () => {
     '用户@例え.テスト': '用户@xn--r8jz45g.xn--zckzah',
     'x@xn--bcher-kva.example': 'x@xn--bcher-kva.example',
   }
-  for (const [given, ascii] of Object.entries(addresses)) assert.equal(mailAddress(given), ascii, given)
+  for (const [text, ascii] of Object.entries(addresses)) assert.equal(mailAddress(text), ascii, text)
 })
 
 test('a list, a header, a quoted part or a host without a name is no address', () => {
@@ -42,7 +42,7 @@ test('a list, a header, a quoted part or a host without a name is no address', (
     ],
     `a@${'b.'.repeat(130)}com`,
   ]
-  for (const given of bad) assert.equal(mailAddress(given), null, given)
+  for (const text of bad) assert.equal(mailAddress(text), null, text)
 })
 
 test('spellings of one mailbox have one key', () => {

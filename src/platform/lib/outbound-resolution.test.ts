@@ -33,18 +33,18 @@ const dataOf = ({ type, value }: Record): Buffer => {
   return Buffer.from(left + right.padStart(32 - left.length, '0'), 'hex')
 }
 
-const recordBytes = (record: Record, asked: string): Buffer => {
+const recordBytes = (record: Record, name: string): Buffer => {
   const data = dataOf(record)
   const head = Buffer.alloc(10)
   head.writeUInt16BE(types[record.type], 0)
   head.writeUInt16BE(1, 2) // class IN
   head.writeUInt16BE(data.length, 8)
-  return Buffer.concat([nameBytes(record.owner ?? asked), head, data])
+  return Buffer.concat([nameBytes(record.owner ?? name), head, data])
 }
 
 /** A DNS server (RFC 1035) on loopback with changeable records. Questions per name are counted from 0. */
 const zone = new Map<string, (nth: number) => Record[] | 'fails' | 'silent'>()
-const asked = new Map<string, number>()
+const questions = new Map<string, number>()
 
 const socket = createSocket('udp4')
 socket.on('message', (query, from) => {
@@ -57,8 +57,8 @@ socket.on('message', (query, from) => {
   const name = labels.join('.').toLowerCase()
   const type = query.readUInt16BE(at + 1)
   const key = `${name} ${type}`
-  const nth = asked.get(key) ?? 0
-  asked.set(key, nth + 1)
+  const nth = questions.get(key) ?? 0
+  questions.set(key, nth + 1)
   const found = zone.get(name)?.(nth) ?? null
   if (found === 'silent') return
   const records = Array.isArray(found)
@@ -101,9 +101,9 @@ const guard = () => {
 }
 
 const post = async (name: string, outbound = guard(), scheme = 'http', port = good.port): Promise<string> => {
-  const given = { headers: {}, body: '', timeoutMs: 2_000, maxBytes: 100 }
+  const request = { headers: {}, body: '', timeoutMs: 2_000, maxBytes: 100 }
   try {
-    return (await outbound.post({ ...given, url: `${scheme}://${name}:${port}/` })).excerpt
+    return (await outbound.post({ ...request, url: `${scheme}://${name}:${port}/` })).excerpt
   } catch (error) {
     assert.ok(error instanceof OutboundError, String(error))
     return error.code
@@ -151,7 +151,7 @@ test('a name that changes after the check is not resolved again: the checked add
     '127.0.0.1',
   ])
   assert.ok(good.connections() > before)
-  assert.equal(asked.get('rebind.example 1'), 1)
+  assert.equal(questions.get('rebind.example 1'), 1)
   assert.equal(await post('rebind.example'), 'refused', 'a new resolution is checked again')
   assert.equal(bad.connections(), 0)
 })

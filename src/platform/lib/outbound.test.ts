@@ -14,8 +14,8 @@ const guard = (policy: Partial<OutboundPolicy> = {}) => {
   return {
     judge: outbound.check,
     close: outbound.close,
-    post: (url: string, given: Partial<PostRequest> = {}) =>
-      outbound.post({ url, headers: {}, body: '{"a":"é"}', timeoutMs: 2_000, maxBytes: 1_000, ...given }),
+    post: (url: string, options: Partial<PostRequest> = {}) =>
+      outbound.post({ url, headers: {}, body: '{"a":"é"}', timeoutMs: 2_000, maxBytes: 1_000, ...options }),
   }
 }
 

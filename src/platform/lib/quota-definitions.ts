@@ -96,9 +96,9 @@ export const maximumQuota = 1_000_000_000_000_000
 export type QuotaDefaults = { readonly paid: QuotaValues; readonly trial: QuotaValues }
 
 /** Parses `webhooks=100,trial.webhooks=5`. @returns a string that describes the fault if the text is invalid */
-export const readQuotas = (given: string): QuotaDefaults | string => {
+export const readQuotas = (text: string): QuotaDefaults | string => {
   const read: { paid: { [name: string]: number }; trial: { [name: string]: number } } = { paid: {}, trial: {} }
-  for (const one of given.split(',')) {
+  for (const one of text.split(',')) {
     const [, trial, name = '', value] = /^\s*(trial\.)?([a-z_]+)\s*=\s*(\d{1,15})\s*$/.exec(one) ?? []
     if (!isQuotaName(name))
       return `wants quotas such as webhooks=100,trial.webhooks=5, with names among ${quotaNames.join(', ')}`

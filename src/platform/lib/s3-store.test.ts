@@ -81,12 +81,12 @@ test('a bucket stores files with their digest, returns them whole or in part, an
 
 /** Starts a store whose requests stay open until the test answers. */
 const slowly = async () => {
-  const asked: ServerResponse[] = []
-  const server = createServer((_, response) => void asked.push(response)).listen(0, '127.0.0.1')
+  const responses: ServerResponse[] = []
+  const server = createServer((_, response) => void responses.push(response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo // it listens on TCP
   const endpoint = encodeURIComponent(`http://127.0.0.1:${port}`)
-  return { asked, server, place: makeS3Store(`s3://me:secret@files/?endpoint=${endpoint}`) }
+  return { responses, server, place: makeS3Store(`s3://me:secret@files/?endpoint=${endpoint}`) }
 }
 
 test('a local file is closed if the store cannot be reached', async () => {
@@ -109,13 +109,13 @@ test('a local file is closed if the store cannot be reached', async () => {
 })
 
 test('a download has no time limit, but ends if the store falls silent', async (t) => {
-  const { asked, server, place } = await slowly()
+  const { responses, server, place } = await slowly()
   t.after(() => server.close())
   const minutes = (count: number) => t.mock.timers.tick(count * 60_000)
   const began = async () => {
     const opening = place.get('a')
-    for (; asked.length === 0; await new Promise(setImmediate));
-    const [answer] = asked.splice(0)
+    for (; responses.length === 0; await new Promise(setImmediate));
+    const [answer] = responses.splice(0)
     answer?.write('1')
     const stream = await opening
     return { answer, parts: stream[Symbol.asyncIterator]() }

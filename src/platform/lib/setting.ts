@@ -177,11 +177,11 @@ export const readOne = (
   environment: NodeJS.ProcessEnv,
   { name, default: fallback, read }: Setting<unknown>,
 ): unknown => {
-  const given = environment[name]?.trim()
+  const text = environment[name]?.trim()
   try {
-    return read(given === undefined || given === '' ? fallback : given)
+    return read(text === undefined || text === '' ? fallback : text)
   } catch (error) {
-    const shown = secretNames.test(name) ? '' : `, not "${given}"`
+    const shown = secretNames.test(name) ? '' : `, not "${text}"`
     return reject(name, error instanceof SettingError ? error.message + shown : String(error))
   }
 }

@@ -33,8 +33,10 @@ export const makeSignedLinks = (
       return `${publicUrl()}${pathOf(id)}?account=${account}&until=${until}&signature=${sign(account, id, until)}`
     },
     isValid: (account, id, until, signature) => {
-      const [given, ours] = [Buffer.from(signature), Buffer.from(sign(account, id, until))]
-      return given.length === ours.length && timingSafeEqual(given, ours) && Number(until) > seconds(clock.now())
+      const [actual, expected] = [Buffer.from(signature), Buffer.from(sign(account, id, until))]
+      return (
+        actual.length === expected.length && timingSafeEqual(actual, expected) && Number(until) > seconds(clock.now())
+      )
     },
   }
 }

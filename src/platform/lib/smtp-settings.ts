@@ -72,8 +72,8 @@ export const smtpServer = (value: string): SmtpServer => {
 
 /** Parses the sender of mails: `no-reply@example.com`, or with a name `Example <no-reply@example.com>`. */
 export const mailSender = (value: string): { readonly name: string; readonly address: string } => {
-  const [, name = '', given = value] = /^"?([^"<>]*?)"?\s*<([^<>]+)>$/.exec(value) ?? []
-  const address = mailAddress(given)
+  const [, name = '', addressText = value] = /^"?([^"<>]*?)"?\s*<([^<>]+)>$/.exec(value) ?? []
+  const address = mailAddress(addressText)
   if (address === null || /\p{Cc}/u.test(name))
     throw new SettingError('wants an address such as no-reply@example.com, or Example <no-reply@example.com>')
   return { name, address }

@@ -326,12 +326,12 @@ test('a refresh requests the agreed interval and the same refresher (RFC 4028, 7
   assert.equal(header(update, 'Session-Expires'), '90;refresher=uac')
   world.answer(update, { status: 200, headers: [agreed('uas')] })
   await until(() => world.got.some((message) => cseqOf(message).method === 'UPDATE'))
-  const held = session.reinvite({ body: offer })
+  const reinvited = session.reinvite({ body: offer })
   const reinvite = await world.request('INVITE')
   assert.equal(header(reinvite, 'Session-Expires'), '90;refresher=uas')
   world.answer(reinvite, { status: 200, headers: [agreed('uas')], body: offer })
   await world.request('ACK')
-  await held
+  await reinvited
 })
 
 test('an interval that the peer finds too small is lengthened', async (t) => {

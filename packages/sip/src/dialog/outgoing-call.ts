@@ -94,12 +94,12 @@ export class OutgoingCall {
     }
     const dialog = this.early.get(tag)?.release() ?? Dialog.fromResponse(request, response, flow)
     dialog.confirm(response)
-    const isWanted = !this.isDone && !this.isCancelled
-    const session = new SipSession(this.context, dialog, isWanted ? this.events.session : unwantedEvents, this.digest)
+    const isNeeded = !this.isDone && !this.isCancelled
+    const session = new SipSession(this.context, dialog, isNeeded ? this.events.session : unwantedEvents, this.digest)
     this.sessions.set(tag, session)
-    const body = request.body.length > 0 ? undefined : isWanted ? this.events.answer?.(response) : undefined
+    const body = request.body.length > 0 ? undefined : isNeeded ? this.events.answer?.(response) : undefined
     session.confirm(request, body)
-    if (!isWanted) {
+    if (!isNeeded) {
       void session.bye()
       return
     }

@@ -20,14 +20,14 @@ export const sessionIntervalHeaders = (seconds: number, refresher?: 'uac' | 'uas
 
 /** The interval agreed in the peer's 2xx; null for none. */
 export const intervalOfResponse = (response: SipResponse): SessionInterval | null => {
-  const asked = sessionExpiresOf(response)
-  return asked && { seconds: Math.max(asked.seconds, minSessionSeconds), isOurs: asked.refresher !== 'uas' }
+  const requested = sessionExpiresOf(response)
+  return requested && { seconds: Math.max(requested.seconds, minSessionSeconds), isOurs: requested.refresher !== 'uas' }
 }
 
 /** True when the requested interval is too short (422). */
 export const isIntervalTooShort = (request: SipRequest): boolean => {
-  const asked = sessionExpiresOf(request)
-  return asked !== null && asked.seconds < minSessionSeconds
+  const requested = sessionExpiresOf(request)
+  return requested !== null && requested.seconds < minSessionSeconds
 }
 
 /**
@@ -38,10 +38,10 @@ export const negotiateInterval = (
   request: SipRequest,
   ours: number,
 ): { interval: SessionInterval; headers: Header[] } | null => {
-  const asked = sessionExpiresOf(request)
-  const seconds = asked?.seconds ?? (ours === 0 ? 0 : Math.max(ours, minSeOf(request) ?? minSessionSeconds))
+  const requested = sessionExpiresOf(request)
+  const seconds = requested?.seconds ?? (ours === 0 ? 0 : Math.max(ours, minSeOf(request) ?? minSessionSeconds))
   if (!hasToken(request, 'Supported', 'timer') || seconds === 0) return null
-  const isOurs = asked?.refresher !== 'uac'
+  const isOurs = requested?.refresher !== 'uac'
   const headers: Header[] = [['Session-Expires', `${seconds};refresher=${isOurs ? 'uas' : 'uac'}`]]
   return { interval: { seconds, isOurs }, headers: isOurs ? headers : [...headers, ['Require', 'timer']] }
 }

@@ -77,7 +77,7 @@ export class DigestServer {
     if (!uri || !nonce || !nc || !cnonce || params.get('qop') !== 'auth' || !/^[\da-f]{8}$/i.test(nc)) return 'bad'
     if (!this.matchesTarget(request, uri)) return 'bad'
     const { realm } = this.settings
-    const wanted = digest({
+    const expected = digest({
       algorithm,
       username,
       password,
@@ -87,7 +87,7 @@ export class DigestServer {
       nonce,
       auth: { nc, cnonce },
     })
-    if (!equal(wanted, (params.get('response') ?? '').toLowerCase())) return 'bad'
+    if (!equal(expected, (params.get('response') ?? '').toLowerCase())) return 'bad'
     return this.count(nonce, Number.parseInt(nc, 16)) ? 'good' : 'stale'
   }
 
@@ -119,10 +119,10 @@ export class DigestServer {
 
   /** True when the nonce is valid and this count is new. */
   private count(nonce: string, nc: number): boolean {
-    const made = this.madeAt(nonce)
-    if (made === null || made + this.settings.nonceLifetimeMs < this.settings.now()) return false
+    const createdAt = this.madeAt(nonce)
+    if (createdAt === null || createdAt + this.settings.nonceLifetimeMs < this.settings.now()) return false
     const last = this.counts.get(nonce)
-    if (last === undefined ? made <= this.evictedUntil : nc <= last) return false
+    if (last === undefined ? createdAt <= this.evictedUntil : nc <= last) return false
     this.counts.set(nonce, nc)
     if (this.counts.size > this.settings.maxNonces) this.evict()
     return true

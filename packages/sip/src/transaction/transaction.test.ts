@@ -51,17 +51,17 @@ const moments = (timers: ManualTimers, sent: SipMessage[], milliseconds: number)
   return found
 }
 
-const near = (got: number[], wanted: number[]) => {
-  assert.equal(got.length, wanted.length, `${got}`)
+const near = (got: number[], expected: number[]) => {
+  assert.equal(got.length, expected.length, `${got}`)
   got.forEach((moment, at) => {
-    assert.ok(Math.abs(moment - (wanted[at] ?? 0)) <= 100, `${got}`)
+    assert.ok(Math.abs(moment - (expected[at] ?? 0)) <= 100, `${got}`)
   })
 }
 
-const invite = (agent: Awaited<ReturnType<typeof open>>['agent'], asked: RequestOptions) => {
+const invite = (agent: Awaited<ReturnType<typeof open>>['agent'], options: RequestOptions) => {
   const outcomes: RequestOutcome[] = []
   const progress: number[] = []
-  const call = agent.invite(asked, {
+  const call = agent.invite(options, {
     progress: ({ status }) => progress.push(status),
     accepted: () => assert.fail('accepted'),
     refused: (outcome) => outcomes.push(outcome),
@@ -116,11 +116,11 @@ const portOf = (request: SipRequest): number => Number(/:(\d+);/.exec(header(req
 
 test('other requests are retransmitted at intervals of up to 4 s (timers E and F)', async (t) => {
   const { timers, agent, sent, peer, uri, from } = await open(t)
-  const asked = agent.request('OPTIONS', { uri, from })
+  const response = agent.request('OPTIONS', { uri, from })
   await peer.next()
   near(moments(timers, sent, 16_000), [500, 1_500, 3_500, 7_500, 11_500, 15_500])
   timers.advance(17_000)
-  const outcome = await asked
+  const outcome = await response
   assert.ok(outcome.outcome === 'failed' && outcome.why === 'timeout')
 })
 
@@ -233,7 +233,7 @@ test('responses go to the port of Via if the peer did not request rport (RFC 358
 
 test('a response with a foreign top Via, or with two Vias, is dropped (18.1.2)', async (t) => {
   const { agent, peer, uri, from } = await open(t)
-  const asked = agent.request('OPTIONS', { uri, from })
+  const response = agent.request('OPTIONS', { uri, from })
   const request = asRequest(await peer.next())
   const good = buildResponse(request, { status: 200, tag: 'b' })
   const via = header(request, 'Via') ?? ''
@@ -245,16 +245,16 @@ test('a response with a foreign top Via, or with two Vias, is dropped (18.1.2)',
   peer.send(withVias(via, 'SIP/2.0/UDP 203.0.113.9;branch=z9hG4bKother'), portOf(request))
   await until(() => agent.transports.strayResponses === 2)
   peer.send(good, portOf(request))
-  assert.equal((await asked).outcome, 'answered')
+  assert.equal((await response).outcome, 'answered')
 })
 
 test('pending requests fail when the agent is closed', async (t) => {
   const { agent, peer, uri, from } = await open(t)
-  const asked = agent.request('OPTIONS', { uri, from })
+  const response = agent.request('OPTIONS', { uri, from })
   const { outcomes } = invite(agent, { uri, from })
   await peer.next()
   await peer.next()
   await agent.close()
-  assert.equal((await asked).outcome, 'failed')
+  assert.equal((await response).outcome, 'failed')
   await until(() => outcomes[0]?.outcome === 'failed')
 })

@@ -69,20 +69,20 @@ export const locate = async (
   random: () => number = Math.random,
 ): Promise<SipTarget[]> => {
   const bare = uri.host.replace(/^\[|\]$/g, '')
-  const wanted = requestedProtocol(uri)
-  const usual = wanted === 'TLS' ? 5061 : 5060
+  const requested = requestedProtocol(uri)
+  const usual = requested === 'TLS' ? 5061 : 5060
   const at = async (name: string, protocol: Protocol, port: number): Promise<SipTarget[]> =>
     (await names.addresses(name)).map((address) => ({ protocol, address, port, serverName: bare }))
 
-  if (isIP(bare)) return [{ protocol: wanted ?? 'UDP', address: bare, port: uri.port ?? usual }]
-  if (uri.port !== null) return (await at(bare, wanted ?? 'UDP', uri.port)).slice(0, maxTargets)
+  if (isIP(bare)) return [{ protocol: requested ?? 'UDP', address: bare, port: uri.port ?? usual }]
+  if (uri.port !== null) return (await at(bare, requested ?? 'UDP', uri.port)).slice(0, maxTargets)
 
   const found: SipTarget[] = []
-  for (const protocol of wanted === null ? (['UDP', 'TCP'] as const) : [wanted]) {
+  for (const protocol of requested === null ? (['UDP', 'TCP'] as const) : [requested]) {
     const services = await names.services(`${srvPrefixes[protocol] ?? '_sip._udp'}.${bare}`)
     for (const { name, port } of orderedByPriority(services, random)) {
       if (found.length < maxTargets) found.push(...(await at(name, protocol, port)))
     }
   }
-  return (found.length > 0 ? found : await at(bare, wanted ?? 'UDP', usual)).slice(0, maxTargets)
+  return (found.length > 0 ? found : await at(bare, requested ?? 'UDP', usual)).slice(0, maxTargets)
 }

@@ -84,9 +84,9 @@ class TcpTransport implements Transport {
     if (known) return Promise.resolve(known)
     const opening = this.opening.get(key)
     if (opening) return opening
-    const made = this.connect(target, key, trust).finally(() => this.opening.delete(key))
-    this.opening.set(key, made)
-    return made
+    const connecting = this.connect(target, key, trust).finally(() => this.opening.delete(key))
+    this.opening.set(key, connecting)
+    return connecting
   }
 
   async close(): Promise<void> {

@@ -232,12 +232,12 @@ test('a browser’s flow carries requests in both directions, and nothing is sen
   browser.send('\r\n\r\n')
   assert.equal(await next(), '\r\n')
 
-  const asked = agent.request('OPTIONS', { uri: 'sip:b@x.invalid;transport=ws', from, via: flow })
+  const response = agent.request('OPTIONS', { uri: 'sip:b@x.invalid;transport=ws', from, via: flow })
   const request = readMessage(await next())
   assert.ok(request.kind === 'request')
   assert.equal(topVia(request).host, 'us.test')
   browser.send(printMessage(buildResponse(request, { status: 200, tag: 'b' })))
-  assert.equal((await asked).outcome, 'answered')
+  assert.equal((await response).outcome, 'answered')
 
   browser.close()
   await until(() => !flow.isOpen)
@@ -268,11 +268,11 @@ test('a call survives the connection of its browser and continues over the next 
 
   const second = await browse()
   session.setFlow(second.flow)
-  const asked = session.options()
+  const response = session.options()
   const request = readMessage(await second.next())
   assert.ok(request.kind === 'request' && request.method === 'OPTIONS')
   second.browser.send(printMessage(buildResponse(request, { status: 200, tag: 'b' })))
-  assert.equal((await asked).outcome, 'answered')
+  assert.equal((await response).outcome, 'answered')
   second.browser.send(overWs('BYE', { branch: 'z9hG4bKbye', to: header(answer, 'To'), cseq: 8 }))
   await until(() => ends.length === 1)
   assert.deepEqual(ends, ['remote'])

@@ -33,10 +33,10 @@ const firstRetrySeconds = 30
 const maxRetrySeconds = 1_800
 
 /** The lifetime that the registrar granted to our contact. */
-const grantedSeconds = (response: SipResponse, contact: string | null, asked: number): number => {
+const grantedSeconds = (response: SipResponse, contact: string | null, requested: number): number => {
   const contacts = contactsOf(response)
   const own = contacts === '*' ? undefined : contacts.find(({ uri }) => contact?.includes(uri))
-  return expiresOf(response, own) ?? asked
+  return expiresOf(response, own) ?? requested
 }
 
 /** Keeps one address registered with a registrar (RFC 3261, 10.2) until `stop`. */
@@ -128,10 +128,10 @@ export class Registration {
     }
   }
 
-  private retry(state: 'refused' | 'unreachable', reason: string, asked: number | null): void {
+  private retry(state: 'refused' | 'unreachable', reason: string, retryAfter: number | null): void {
     const backoff = Math.min(maxRetrySeconds, firstRetrySeconds * 2 ** this.failures)
     this.failures++
-    const retrySeconds = Math.min(maxRetrySeconds, Math.max(asked ?? 0, backoff))
+    const retrySeconds = Math.min(maxRetrySeconds, Math.max(retryAfter ?? 0, backoff))
     this.setState({ state, reason, retrySeconds })
     this.scheduleRefresh(retrySeconds)
   }

@@ -185,10 +185,10 @@ export class UacRequest {
       .find(([name]) => name === 'Min-SE')?.[1]
       .split(';')[0]
       ?.trim()
-    const asked = request.headers.find(([name]) => name === 'Session-Expires')?.[1]
-    if (least === undefined || asked === undefined || Number.parseInt(asked, 10) >= Number(least)) return null
+    const requested = request.headers.find(([name]) => name === 'Session-Expires')?.[1]
+    if (least === undefined || requested === undefined || Number.parseInt(requested, 10) >= Number(least)) return null
     const longer = withHeader(request, 'Min-SE', least)
-    return withHeader(longer, 'Session-Expires', asked.replace(/^\s*\d+/, least))
+    return withHeader(longer, 'Session-Expires', requested.replace(/^\s*\d+/, least))
   }
 
   private async targetFailed(why: 'timeout' | 'transport', flow: Flow): Promise<void> {

@@ -112,8 +112,12 @@ export const exampleCommand = ({ name, contract, ids, fields, file }: Command): 
   const simple = fields.filter(({ kind, where }) => kind !== 'object' && kind !== 'rows' && where === 'body')
   const example: unknown = contract.body ? exampleOf(contract.body) : {}
   const calling = typeof example === 'object' && example !== null ? { ...example } : {}
-  const asked = fields.filter(({ required, where }) => required && where === 'query')
-  const needed = [...asked, ...simple.filter(({ required }) => required), ...conditionalFields(contract.body, calling)]
+  const inQuery = fields.filter(({ required, where }) => required && where === 'query')
+  const needed = [
+    ...inQuery,
+    ...simple.filter(({ required }) => required),
+    ...conditionalFields(contract.body, calling),
+  ]
   const shown = needed.length > 0 || file ? needed : simple.slice(0, 1)
   const extension = file?.holds === 'text' ? 'csv' : 'json'
   return [

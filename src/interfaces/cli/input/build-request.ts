@@ -33,17 +33,17 @@ const valueAtPath = (target: unknown, [name, ...rest]: readonly string[]): unkno
   name === undefined ? target : isObject(target) ? valueAtPath(target[name], rest) : undefined
 
 const collect = (fields: readonly OptionField[], { options }: ParsedArguments, read: ReadFile): Json => {
-  const made: Json = {}
+  const values: Json = {}
   for (const field of fields) {
     const texts = options.get(field.option)
-    if (texts) setAtPath(made, field.path, readValue(field, texts, read))
+    if (texts) setAtPath(values, field.path, readValue(field, texts, read))
   }
-  return made
+  return values
 }
 
-const requireFields = (made: Json, fields: readonly OptionField[]) => {
+const requireFields = (values: Json, fields: readonly OptionField[]) => {
   const missing = fields.filter(
-    ({ required, kind, path }) => required && kind !== 'object' && valueAtPath(made, path) === undefined,
+    ({ required, kind, path }) => required && kind !== 'object' && valueAtPath(values, path) === undefined,
   )
   if (missing.length > 0)
     throw new UsageError(`missing: ${missing.map(({ option }) => `--${option}`).join(', ')}; --help explains them`)
@@ -69,16 +69,16 @@ export const wordsOf = ({ ids, file }: Command): string[] => [
  */
 export const requestOf = (command: Command, typed: ParsedArguments, read: ReadFile): Request => {
   const { contract, ids, file, fields } = command
-  const given = typed.words.slice(command.name.split(' ').length)
+  const operands = typed.words.slice(command.name.split(' ').length)
   const wants = wordsOf(command)
-  const missing = wants.find((_, i) => (given[i] ?? '') === '')
+  const missing = wants.find((_, i) => (operands[i] ?? '') === '')
   if (missing) throw new UsageError(`${command.name} needs ${wants.join(' ')}: ${missing} is missing`)
-  if (given.length > wants.length) throw new UsageError(`"${given[wants.length]}" is an unexpected argument`)
+  if (operands.length > wants.length) throw new UsageError(`"${operands[wants.length]}" is an unexpected argument`)
   // As parts of an address these two mean another address, even encoded.
-  if (given.slice(0, ids.length).some((id) => id === '.' || id === '..'))
+  if (operands.slice(0, ids.length).some((id) => id === '.' || id === '..'))
     throw new UsageError('"." and ".." are not ids')
 
-  const params = new Map(ids.map((id, i) => [id, given[i] ?? '']))
+  const params = new Map(ids.map((id, i) => [id, operands[i] ?? '']))
   const address = contract.url.replace(/:(\w+)/g, (_, id: string) => encodeURIComponent(params.get(id) ?? ''))
   const [inQuery, inBody] = [
     fields.filter(({ where }) => where === 'query'),
@@ -92,15 +92,15 @@ export const requestOf = (command: Command, typed: ParsedArguments, read: ReadFi
   const headers: Record<string, string> = once === undefined ? {} : { 'idempotency-key': once }
 
   let body: string | null = null
-  const path = given[ids.length] ?? ''
+  const path = operands[ids.length] ?? ''
   if (file?.holds === 'text') {
     if (!file.isLong) body = read(path)
     headers['content-type'] = file.type
   } else if (contract.body) {
-    const kept = file ? fromFile(read(path), file.list) : {}
-    const made = { ...kept, ...collect(inBody, typed, read) }
-    requireFields(made, [...inBody, ...conditionalFields(contract.body, made)])
-    body = JSON.stringify(made)
+    const content = file ? fromFile(read(path), file.list) : {}
+    const values = { ...content, ...collect(inBody, typed, read) }
+    requireFields(values, [...inBody, ...conditionalFields(contract.body, values)])
+    body = JSON.stringify(values)
     headers['content-type'] = 'application/json'
   }
   const whole = address + (search.size > 0 ? `?${search}` : '')

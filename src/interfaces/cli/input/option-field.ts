@@ -62,10 +62,10 @@ const conditions = (schema: TSchema | undefined): { property: string; word: unkn
 /** Returns the fields that another property's value requires: those of the kind of a connection. */
 export const conditionalFields = (
   schema: TSchema | undefined,
-  made: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, unknown>>,
 ): OptionField[] =>
   conditions(schema)
-    .filter(({ property, word }) => made[property] === word)
+    .filter(({ property, word }) => values[property] === word)
     .flatMap(({ then }) => properties(then).flatMap(([name, part]) => fieldsOf(part, 'body', [name])))
     .filter(({ required }) => required)
 

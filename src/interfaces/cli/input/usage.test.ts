@@ -14,8 +14,8 @@ const account = 'ACC01a1fcca-93ab-7cbc-9f10-be702f775479'
 const request = (line: string, files: Record<string, string> = {}) => {
   const args = line.split(' ')
   const command = findCommand(commands, args[0] ?? '', args[1] ?? '')
-  const made = requestOf(command, parseArguments(args, knownOptionsOf(command)), (path) => files[path] ?? '')
-  return { ...made, body: made.body === null ? null : JSON.parse(made.body) }
+  const request = requestOf(command, parseArguments(args, knownOptionsOf(command)), (path) => files[path] ?? '')
+  return { ...request, body: request.body === null ? null : JSON.parse(request.body) }
 }
 
 const refused = async (line: string, message: RegExp) => {

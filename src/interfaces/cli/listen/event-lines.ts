@@ -25,7 +25,7 @@ const styleOf = (status: number): Style => (status < 300 ? 'green' : status < 50
 
 /** Returns the printer of the listen command's lines. */
 export const makeEventLines = (
-  wish: {
+  options: {
     readonly forwardTo: URL | null
     readonly events: readonly string[]
     readonly isPrinted: boolean
@@ -42,19 +42,19 @@ export const makeEventLines = (
 
   return {
     ready: (base: URL, secret: string): string => {
-      const what = wish.events.length > 0 ? wish.events.join(', ') : 'all events'
+      const what = options.events.length > 0 ? options.events.join(', ') : 'all events'
       const listening = `Listening to  ${base.origin} (${what}); Ctrl-C ends\n`
-      if (!wish.forwardTo) return `${listening}\n`
-      const posting = `Posting to    ${paint('cyan', wish.forwardTo.href)}\n`
+      if (!options.forwardTo) return `${listening}\n`
+      const posting = `Posting to    ${paint('cyan', options.forwardTo.href)}\n`
       return `${listening}${posting}Signed with   ${paint('bold', secret)}\n\n`
     },
 
     event: (event: DeliveredEvent, result: DeliveryResult): string => {
       const { id, name, body } = event
-      if (wish.isJson) return `${JSON.stringify({ id, event: name, ...result, payload: JSON.parse(body) })}\n`
+      if (options.isJson) return `${JSON.stringify({ id, event: name, ...result, payload: JSON.parse(body) })}\n`
       const time = new Date().toTimeString().slice(0, 8)
       const line = `${paint('dim', time)}  ${paint('cyan', displayText(name))}  ${paint('dim', displayText(id))}${outcome(result)}\n`
-      return wish.isPrinted ? line + withoutControls(body) : line
+      return options.isPrinted ? line + withoutControls(body) : line
     },
   }
 }

@@ -124,17 +124,17 @@ const flatten = (value: Json, above: readonly string[] = []): string[][] =>
 
 /** Replaces null by the default in force, marked: the reply carries the defaults next to the object. */
 const withDefaults = (schema: TSchema, reply: Json): Json => {
-  const made = { ...reply }
+  const filled = { ...reply }
   for (const [name, property] of properties(schema)) {
     const of = keywords(property)['x-defaults-of']
-    const [values, defaults] = [made[String(of)], made[name]]
+    const [values, defaults] = [filled[String(of)], filled[name]]
     if (of === undefined || !isObject(values) || !isObject(defaults)) continue
-    delete made[name]
-    made[String(of)] = Object.fromEntries(
+    delete filled[name]
+    filled[String(of)] = Object.fromEntries(
       Object.entries(values).map(([field, value]) => [field, value ?? `${displayText(defaults[field])} (default)`]),
     )
   }
-  return made
+  return filled
 }
 
 /** Returns a reply without its counts if the whole list is shown. */

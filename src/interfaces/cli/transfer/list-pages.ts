@@ -50,10 +50,10 @@ export async function* pagesOf(
     throw new UsageError(`${name} does not return a list: --all is for lists`)
   const page = ['cursor', 'page', 'page-number'].find((option) => options.has(option))
   if (page) throw new UsageError(`--all returns every page: omit --${page}`)
-  const [asked, told] = [propertyNames(contract.query), propertyNames(contract.reply)]
-  const size = options.has('results-per-page') || options.has('per-page') || !asked.has('results_per_page')
+  const [parameters, fields] = [propertyNames(contract.query), propertyNames(contract.reply)]
+  const size = options.has('results-per-page') || options.has('per-page') || !parameters.has('results_per_page')
   const sized = size ? {} : { results_per_page: maxPageSize(contract.query) }
-  if (asked.has('cursor') && told.has('next_cursor')) {
+  if (parameters.has('cursor') && fields.has('next_cursor')) {
     for (let cursor: unknown = null; ; ) {
       const reply = await ask(withQuery(request, cursor === null ? sized : { ...sized, cursor: String(cursor) }))
       yield reply
@@ -61,7 +61,7 @@ export async function* pagesOf(
       if (typeof cursor !== 'string') return
     }
   }
-  if (!asked.has('page_number')) {
+  if (!parameters.has('page_number')) {
     yield await ask(request)
     return
   }

@@ -51,11 +51,11 @@ export const upload = (
     })
     // A server that refuses at once may close while the file is still being sent.
     sending.on('error', (error) => isAnswered || reject(error))
-    let [sent, told] = [0, 0]
+    let [sent, reported] = [0, 0]
     bytes.on('data', (part: Buffer) => {
       sent += part.length
-      if (sent - told < 1_000_000) return
-      told = sent
+      if (sent - reported < 1_000_000) return
+      reported = sent
       report(progressOf(sent, size, false))
     })
     bytes.on('end', () => report(progressOf(sent, size, true)))

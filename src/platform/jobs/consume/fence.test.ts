@@ -37,12 +37,12 @@ const holder = (leaseSeconds: number) => {
       return n === 0
     })
   }
-  const told = { holds: 0, refused: 0 }
+  const counts = { holds: 0, refused: 0 }
   child.on('message', (message: FixtureMessage) => {
-    if ('holds' in message) told.holds = message.holds
-    else told.refused += message.refused
+    if ('holds' in message) counts.holds = message.holds
+    else counts.refused += message.refused
   })
-  return { child, told, kill, go: () => child.send('go') }
+  return { child, counts, kill, go: () => child.send('go') }
 }
 
 const add = (count: number) =>
@@ -81,7 +81,7 @@ test('the late writes of a worker that slept through its leases are refused, 1,0
   await add(1000)
   // A loaded machine needs over a second to claim and extend them all.
   const sleeper = holder(3)
-  await until('the child holds all', () => sleeper.told.holds === 1000)
+  await until('the child holds all', () => sleeper.counts.holds === 1000)
   sleeper.child.kill('SIGSTOP')
 
   const go = Promise.withResolvers<void>()
@@ -89,7 +89,7 @@ test('the late writes of a worker that slept through its leases are refused, 1,0
   await until('the leases expire and all are taken over', () => taken.size === 1000)
   sleeper.child.kill('SIGCONT')
   sleeper.go()
-  await until('the child has tried to write', () => sleeper.told.refused === 1000)
+  await until('the child has tried to write', () => sleeper.counts.refused === 1000)
   assert.deepEqual(await effects(), [])
 
   go.resolve()
@@ -105,7 +105,7 @@ test('the jobs of a killed worker return within a second of the end of their lea
     await db.run`delete from effects`
     await add(50)
     const victim = holder(1)
-    await until('the child holds all', () => victim.told.holds >= 50)
+    await until('the child holds all', () => victim.counts.holds >= 50)
     const killed = performance.now()
     await victim.kill()
     const { worker, taken } = other()
@@ -122,7 +122,7 @@ test('releasing all leases at the start lets a dead worker’s jobs run at once'
   await db.run`delete from effects`
   await add(50)
   const victim = holder(3600)
-  await until('the child holds all', () => victim.told.holds === 50)
+  await until('the child holds all', () => victim.counts.holds === 50)
   await victim.kill()
   assert.equal(await releaseLeases(db), 50)
   const { worker } = other()
@@ -135,7 +135,7 @@ test('a live worker keeps its leases while its handlers run', async () => {
   await db.run`delete from effects`
   await add(20)
   const slow = holder(3)
-  await until('the child holds all', () => slow.told.holds === 20)
+  await until('the child holds all', () => slow.counts.holds === 20)
   const { worker, taken } = other()
   const began = await db.one<{ at: Date }>`select clock_timestamp() as at`
   await until('leases were prolonged past their first end', async () => {

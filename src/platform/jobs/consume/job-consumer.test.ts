@@ -19,16 +19,16 @@ test('jobs of a claim answered after the stop deadline return to the queue and d
   let runs = 0
   const kind: JobKind = { kind: 'late', ...usual, run: async () => void runs++ }
   await db.begin((tx) => enqueueAll(tx, 'late', [{ payload: {} }, { payload: {} }]))
-  const lane = new JobConsumer(kind, db, errorLog, uuid())
-  context.after(() => lane.close(0))
+  const consumer = new JobConsumer(kind, db, errorLog, uuid())
+  context.after(() => consumer.close(0))
   const isClaiming = () =>
     db.maybe`select from pg_locks where not granted and relation = 'jobs'::regclass and database =
       (select oid from pg_database where datname = current_database())`
   await db.begin(async (tx) => {
     await tx.run`lock table jobs in access exclusive mode`
-    lane.scheduleStep()
+    consumer.scheduleStep()
     await until('the claim waits', async () => (await isClaiming()) !== null)
-    await lane.close(0)
+    await consumer.close(0)
   })
   await until(
     'they were claimed and given back',
@@ -53,8 +53,8 @@ test('a worker logs a database outage once, and the next outage once more', asyn
   const log: Log = { ...silentLog, error: (_, text) => void said.push(text) }
   const worker = startTestWorker({ db: shaky, kinds: [{ kind: 'shaky', ...usual }], log })
   const look = (count: number) => {
-    const wanted = looks + count
-    return until('the queue is looked at', () => looks >= wanted)
+    const target = looks + count
+    return until('the queue is looked at', () => looks >= target)
   }
   const missed = 'jobs: poll failed'
   await look(2)

@@ -132,12 +132,12 @@ export class JobConsumer implements LocalQueue {
       ({ isCommitting, leasedAt }) => !isCommitting && now - leasedAt > (leaseSeconds * 1000) / 3,
     )
     if (old.length === 0) return
-    const kept = await extendLeases(
+    const extended = await extendLeases(
       this.#db,
       old.map(({ job, fence }) => ({ job, fence, leaseSeconds })),
     )
     for (const held of old) {
-      if (kept.has(held.job.id)) held.leasedAt = now
+      if (extended.has(held.job.id)) held.leasedAt = now
       else if (this.#held.has(held) && !held.isCommitting) {
         this.#held.delete(held)
         this.#log.warn({ kind: this.kind, job: held.job.id }, 'jobs: lease lost during a run')
@@ -183,9 +183,9 @@ export class JobConsumer implements LocalQueue {
       // The end of a job unblocks the next job of its key, which the same statement may claim.
       if (outcomes.some(({ what, held }) => what !== 'back' && held.job.key !== null)) this.#mayBeDue = true
       // Kinds with their own completion statement claim with a separate one.
-      const wanted = alone || (this.#kind.completeDirectly && outcomes.length > 0) ? 0 : this.#wanted()
-      if (outcomes.length === 0 && wanted === 0) break
-      void this.#runStatement(outcomes, wanted)
+      const count = alone || (this.#kind.completeDirectly && outcomes.length > 0) ? 0 : this.#wanted()
+      if (outcomes.length === 0 && count === 0) break
+      void this.#runStatement(outcomes, count)
     }
     const isIdle = this.#held.size === 0 && this.#activeStatements === 0 && this.#reserved === 0
     if (this.#state === 'closing' && isIdle) this.#onIdle?.()
@@ -219,31 +219,31 @@ export class JobConsumer implements LocalQueue {
     return this.#kind.concurrency - this.#running - this.#claiming - this.#reserved
   }
 
-  async #runStatement(outcomes: JobOutcome[], wanted: number): Promise<void> {
+  async #runStatement(outcomes: JobOutcome[], count: number): Promise<void> {
     this.#activeStatements++
-    this.#claiming += wanted
+    this.#claiming += count
     for (const { held } of outcomes) held.isCommitting = true
-    if (wanted > 0) this.#mayBeDue = false
+    if (count > 0) this.#mayBeDue = false
     const started = Promise.withResolvers<void>()
-    if (wanted > 0) this.#claims.set(this.kind, started.promise)
+    if (count > 0) this.#claims.set(this.kind, started.promise)
     let done = false
     try {
-      if (wanted > 0 && this.#hasUnknownLeases) await this.#recoverUnknownLeases()
-      const result = await this.#commitAndClaim(outcomes, wanted)
+      if (count > 0 && this.#hasUnknownLeases) await this.#recoverUnknownLeases()
+      const result = await this.#commitAndClaim(outcomes, count)
       done = true
       this.#failures = 0
       for (const { held } of outcomes) this.#held.delete(held)
       this.#wakeForReschedules(outcomes)
-      if (wanted > 0) this.#planNextClaim(result, wanted)
-      this.#claiming -= wanted
+      if (count > 0) this.#planNextClaim(result, count)
+      this.#claiming -= count
       // The stop deadline passed during the claim.
       if (this.#state === 'closed') await this.#release(result.claimed)
       else for (const leased of result.claimed) this.#start(leased)
     } catch (error) {
-      if (!done) this.#claiming -= wanted
-      this.#handleError(error, outcomes, wanted)
+      if (!done) this.#claiming -= count
+      this.#handleError(error, outcomes, count)
     }
-    if (wanted > 0) this.#claims.delete(this.kind)
+    if (count > 0) this.#claims.delete(this.kind)
     started.resolve()
     this.#activeStatements--
     this.scheduleStep()
@@ -262,7 +262,7 @@ export class JobConsumer implements LocalQueue {
   /** Commits outcomes and claims jobs: in one statement if possible, otherwise in one transaction. */
   #commitAndClaim(outcomes: JobOutcome[], count: number): Promise<ClaimResult> {
     const { leaseSeconds, onComplete: complete, onDiscard: discard } = this.#kind
-    const wanted = { kind: this.kind, count, worker: this.worker, leaseSeconds, after: this.#accountCursor }
+    const claim = { kind: this.kind, count, worker: this.worker, leaseSeconds, after: this.#accountCursor }
     const done: (LeasedJob & CompletedRun)[] = []
     const back: RescheduledJob[] = []
     const dead: (LeasedJob & { error: string })[] = []
@@ -273,7 +273,7 @@ export class JobConsumer implements LocalQueue {
       else dead.push({ job, fence, error: outcome.error })
     }
     if (back.length === 0 && dead.length === 0 && (!complete || done.length === 0))
-      return completeAndClaim(this.#db, done, wanted).then((result) =>
+      return completeAndClaim(this.#db, done, claim).then((result) =>
         this.#logLostLeases(result, done.length, result.ended.size),
       )
 
@@ -288,7 +288,7 @@ export class JobConsumer implements LocalQueue {
       const returned = back.length > 0 ? await reschedule(tx, back) : new Set()
       const buried = dead.length > 0 ? await moveToDeadLetter(tx, dead, discard !== undefined) : new Set()
       for (const { job, error } of dead) if (buried.has(job.id)) await discard?.call(this.#kind, tx, job, error)
-      const result = await completeAndClaim(tx, done, wanted)
+      const result = await completeAndClaim(tx, done, claim)
       const ours = result.ended.size === done.length ? done : done.filter(({ job }) => result.ended.has(job.id))
       if (ours.length > 0) await complete?.call(this.#kind, tx, ours)
       return this.#logLostLeases(result, outcomes.length, ours.length + returned.size + buried.size)
@@ -318,12 +318,12 @@ export class JobConsumer implements LocalQueue {
   }
 
   /** Decides whether to claim again, and from which account on. */
-  #planNextClaim({ examined, after }: ClaimResult, wanted: number): void {
+  #planNextClaim({ examined, after }: ClaimResult, count: number): void {
     if (this.#accountCursor !== null) {
       // The claim at the end of a round serves jobs without an account and the oldest ones.
       this.#mayBeDue = true
       this.#accountCursor = after
-    } else if (examined >= wanted) {
+    } else if (examined >= count) {
       this.#mayBeDue = true
       if (this.#kind.fair) this.#accountCursor = lowestAccountId
     }
@@ -361,9 +361,9 @@ export class JobConsumer implements LocalQueue {
     this.scheduleStep()
   }
 
-  #handleError(error: unknown, outcomes: JobOutcome[], wanted: number): void {
+  #handleError(error: unknown, outcomes: JobOutcome[], count: number): void {
     for (const { held } of outcomes) held.isCommitting = false
-    if (wanted > 0) {
+    if (count > 0) {
       this.#mayBeDue = true
       this.#hasUnknownLeases ||= isUnavailable(error)
     }

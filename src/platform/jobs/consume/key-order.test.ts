@@ -60,7 +60,7 @@ onEachPostgres((database) => {
   })
 
   test('a job committed late never runs together with a later job of its key that has begun', async () => {
-    const wanted = { kind: 'late', count: 10, worker: uuid(), leaseSeconds: 30, after: null }
+    const claim = { kind: 'late', count: 10, worker: uuid(), leaseSeconds: 30, after: null }
     const early = uuid()
     const later = uuid()
     // The later job is claimed in a transaction that is still open when the earlier job is added and claimed.
@@ -68,13 +68,13 @@ onEachPostgres((database) => {
     const finish = Promise.withResolvers<void>()
     await db.begin((tx) => enqueue(tx, 'late', {}, { key: 'k', id: later }))
     const first = db.begin(async (tx) => {
-      assert.equal((await completeAndClaim(tx, [], wanted)).claimed[0]?.job.id, later)
+      assert.equal((await completeAndClaim(tx, [], claim)).claimed[0]?.job.id, later)
       begun.resolve()
       await finish.promise
     })
     await begun.promise
     await db.begin((tx) => enqueue(tx, 'late', {}, { key: 'k', id: early }))
-    const second = assert.rejects(completeAndClaim(db, [], wanted), /jobs_one_lease_per_key/)
+    const second = assert.rejects(completeAndClaim(db, [], claim), /jobs_one_lease_per_key/)
     await until('the second claim waits for the first', async () => {
       const row = await db.one<{ n: number }>`
         select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
@@ -82,7 +82,7 @@ onEachPostgres((database) => {
     })
     finish.resolve()
     await Promise.all([first, second])
-    assert.equal((await completeAndClaim(db, [], wanted)).claimed.length, 0)
+    assert.equal((await completeAndClaim(db, [], claim)).claimed.length, 0)
     await db.run`delete from jobs`
   })
 

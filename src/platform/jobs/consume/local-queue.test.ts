@@ -64,7 +64,7 @@ test('jobs inserted with a lease run once, end and are never claimed', async () 
   assert.equal(localQueueOf(db, 'born'), undefined, 'a stopped worker has no local queue')
 })
 
-test('a slot is reserved beside jobs that wait for capacity, for each account while the kind has room for it', async () => {
+test('a slot is reserved next to jobs that wait for capacity, for each account while the kind has room for it', async () => {
   const full = uuid()
   const kind: JobKind = {
     kind: 'busy',

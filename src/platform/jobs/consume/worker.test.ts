@@ -120,7 +120,7 @@ onEachPostgres((database) => {
 
   test('a failed job is retried, a snoozed job loses no attempt, an exhausted job is stored with its error', async () => {
     const attempts: number[] = []
-    const given: string[] = []
+    const errors: string[] = []
     const kind: JobKind = {
       kind: 'bad',
       ...usual,
@@ -130,7 +130,7 @@ onEachPostgres((database) => {
         throw new Retry('no luck\0', 0.01)
       },
       onDiscard: async (tx, job, error) => {
-        given.push(error)
+        errors.push(error)
         await tx.one`select 1 from dead_jobs where id = ${job.id}`
       },
     }
@@ -139,7 +139,7 @@ onEachPostgres((database) => {
     await until('it is given up', async () => (await left()) === 0)
     await worker.stop()
     assert.deepEqual(attempts, [1, 2, 2, 3])
-    assert.deepEqual(given, ['Error: no luck\ufffd'])
+    assert.deepEqual(errors, ['Error: no luck\ufffd'])
     assert.deepEqual(await db.many`select id, kind, payload, attempts, last_error from dead_jobs`, [
       { id, kind: 'bad', payload: { n: 1 }, attempts: 3, last_error: 'Error: no luck\ufffd' },
     ])
@@ -164,14 +164,14 @@ onEachPostgres((database) => {
 
   test('without capacity no job is claimed and no attempt is lost; with capacity, at most that many are', async () => {
     let room = 0
-    let asked = 0
+    let capacityChecks = 0
     const attempts: number[] = []
     const kind: JobKind = {
       kind: 'narrow',
       ...usual,
       concurrency: 100,
       capacity: () => {
-        asked++
+        capacityChecks++
         return room
       },
       run: async ({ attempt }) => {
@@ -187,7 +187,7 @@ onEachPostgres((database) => {
         Array.from({ length: 30 }, () => ({ payload: {} })),
       ),
     )
-    await until('room is asked for', () => asked > 2)
+    await until('room is asked for', () => capacityChecks > 2)
     assert.deepEqual(
       await db.many`select attempts, fence, count(*) as n from jobs where kind = 'narrow' group by 1, 2`,
       [{ attempts: 0, fence: 0, n: 30 }],

@@ -41,9 +41,9 @@ export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): 
   const claims = new Map<string, Promise<void>>()
   const consumers = new Map(kinds.map((kind) => [kind.kind, new JobConsumer(kind, db, log, id, claims)]))
   if (consumers.size !== kinds.length) throw new Error('Two handlers are registered for one kind of job')
-  const unsubscribers = [...consumers.values()].flatMap((lane) => [
-    onNotify(lane.kind, (isDue) => (isDue ? lane.notify() : lane.scheduleStep())),
-    registerLocalQueue(db, lane.kind, lane),
+  const unsubscribers = [...consumers.values()].flatMap((consumer) => [
+    onNotify(consumer.kind, (isDue) => (isDue ? consumer.notify() : consumer.scheduleStep())),
+    registerLocalQueue(db, consumer.kind, consumer),
   ])
   const timers = new Set<NodeJS.Timeout>()
   let closing = false
@@ -60,15 +60,15 @@ export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): 
 
   const pollQueue = async () => {
     for (const { kind, due_in } of await poll(db, [...consumers.keys()])) {
-      const lane = consumers.get(kind)
-      if (due_in <= 0) lane?.notify()
-      else if (due_in * 1000 < pollIntervalMs) after(Math.ceil(due_in * 1000), () => lane?.notify())
+      const consumer = consumers.get(kind)
+      if (due_in <= 0) consumer?.notify()
+      else if (due_in * 1000 < pollIntervalMs) after(Math.ceil(due_in * 1000), () => consumer?.notify())
     }
     await unparkJobs(db)
-    for (const lane of consumers.values()) {
+    for (const consumer of consumers.values()) {
       // Capacity may have returned without a notification.
-      lane.scheduleStep()
-      await lane.extend()
+      consumer.scheduleStep()
+      await consumer.extend()
     }
   }
 
@@ -93,7 +93,7 @@ export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): 
   }
   const rounds = new Set<Promise<void>>()
 
-  for (const lane of consumers.values()) lane.scheduleStep()
+  for (const consumer of consumers.values()) consumer.scheduleStep()
   repeatAgain(pollQueue)
   // A separate loop, so that a slow schedule does not delay lease extensions.
   if (schedules.length > 0) repeatAgain(async () => (closing ? undefined : runDue(db, schedules, log)))
@@ -101,7 +101,7 @@ export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): 
   const end = async (deadline: number) => {
     closing = true
     for (const hush of unsubscribers) hush()
-    await Promise.all([...consumers.values()].map((lane) => lane.close(deadline)))
+    await Promise.all([...consumers.values()].map((consumer) => consumer.close(deadline)))
     stopped = true
     for (const timer of timers) clearTimeout(timer)
     await Promise.all(rounds)
