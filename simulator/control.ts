@@ -92,10 +92,10 @@ const sendSms = ({ network }: Deps, number: string, body: Body): ControlResponse
  * Numbers with a flag: true for platform numbers, false for former ones, as in `{"lines": {"+44…": true}}`. Null for an
  * invalid list.
  */
-const numbersOf = (given: unknown): (readonly [string, boolean])[] | null =>
-  typeof given !== 'object' || given === null
+const numbersOf = (value: unknown): (readonly [string, boolean])[] | null =>
+  typeof value !== 'object' || value === null
     ? null
-    : Object.entries(given).flatMap(([number, ours]) => {
+    : Object.entries(value).flatMap(([number, ours]) => {
         const known = numberOf(number)
         return known ? [[known, ours === true] as const] : []
       })

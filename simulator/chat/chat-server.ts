@@ -39,7 +39,7 @@ const redeliveryWindow = 64
 /** A pairing code, valid for ten minutes. */
 const newPairing = () => ({ qr: `sandbox:${randomBytes(24).toString('base64url')}`, until: Date.now() + 600_000 })
 
-type Handlers = { readonly [C in Operation]: (given: Operations[C]['give'], session: Session) => Operations[C]['take'] }
+type Handlers = { readonly [C in Operation]: (input: Operations[C]['give'], session: Session) => Operations[C]['take'] }
 
 /** A connection of the platform. */
 class Session {
@@ -141,13 +141,13 @@ export class ChatServer {
     if (message.ask === 'attach') for (const line of session.lastSent.keys()) this.deliverPending(line)
   }
 
-  private answer(session: Session, { ask, id, with: given }: Request): ToPlatform {
+  private answer(session: Session, { ask, id, with: input }: Request): ToPlatform {
     try {
-      if (ask === 'login') this.login(session, given as Operations['login']['give'])
+      if (ask === 'login') this.login(session, input as Operations['login']['give'])
       else if (!session.isLoggedIn) throw new Refusal('login', 'log in first')
       // Both ends are ours, so `with` has the type that belongs to `ask`.
-      const handle = this.handlers[ask] as (given: unknown, session: Session) => unknown
-      return { answer: id, value: handle(given, session) }
+      const handle = this.handlers[ask] as (input: unknown, session: Session) => unknown
+      return { answer: id, value: handle(input, session) }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return { answer: id, refused: error.message, code: error.code }
@@ -247,11 +247,11 @@ export class ChatServer {
     const { faults, state } = this.deps
     if (faults.has('freeze')) return
     for (const session of this.sessions) {
-      const told = session.lastSent.get(line)
-      if (!told) continue
+      const lastSent = session.lastSent.get(line)
+      if (!lastSent) continue
       for (const letter of this.pending.get(line)?.values() ?? []) {
-        if (told.size >= redeliveryWindow) break
-        if (told.has(letter.seq) || Date.now() < letter.due) continue
+        if (lastSent.size >= redeliveryWindow) break
+        if (lastSent.has(letter.seq) || Date.now() < letter.due) continue
         if (!state.pendingEvents.has(letter.seq)) {
           // The oldest pending event was dropped by the limit.
           this.pending.get(line)?.delete(letter.seq)
@@ -259,7 +259,7 @@ export class ChatServer {
         }
         if (faults.has('late') && letter.news.news === 'receipt' && Date.now() < letter.seq / 1_000 + faults.ms('late'))
           continue
-        told.set(letter.seq, Date.now())
+        lastSent.set(letter.seq, Date.now())
         this.sendEvent(session, letter)
       }
     }

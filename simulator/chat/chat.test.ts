@@ -63,15 +63,15 @@ const message = { id: 'm1', to: { number: handset, remote: null }, text: 'Hello'
 test('messages of handsets survive a kill, and unacknowledged events are sent again', async (t) => {
   const path = await makeSimulatorHome(t)
   const before = await startSimulator(t, path)
-  let asked = 0
+  let requestCount = 0
   const refusing = await connected(t, before, async () => {
-    asked++
+    requestCount++
     throw new Error('the database is down')
   })
   const sent = await refusing.network.send('c', message)
   assert.equal(sent.outcome, 'done')
   await before.call('POST', `/handsets/${handset}/msgapp`, { to: line.number, text: 'Keep this' })
-  await until(async () => asked > 0)
+  await until(async () => requestCount > 0)
   await killSimulator(before)
   await refusing.network.close()
 
@@ -105,8 +105,8 @@ test('delivery receipts are sent although the network was killed before them', a
   await side.network.close()
 
   const { receipts } = await connected(t, await startSimulator(t, path))
-  const told = () => new Set([...side.receipts, ...receipts].map(({ id, level }) => `${id} ${level}`))
-  await until(async () => sent.every((one) => one.outcome === 'done' && told().has(`${one.value.id} 2`)))
+  const received = () => new Set([...side.receipts, ...receipts].map(({ id, level }) => `${id} ${level}`))
+  await until(async () => sent.every((one) => one.outcome === 'done' && received().has(`${one.value.id} 2`)))
 })
 
 test('a wrong token is refused and retried with growing delays', async (t) => {

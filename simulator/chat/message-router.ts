@@ -271,8 +271,8 @@ export class MessageRouter {
     group: string | null,
     url: string | null,
   ): Promise<void> {
-    const kept = url === null ? null : await this.deps.files.fetch(url).catch(() => null)
-    const file = kept && { ...kept, name: fileNameOf(url ?? '') }
+    const fetched = url === null ? null : await this.deps.files.fetch(url).catch(() => null)
+    const file = fetched && { ...fetched, name: fileNameOf(url ?? '') }
     this.deliverToNumber(line, from, { ...message, file }, group, { to: from, id: message.id })
     this.deps.state.flush()
   }

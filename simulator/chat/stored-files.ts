@@ -116,11 +116,11 @@ export class StoredFiles {
       const { size, mtimeMs } = statSync(path)
       return { path, size, mtimeMs }
     })
-    let kept = files.reduce((sum, { size }) => sum + size, 0)
+    let storedBytes = files.reduce((sum, { size }) => sum + size, 0)
     for (const { path, size } of files.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
-      if (kept <= maxTotalBytes) return
+      if (storedBytes <= maxTotalBytes) return
       unlinkSync(path)
-      kept -= size
+      storedBytes -= size
     }
   }
 }

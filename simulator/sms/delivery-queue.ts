@@ -25,9 +25,9 @@ export class DeliveryQueue {
   private nextBind = 0
 
   /** `onAccepted` is called with the id of each delivery that the platform accepted. */
-  constructor(window: number, kept: (id: number) => void) {
+  constructor(window: number, onAcknowledged: (id: number) => void) {
     this.window = window
-    this.onAccepted = kept
+    this.onAccepted = onAcknowledged
   }
 
   get size(): number {

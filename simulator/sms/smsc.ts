@@ -11,8 +11,8 @@ const responseMs = 10_000
 
 const version = 0x34
 
-const isEqualSecret = (given: string, expected: string): boolean => {
-  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+const isEqualSecret = (value: string, expected: string): boolean => {
+  const [a, b] = [Buffer.from(value), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 

@@ -102,8 +102,8 @@ export class SubmitHandler {
     const messageId = this.faultFor('empty_id', destination) ? '' : formatId(id, ids?.response)
     const { text, concat } = readUserData(pdu)
     const outcome = this.network.outcome(destination)
-    const wanted = outcome === 'deliver' ? receiptBits.always : receiptBits.always | receiptBits.failure
-    const submission = { source, destination, text, concat, wantsReceipt: (pdu.registered & wanted) !== 0 }
+    const receiptMask = outcome === 'deliver' ? receiptBits.always : receiptBits.always | receiptBits.failure
+    const submission = { source, destination, text, concat, wantsReceipt: (pdu.registered & receiptMask) !== 0 }
     this.network.accept(submission, outcome, messageId)
     this.log.add(messageId, pdu, { source, destination, text, concat, state: states[outcome] })
     const receiptFirst = this.faultFor('receipt_first', destination) !== undefined

@@ -65,6 +65,6 @@ export const strongestTone = (
   // Vertex of the parabola through the logarithms of three steps.
   const [left, top, right] = [-1, 0, 1].map((by) => Math.log((power[peak + by] ?? 0) + 1))
   const [a, b, c] = [left ?? 0, top ?? 0, right ?? 0]
-  const aside = a - 2 * b + c === 0 ? 0 : (a - c) / (2 * (a - 2 * b + c))
-  return { hertz: ((peak + aside) * rate) / windowSamples, share: total === 0 ? 0 : around / total }
+  const offset = a - 2 * b + c === 0 ? 0 : (a - c) / (2 * (a - 2 * b + c))
+  return { hertz: ((peak + offset) * rate) / windowSamples, share: total === 0 ? 0 : around / total }
 }

@@ -153,8 +153,8 @@ export class SandboxTrunk {
     const verdict =
       claim?.username === customerUser ? this.digest.verify(request, claim, this.settings.password) : 'bad'
     if (verdict === 'good') return null
-    const asked = this.digest.challenge(verdict === 'stale').map((value): Header => ['WWW-Authenticate', value])
-    return { status: 401, headers: asked }
+    const challenges = this.digest.challenge(verdict === 'stale').map((value): Header => ['WWW-Authenticate', value])
+    return { status: 401, headers: challenges }
   }
 
   private register(request: SipRequest): ResponseOptions {

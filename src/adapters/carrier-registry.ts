@@ -16,24 +16,24 @@ export type CarrierRegistry<W extends ConnectionSpec> = {
 }
 
 export const makeCarrierRegistry = <W extends ConnectionSpec>(
-  start: (wanted: W) => Promise<SmsCarrier>,
+  start: (spec: W) => Promise<SmsCarrier>,
 ): CarrierRegistry<W> => {
   const links = new Map<string, RunningConnection<W>>()
   let list: readonly RunningConnection<W>[] = []
   const queue = makeSerialQueue()
 
-  const reconcile = async (wanted: readonly W[]) => {
-    const next = new Map(wanted.map((one) => [one.id, one]))
+  const reconcile = async (specs: readonly W[]) => {
+    const next = new Map(specs.map((one) => [one.id, one]))
     const ending = [...links].filter(([id, link]) => next.get(id)?.revision !== link.spec.revision)
     for (const [id] of ending) links.delete(id)
     list = [...links.values()]
     // The old link ends before the new one binds: carriers count binds.
     await Promise.all(ending.map(([, { carrier }]) => carrier.close()))
-    for (const one of wanted) if (!links.has(one.id)) links.set(one.id, { spec: one, carrier: await start(one) })
+    for (const one of specs) if (!links.has(one.id)) links.set(one.id, { spec: one, carrier: await start(one) })
     list = [...links.values()]
   }
 
-  const apply = (wanted: readonly W[]) => queue(() => reconcile(wanted))
+  const apply = (specs: readonly W[]) => queue(() => reconcile(specs))
 
   return { apply, running: () => list, state: (id) => links.get(id)?.carrier.state() ?? null, close: () => apply([]) }
 }

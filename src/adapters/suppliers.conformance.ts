@@ -19,9 +19,9 @@ export type SupplierHarness = {
 }
 
 /** Returns the value of a successful result. @throws Error for any other outcome */
-export const unwrap = <T>(asked: ServiceResult<T>): T => {
-  if (asked.outcome !== 'done') throw new Error(`${asked.outcome}: ${asked.reason}`)
-  return asked.value
+export const unwrap = <T>(result: ServiceResult<T>): T => {
+  if (result.outcome !== 'done') throw new Error(`${result.outcome}: ${result.reason}`)
+  return result.value
 }
 
 /** Conformance suite that every supplier connector must pass. */
@@ -30,9 +30,9 @@ export const supplierSuite = (makeLab: () => Promise<SupplierHarness>): void => 
     const all: SupplierGroup[] = []
     let page: number | null = 1
     while (page !== null) {
-      const given: Page = unwrap(await supplier.groups(page))
-      all.push(...given.groups)
-      page = given.next
+      const found: Page = unwrap(await supplier.groups(page))
+      all.push(...found.groups)
+      page = found.next
     }
     return all
   }

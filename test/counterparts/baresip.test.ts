@@ -92,8 +92,8 @@ test('the platform calls baresip and detects each key once', needs('baresip'), a
   const number = '+442079460123'
   const media = await openMedia()
   t.after(() => media.close())
-  const desk = makeCallControl(() => assert.fail('no call is expected'))
-  const { gateway } = await openGateway(t, { desk: desk.desk, media })
+  const callControl = makeCallControl(() => assert.fail('no call is expected'))
+  const { gateway } = await openGateway(t, { callControl: callControl.callControl, media })
   const telephone = await openTelephone(
     t,
     (port) => `<sip:${number}@127.0.0.1:${port}>;regint=0;catchall=yes;answermode=auto;audio_codecs=pcmu`,
@@ -111,13 +111,13 @@ test('the platform calls baresip and detects each key once', needs('baresip'), a
     return typed.length < code.length ? 'again' : { done: 'all keys' }
   }
   await gateway.dial(plan, { length: 1, seconds: 30, check: judge })
-  assert.equal(desk.of('answered').length, 1, JSON.stringify(desk.entries))
+  assert.equal(callControl.of('answered').length, 1, JSON.stringify(callControl.entries))
   for (const [i, key] of [...code].entries()) {
     telephone.tell('sndcode', key)
     await until(() => typed.length > i, `key ${key}: ${telephone.program.output()}`)
   }
   assert.equal(typed.join(''), code)
-  await until(() => desk.of('ended').length > 0)
-  assert.partialDeepStrictEqual(desk.of('ended')[0]?.about, { how: 'completed', reason: 'all keys', by: null })
-  assert.ok(!desk.traces.some((line) => line.includes(code)))
+  await until(() => callControl.of('ended').length > 0)
+  assert.partialDeepStrictEqual(callControl.of('ended')[0]?.about, { how: 'completed', reason: 'all keys', by: null })
+  assert.ok(!callControl.traces.some((line) => line.includes(code)))
 })

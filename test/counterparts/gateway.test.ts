@@ -54,7 +54,7 @@ test('a browser calls sipp, hears its own voice come back, and hangs up', needs(
 })
 
 test('sipp calls a browser, which answers, and sipp hangs up', needs('sipp'), async (t) => {
-  const { gateway, browser, ended, desk } = await openWorld(t, toBrowsers('ANN'), { media })
+  const { gateway, browser, ended, callControl } = await openWorld(t, toBrowsers('ANN'), { media })
   const ann = await browser('ANN')
   const softphone = await closedAfter(t, makeSoftphone())
   const flags = ['-s', '33187654321', '-d', '1500', '-p', String(await freePort()), '-rtp_echo']
@@ -65,6 +65,6 @@ test('sipp calls a browser, which answers, and sipp hangs up', needs('sipp'), as
   await until(() => softphone.sent > 0, 'media of the browser')
   const end = await ended()
   assert.deepEqual([end.how, end.by], ['completed', 'caller'])
-  assert.equal(Object(desk.of('receive')[0]?.about).to, '+33187654321')
+  assert.equal(Object(callControl.of('receive')[0]?.about).to, '+33187654321')
   assert.equal(await caller.ended, 0, caller.output().slice(-3_000))
 })

@@ -137,7 +137,7 @@ test('a telephone behind Kamailio calls a browser, which hangs up', needs('kamai
   const telephone = await openTelephone(t, bobAt(proxy.port))
   const login = { username: 'us', password: 'pass', register: true, domain: 'proxy.test' }
 
-  const { gateway, browser, desk, ended } = await openWorld(t, toBrowsers('ANN'), { media })
+  const { gateway, browser, callControl, ended } = await openWorld(t, toBrowsers('ANN'), { media })
   await gateway.apply([trunkOf(proxy.port, login)])
   await until(() => gateway.trunk('carrier')?.registered === true, 'a registration')
   const ann = await browser('ANN')
@@ -147,7 +147,7 @@ test('a telephone behind Kamailio calls a browser, which hangs up', needs('kamai
   const acknowledged = proxy.seen('loose ACK')
   const { session } = await answer(call, softphone)
   await proxy.sees('loose ACK', acknowledged + 1)
-  assert.equal(Object(desk.of('receive')[0]?.about).to, '+33187654321')
+  assert.equal(Object(callControl.of('receive')[0]?.about).to, '+33187654321')
   softphone.sendTone(1_000)
   await receivesTone(softphone, 1_000)
   const byes = proxy.seen('loose BYE')

@@ -46,12 +46,12 @@ describe('calls of the SDK', needs('chromium'), () => {
   }
 
   test('a browser calls a telephone: tones both ways, keys, mute, hold, quality, other devices, and hangs up', async (t) => {
-    const ground = await openSdkFixture(t, browser, toCarrier, { media })
+    const deps = await openSdkFixture(t, browser, toCarrier, { media })
     const telephone = await phone(t)
-    const ann = await ground.tab('ANN', { defaultExtraHeaders: ['X-Desk: 4'] })
+    const ann = await deps.tab('ANN', { defaultExtraHeaders: ['X-Desk: 4'] })
     await ann.run(`dial({ to: '+33 6 12 34 56 78', callerId: '+33187654321', headers: { Ticket: '7' } })`)
     assert.equal(await ann.run('call.getStatus()'), 'pending')
-    const incoming = await ground.carrier.call()
+    const incoming = await deps.carrier.call()
     incoming.ring({ status: 180 })
     await ann.waitForEvent('call ringing')
     assert.equal(await ann.run('call.getStatus()'), 'ringing')
@@ -63,7 +63,7 @@ describe('calls of the SDK', needs('chromium'), () => {
     })
     await ann.waitForEvent('call accepted')
     await Promise.all([ann.waitForTone(620), receivesTone(telephone, 1_000)])
-    const [placed] = ground.desk.of('place')
+    const [placed] = deps.callControl.of('place')
     assert.partialDeepStrictEqual(placed?.about, {
       ...{ person: { account: 'one', user: 'ANN' }, to: '+33612345678', from: '+33187654321' },
       headers: { 'X-Desk': '4', 'X-Ticket': '7' },
@@ -117,11 +117,11 @@ describe('calls of the SDK', needs('chromium'), () => {
   })
 
   test('early media of a carrier are heard, and the call continues after the answer', async (t) => {
-    const ground = await openSdkFixture(t, browser, toCarrier, { media })
+    const deps = await openSdkFixture(t, browser, toCarrier, { media })
     const telephone = await phone(t)
-    const ann = await ground.tab('ANN')
+    const ann = await deps.tab('ANN')
     await ann.run(`dial({ to: '+33612345678' })`)
-    const incoming = await ground.carrier.call()
+    const incoming = await deps.carrier.call()
     incoming.ring({ status: 183, body: sdp(await telephone.answer(incoming.invite.body.toString())) })
     await ann.waitForEvent('call ringing')
     await ann.waitForTone(620)
@@ -133,14 +133,14 @@ describe('calls of the SDK', needs('chromium'), () => {
   })
 
   test('a telephone calls a browser: it rings, hears the ringtone, and talks until the telephone hangs up', async (t) => {
-    const ground = await openSdkFixture(t, browser, toBrowsers('ANN'), { media })
+    const deps = await openSdkFixture(t, browser, toBrowsers('ANN'), { media })
     const telephone = await phone(t)
-    const ann = await ground.tab('ANN', { ringtoneUrl: '/ring.wav' })
+    const ann = await deps.tab('ANN', { ringtoneUrl: '/ring.wav' })
     await ann.run(`HTMLMediaElement.prototype.play = ((play) => function () {
       if (this.src.endsWith('ring.wav')) window.tone = this
       return play.call(this)
     })(HTMLMediaElement.prototype.play)`)
-    const { dialled } = await dial(ground.carrier, inbound(ground.gateway.port), telephone)
+    const { dialled } = await dial(deps.carrier, inbound(deps.gateway.port), telephone)
     assert.equal(await ann.waitForEvent('incoming'), '+33187654321')
     await until(async () => dialled.progress.includes(180))
     await until(() => ann.run('window.tone?.loop === true && !tone.paused'))
@@ -154,9 +154,9 @@ describe('calls of the SDK', needs('chromium'), () => {
 
   test('a caller of a busy or rejecting browser hears busy, and a caller who gives up is reported as canceled', async (t) => {
     let to: CallDecision = toBrowsers('ANN')
-    const ground = await openSdkFixture(t, browser, (call) => to(call), { media })
-    const ann = await ground.tab('ANN')
-    const ring = async () => dial(ground.carrier, inbound(ground.gateway.port), await phone(t))
+    const deps = await openSdkFixture(t, browser, (call) => to(call), { media })
+    const ann = await deps.tab('ANN')
+    const ring = async () => dial(deps.carrier, inbound(deps.gateway.port), await phone(t))
     const first = await ring()
     await ann.waitForEvent('incoming')
     const second = await ring()
@@ -181,7 +181,7 @@ describe('calls of the SDK', needs('chromium'), () => {
       [480, 'no_answer'],
     ] as const) {
       await ann.run(`dial({ to: '+33612345678' })`)
-      ;(await ground.carrier.call()).refuse({ status })
+      ;(await deps.carrier.call()).refuse({ status })
       await until(() => ann.run(`call.getStatus() === 'failed'`))
       assert.partialDeepStrictEqual(await ann.waitForEvent('call disconnect'), { reason, by: 'remote', status })
     }
@@ -193,8 +193,8 @@ describe('calls of the SDK', needs('chromium'), () => {
   })
 
   test('a browser calls another one, and both talk by Opus', async (t) => {
-    const ground = await openSdkFixture(t, browser, toBrowsers('BOB'), { media })
-    const [ann, bob] = [await ground.tab('ANN'), await ground.tab('BOB')]
+    const deps = await openSdkFixture(t, browser, toBrowsers('BOB'), { media })
+    const [ann, bob] = [await deps.tab('ANN'), await deps.tab('BOB')]
     await ann.run(`dial({ to: 'USRBOB', headers: { Order: '7' } })`)
     await bob.waitForEvent('incoming')
     assert.deepEqual(await bob.run('call.customHeaders'), { Order: '7' })

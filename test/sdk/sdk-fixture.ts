@@ -39,12 +39,19 @@ export const openSdkFixture = async (
   decide: CallDecision,
   settings: Pick<GatewaySettings, 'media'> & Partial<GatewaySettings>,
 ) => {
-  const desk = makeCallControl(decide)
+  const callControl = makeCallControl(decide)
   const registers: string[] = []
   const generations = new Map<string, number>()
   const refusals = new Map<string, { status: number; error_message: string }>()
   const gateway = await startGateway({
-    ...{ bind: '127.0.0.1', port: 0, domain: 'us.test', realm: 'us.test', secret: 's', desk: desk.desk },
+    ...{
+      bind: '127.0.0.1',
+      port: 0,
+      domain: 'us.test',
+      realm: 'us.test',
+      secret: 's',
+      callControl: callControl.callControl,
+    },
     fault: (error) => console.error(error),
     ...settings,
   })
@@ -111,7 +118,7 @@ export const openSdkFixture = async (
     return opened
   }
   return {
-    ...{ desk, gateway, carrier, url, registers, refusals, generations, sockets, shown: pages, tab },
+    ...{ callControl, gateway, carrier, url, registers, refusals, generations, sockets, shown: pages, tab },
     /** Breaks every connection; new ones break at once, until the link is mended. */
     cut: () => {
       open = null

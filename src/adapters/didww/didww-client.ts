@@ -51,23 +51,47 @@ const readBody = async (response: Response): Promise<unknown> => {
   }
 }
 
-/** HTTP client of DIDWW: rate-limited, bounded, with every failure classified by its meaning for the caller. */
-export const makeDidwwClient = (settings: DidwwSettings): DidwwClient => {
-  const base = (settings.base_url ?? production).replace(/\/$/, '')
-  const gapMs = 1000 / (settings.requests_per_second ?? 5)
+type LinkLife = Pick<LinkState, 'state' | 'since' | 'lastError'>
+
+/** Spaces requests evenly, and pauses them when the supplier asks for it. */
+const makeTurns = (gapMs: number) => {
   /** Time of the next request's turn, by the monotonic clock. */
   let turn = 0
   /** Time until which the supplier has asked for no requests (429). */
   let quietUntil = 0
+
+  /**
+   * Waits for a turn, and again if a 429 arrives meanwhile. Returns the seconds to wait if the turn is too far away.
+   */
+  const wait = async (longest: number): Promise<number | null> => {
+    const began = performance.now()
+    for (;;) {
+      const now = performance.now()
+      const mine = Math.max(now, turn, quietUntil)
+      if (mine - began > longest) return (mine - now) / 1000
+      turn = mine + gapMs
+      if (mine > now) await pause(mine - now)
+      if (mine >= quietUntil) return null
+    }
+  }
+
+  return {
+    wait,
+    pause: (seconds: number) => {
+      quietUntil = Math.max(quietUntil, performance.now() + seconds * 1000)
+    },
+  }
+}
+
+/** HTTP client of DIDWW: rate-limited, bounded, with every failure classified by its meaning for the caller. */
+export const makeDidwwClient = (settings: DidwwSettings): DidwwClient => {
+  const base = (settings.base_url ?? production).replace(/\/$/, '')
+  const turns = makeTurns(1000 / (settings.requests_per_second ?? 5))
   let failures = 0
   let restUntil = 0
   let inFlight = 0
-  let asked = 0
-  let life: Pick<LinkState, 'state' | 'since' | 'lastError'> = {
-    state: 'connecting',
-    since: Date.now(),
-    lastError: null,
-  }
+  let requestCount = 0
+  let life: LinkLife = { state: 'connecting', since: Date.now(), lastError: null }
 
   const become = (state: 'up' | 'down', lastError: string | null) => {
     life = { state, since: life.state === state ? life.since : Date.now(), lastError }
@@ -79,21 +103,6 @@ export const makeDidwwClient = (settings: DidwwSettings): DidwwClient => {
   const failed = (reason: string) => {
     if (++failures >= maxFailures) restUntil = performance.now() + restMs
     become('down', reason)
-  }
-
-  /**
-   * Waits for a turn, and again if a 429 arrives meanwhile. Returns the seconds to wait if the turn is too far away.
-   */
-  const waitForTurn = async (longest: number): Promise<number | null> => {
-    const began = performance.now()
-    for (;;) {
-      const now = performance.now()
-      const mine = Math.max(now, turn, quietUntil)
-      if (mine - began > longest) return (mine - now) / 1000
-      turn = mine + gapMs
-      if (mine > now) await pause(mine - now)
-      if (mine >= quietUntil) return null
-    }
   }
 
   const resting = (): ServiceResult<never> | null => {
@@ -122,7 +131,7 @@ export const makeDidwwClient = (settings: DidwwSettings): DidwwClient => {
     const reason = readErrors(body) ?? `HTTP ${status}`
     if (status === 429) {
       const seconds = retryAfter(response.headers.get('retry-after'))
-      quietUntil = Math.max(quietUntil, performance.now() + seconds * 1000)
+      turns.pause(seconds)
       return { outcome: 'later', seconds, reason }
     }
     if (status >= 500) {
@@ -138,14 +147,14 @@ export const makeDidwwClient = (settings: DidwwSettings): DidwwClient => {
     const { method = 'GET', path, query = {}, body, isInteractive = false, isDeletion = false } = call
     const before = resting()
     if (before) return before
-    const wait = await waitForTurn(isInteractive ? maxQueueMs.hasty : maxQueueMs.patient)
+    const wait = await turns.wait(isInteractive ? maxQueueMs.hasty : maxQueueMs.patient)
     if (wait !== null) return { outcome: 'later', seconds: wait, reason: 'too many requests are queued' }
     const after = resting()
     if (after) return after
     const isRead = method === 'GET'
     const parameters = new URLSearchParams(query).toString()
     inFlight++
-    asked++
+    requestCount++
     try {
       const response = await fetch(`${base}${path}${parameters ? `?${parameters}` : ''}`, {
         method,
@@ -170,5 +179,5 @@ export const makeDidwwClient = (settings: DidwwSettings): DidwwClient => {
     }
   }
 
-  return { send: ask, state: () => ({ ...life, inFlight, submitted: asked }) }
+  return { send: ask, state: () => ({ ...life, inFlight, submitted: requestCount }) }
 }

@@ -7,7 +7,7 @@ import type {
   SupplierOrder,
 } from '../../ports/supplier.ts'
 import { isSigned } from './codec/signature.ts'
-import { type ApiRequest, makeDidwwClient } from './didww-client.ts'
+import { type ApiRequest, type DidwwClient, makeDidwwClient } from './didww-client.ts'
 import { FormatError, isTrue, type JsonApiDocument, type Resource, required, text } from './json-api.ts'
 import { groupOf } from './number-groups.ts'
 import type { DidwwSettings } from './settings.ts'
@@ -59,18 +59,13 @@ const findByReference = (data: readonly Resource[], reference: string): Supplier
 
 const first = (document: JsonApiDocument): Resource => required(document.data[0] ?? null, 'data')
 
-/** Supplies numbers of DIDWW over its API 3. @see settings.ts for the version */
-export const connectDidww = (settings: DidwwSettings): NumberSupplier => {
-  const client = makeDidwwClient(settings)
-  /** Ids of the offered countries; known after the first page. */
-  let countries: string | null = null
-
+const makeRequests = (client: DidwwClient) => {
   /** Requests and parses; an unreadable answer counts as a lost one. */
   const request = async <T>(call: ApiRequest, read: (document: JsonApiDocument) => T): Promise<ServiceResult<T>> => {
-    const asked = await client.send(call)
-    if (asked.outcome !== 'done') return asked
+    const result = await client.send(call)
+    if (result.outcome !== 'done') return result
     try {
-      return { outcome: 'done', value: read(required(asked.value, 'the body')) }
+      return { outcome: 'done', value: read(required(result.value, 'the body')) }
     } catch (error) {
       if (!(error instanceof FormatError)) throw error
       const isRead = (call.method ?? 'GET') === 'GET'
@@ -82,27 +77,41 @@ export const connectDidww = (settings: DidwwSettings): NumberSupplier => {
 
   /** Deletes something; one that no longer exists counts as success. */
   const remove = async (call: ApiRequest): Promise<ServiceResult<null>> => {
-    const asked = await client.send({ ...call, isDeletion: true })
-    return asked.outcome === 'done' ? { outcome: 'done', value: null } : asked
+    const result = await client.send({ ...call, isDeletion: true })
+    return result.outcome === 'done' ? { outcome: 'done', value: null } : result
   }
 
-  const findCountries = async (): Promise<ServiceResult<string>> => {
-    const { countries: wantedCountries = [] } = settings
-    if (wantedCountries.length === 0) return { outcome: 'done', value: '' }
-    const query = { 'filter[iso]': wantedCountries.join(','), 'page[size]': pageSize }
-    const asked = await request({ path: '/countries', query }, ({ data }) => data)
-    if (asked.outcome !== 'done') return asked
-    const known = new Map(asked.value.map(({ id, attributes }) => [text(attributes, 'iso'), id]))
-    const unknown = wantedCountries.filter((iso) => !known.has(iso))
-    // An empty filter would offer the whole catalogue.
-    if (unknown.length > 0) return { outcome: 'refused', reason: `the supplier has no country ${unknown.join(', ')}` }
-    return { outcome: 'done', value: wantedCountries.map((iso) => known.get(iso)).join(',') }
-  }
+  return { request, remove }
+}
+
+/** Returns the ids of countries, joined by commas; empty for no countries. */
+const findCountries = async (
+  { request }: ReturnType<typeof makeRequests>,
+  isoCodes: readonly string[],
+): Promise<ServiceResult<string>> => {
+  if (isoCodes.length === 0) return { outcome: 'done', value: '' }
+  const query = { 'filter[iso]': isoCodes.join(','), 'page[size]': pageSize }
+  const result = await request({ path: '/countries', query }, ({ data }) => data)
+  if (result.outcome !== 'done') return result
+  const known = new Map(result.value.map(({ id, attributes }) => [text(attributes, 'iso'), id]))
+  const unknown = isoCodes.filter((iso) => !known.has(iso))
+  // An empty filter would offer the whole catalogue.
+  if (unknown.length > 0) return { outcome: 'refused', reason: `the supplier has no country ${unknown.join(', ')}` }
+  return { outcome: 'done', value: isoCodes.map((iso) => known.get(iso)).join(',') }
+}
+
+/** Supplies numbers of DIDWW over its API 3. @see settings.ts for the version */
+export const connectDidww = (settings: DidwwSettings): NumberSupplier => {
+  const client = makeDidwwClient(settings)
+  const requests = makeRequests(client)
+  const { request, remove } = requests
+  /** Ids of the offered countries; known after the first page. */
+  let countries: string | null = null
 
   return {
     groups: async (page) => {
       if (page === 1 || countries === null) {
-        const found = await findCountries()
+        const found = await findCountries(requests, settings.countries ?? [])
         if (found.outcome !== 'done') return found
         countries = found.value
       }

@@ -26,9 +26,9 @@ test('every request names the version, and every order forbids back orders', asy
   const { simulator, supplier } = await makeLab()
   const order = { reference: 'ours', sku: 'none', item: 'any', callback: 'http://127.0.0.1/callback' } as const
   assert.deepEqual(await supplier.order(order), { outcome: 'refused', reason: 'Sku is invalid' })
-  const [asked] = await simulator.log()
-  assert.equal(asked?.version, '2026-04-16')
-  assert.deepEqual(asked?.body, {
+  const [request] = await simulator.log()
+  assert.equal(request?.version, '2026-04-16')
+  assert.deepEqual(request?.body, {
     data: {
       type: 'orders',
       attributes: {
@@ -57,9 +57,9 @@ test('the client stays below 20 requests a second, whatever the load', async () 
   // after it.
   for (let tries = 1; ; tries++) {
     const { simulator, supplier } = await makeLab()
-    const asked = await Promise.all(Array.from({ length: 45 }, () => supplier.check()))
+    const results = await Promise.all(Array.from({ length: 45 }, () => supplier.check()))
     assertPaced((await simulator.log()).map(({ at }) => at))
-    const others = asked.filter(({ outcome }) => outcome !== 'done')
+    const others = results.filter(({ outcome }) => outcome !== 'done')
     if (others.length === 0) break
     assert.ok(tries < 5, JSON.stringify(others))
   }
@@ -69,9 +69,9 @@ test('by default three processes together stay below 20 requests a second', asyn
   const { simulator } = await makeLab()
   const { requests_per_second: _, ...settings } = simulator.settings
   const three = [0, 1, 2].map(() => connectDidww(settings))
-  const asked = await Promise.all(three.flatMap((one) => Array.from({ length: 9 }, () => one.check())))
+  const results = await Promise.all(three.flatMap((one) => Array.from({ length: 9 }, () => one.check())))
   assert.deepEqual(
-    asked.filter(({ outcome }) => outcome !== 'done'),
+    results.filter(({ outcome }) => outcome !== 'done'),
     [],
   )
   assertPaced((await simulator.log()).map(({ at }) => at))
@@ -90,8 +90,8 @@ test('after 429 the client sends nothing for the requested time', async () => {
 test('after 429 queued requests wait on too, and none is lost', async () => {
   const { simulator, supplier } = await makeLab()
   await simulator.fault('too-many')
-  const asked = await Promise.all(Array.from({ length: 30 }, () => supplier.check()))
-  assert.equal(asked.filter(({ outcome }) => outcome === 'done').length, 29)
+  const results = await Promise.all(Array.from({ length: 30 }, () => supplier.check()))
+  assert.equal(results.filter(({ outcome }) => outcome === 'done').length, 29)
   const [first, ...rest] = (await simulator.log()).map(({ at }) => at)
   const soon = rest.filter((at) => at - (first ?? 0) < 990)
   assert.ok(soon.length <= 5, `${soon.length} were sent before the 429 arrived`)
@@ -160,8 +160,8 @@ test('each failure is classified by its meaning', async () => {
   const stranger = connectDidww({ ...simulator.settings, api_key: 'no key' })
   assert.deepEqual(await stranger.check(), { outcome: 'refused', reason: 'Unauthorized' })
   assert.match(stranger.state().lastError ?? '', /key is refused/)
-  const nobody = connectDidww({ ...simulator.settings, base_url: 'http://127.0.0.1:3/v3' })
-  assert.equal((await nobody.order(order)).outcome, 'later', 'nothing was sent')
+  const unreachable = connectDidww({ ...simulator.settings, base_url: 'http://127.0.0.1:3/v3' })
+  assert.equal((await unreachable.order(order)).outcome, 'later', 'nothing was sent')
 })
 
 test('a dead supplier costs three attempts, and then nothing for a while', async () => {
@@ -192,16 +192,16 @@ const answering = async (server: Server) => {
 test('only the order with our reference is taken from a search result', async () => {
   let list: object[] = []
   const settings = await answering(createHttp((_, response) => response.end(JSON.stringify({ data: list }))))
-  const made = (id: string, reference: string) => ({
+  const orderBody = (id: string, reference: string) => ({
     id,
     type: 'orders',
     attributes: { status: 'Completed', external_reference_id: reference },
   })
   const supplier = connectDidww(settings)
   assert.equal(unwrap(await supplier.findOrder('ours')), null)
-  list = [made('1', 'theirs'), made('2', 'ours')]
+  list = [orderBody('1', 'theirs'), orderBody('2', 'ours')]
   assert.deepEqual(unwrap(await supplier.findOrder('ours')), { id: '2', state: 'completed' })
-  list = [made('1', 'theirs')]
+  list = [orderBody('1', 'theirs')]
   assert.equal((await supplier.findOrder('ours')).outcome, 'later', 'an ignored filter proves nothing')
 })
 

@@ -35,7 +35,7 @@ export const groupOf = (resource: Resource): SupplierGroup | null => {
   if (!iso || !/^[A-Z]{2}$/.test(iso) || !callingCode || !type || area === null || offers.length === 0) return null
   const regionName = region && text(region.attributes, 'name')
   const isAvailable = isTrue(meta, 'is_available')
-  const asked = (requirement && text(requirement.attributes, 'restriction_message')) ?? text(meta, 'restrictions')
+  const restriction = (requirement && text(requirement.attributes, 'restriction_message')) ?? text(meta, 'restrictions')
   return {
     id,
     country: iso,
@@ -48,7 +48,7 @@ export const groupOf = (resource: Resource): SupplierGroup | null => {
     features: list(attributes.features).filter((feature) => typeof feature === 'string'),
     available: isAvailable ? Math.max(1, count(meta, 'total_count') ?? 1) : 0,
     selectable: isTrue(meta, 'available_dids_enabled'),
-    registration: isTrue(meta, 'needs_registration') ? (asked ?? 'The regulator asks for a registration') : null,
+    registration: isTrue(meta, 'needs_registration') ? (restriction ?? 'The regulator asks for a registration') : null,
     offers,
   }
 }

@@ -84,12 +84,12 @@ test('the simulator answers in the provider’s format', needsRecordings, async 
     assert.equal(answer.headers.get('content-type'), 'application/vnd.api+json')
     // The provider, too, shows a random sample of available numbers.
     assert.equal(answer.all.length, dataOf(interaction).length, interaction.name)
-    for (const [kind, given, wanted] of [
+    for (const [kind, input, expected] of [
       ['data', answer.all, dataOf(interaction)],
       ['included', answer.included, listOf(interaction.body.included)],
     ] as const)
-      for (const one of wanted.map(alive)) {
-        const same = given.find(({ type, id }) => type === one.type && id === one.id)
+      for (const one of expected.map(alive)) {
+        const same = input.find(({ type, id }) => type === one.type && id === one.id)
         assert.ok(same, `${interaction.name}: ${one.type} ${one.id} is not in ${kind}`)
         assert.deepEqual(same.attributes, one.attributes, interaction.name)
         const [ours, theirs] = [new Map(related(same).map(([k, v]) => [k, v])), related(one)]
@@ -130,10 +130,10 @@ test('the simulator takes the recorded orders and answers as the provider did', 
   assert.equal(orders.length, 4)
   for (const { name, sent, status, body } of orders) {
     const { simulator, ask } = await asksSimulator()
-    const asked = fieldsOf(fieldsOf(fieldsOf(sent).data).attributes)
+    const attributes = fieldsOf(fieldsOf(fieldsOf(sent).data).attributes)
     const answered = fieldsOf(fieldsOf(body.data).attributes)
     await simulator.add([{ type: 'balances', id: 'b', attributes: { total_balance: '100.00' } }])
-    for (const item of listOf(asked.items).map((one) => fieldsOf(one.attributes))) {
+    for (const item of listOf(attributes.items).map((one) => fieldsOf(one.attributes))) {
       const quantity = Number(item.qty ?? 1)
       const priced = listOf(answered.items)
         .map((one) => fieldsOf(one.attributes))
@@ -207,21 +207,21 @@ test('the simulator reserves as the provider does', needsRecordings, async () =>
     Math.round((Date.parse(String(one?.expires_at)) - Date.parse(String(one?.created_at))) / 60_000)
   assert.equal(minutes(ours), minutes(theirs))
   const list = await ask('GET', '/did_reservations')
-  const kept = recorded('did_reservations/list').body
-  for (const name of Object.keys(fieldsOf(kept.meta))) assert.ok(name in fieldsOf(list.body.meta), name)
-  for (const name of Object.keys(fieldsOf(kept.links))) assert.ok(name in fieldsOf(list.body.links), name)
+  const recording = recorded('did_reservations/list').body
+  for (const name of Object.keys(fieldsOf(recording.meta))) assert.ok(name in fieldsOf(list.body.meta), name)
+  for (const name of Object.keys(fieldsOf(recording.links))) assert.ok(name in fieldsOf(list.body.links), name)
 })
 
 /** Replays the provider's recorded answers: one for each method and path. */
 const replay = async (...names: string[]) => {
   const answers = names.map(recorded)
-  const asked: { method: string; path: string; headers: NodeJS.Dict<string | string[]>; body: unknown }[] = []
+  const requests: { method: string; path: string; headers: NodeJS.Dict<string | string[]>; body: unknown }[] = []
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const piece of request) text += String(piece)
     const { method = '', url = '', headers } = request
     const path = url.split('?')[0] ?? ''
-    asked.push({ method, path, headers, body: text ? JSON.parse(text) : null })
+    requests.push({ method, path, headers, body: text ? JSON.parse(text) : null })
     // A list may be requested where a single resource was recorded: a document of one is read alike.
     const found = answers.find(
       (one) => one.method === method && (one.path.split('?')[0] === path || one.path.startsWith(`${path}/`)),
@@ -238,11 +238,11 @@ const replay = async (...names: string[]) => {
     base_url: `http://127.0.0.1:${port}`,
     requests_per_second: 19,
   })
-  return { supplier, asked }
+  return { supplier, requests }
 }
 
 test('the connector reads the recorded catalogue', needsRecordings, async () => {
-  const { supplier, asked } = await replay('did_groups/show', 'available_dids/list', 'balance/list')
+  const { supplier, requests } = await replay('did_groups/show', 'available_dids/list', 'balance/list')
   const { groups, next } = unwrap(await supplier.groups(1))
   const [aachen] = groups
   assert.deepEqual([groups.length, next], [1, null])
@@ -270,7 +270,7 @@ test('the connector reads the recorded catalogue', needsRecordings, async () => 
   assert.deepEqual(numbers[0], { id: '0b76223b-9625-412f-b0f3-330551473e7e', group: null, number: '+16169886810' })
   assert.equal(unwrap(await supplier.check()), 'balance USD 60.00')
   for (const [name, value] of recorded('balance/list').headers)
-    for (const { headers } of asked) assert.equal(headers[name], value, name)
+    for (const { headers } of requests) assert.equal(headers[name], value, name)
 })
 
 test('a group without its included relations is not sold; a number names its group', needsRecordings, async () => {
@@ -287,7 +287,7 @@ test('the connector orders as was recorded, and reads the answers', needsRecordi
     ['orders_with_callback/create', 'any'],
   ] as const) {
     // The file names do not show which orders they contain.
-    const kept = interactions
+    const recording = interactions
       .filter((one) => one.path === '/orders' && one.method === 'POST')
       .find(({ sent }) => {
         const text = JSON.stringify(sent)
@@ -295,21 +295,21 @@ test('the connector orders as was recorded, and reads the answers', needsRecordi
           ? text.includes('callback_url')
           : text.includes('number' in item ? item.number : item.reservation)
       })
-    assert.ok(kept, name)
-    const { supplier, asked } = await replay(kept.name)
-    const wanted = fieldsOf(fieldsOf(fieldsOf(kept.sent).data).attributes)
-    const [first] = listOf(wanted.items)
+    assert.ok(recording, name)
+    const { supplier, requests } = await replay(recording.name)
+    const expected = fieldsOf(fieldsOf(fieldsOf(recording.sent).data).attributes)
+    const [first] = listOf(expected.items)
     const sku = String(fieldsOf(first?.attributes).sku_id)
     const callback = item === 'any' ? 'https://example.com/callback' : null
     const order = unwrap(await supplier.order({ reference: 'ours', sku, item, callback }))
-    assert.deepEqual(order, { id: fieldsOf(kept.body.data).id, state: 'pending' })
-    const sent = fieldsOf(fieldsOf(fieldsOf(asked[0]?.body).data).attributes)
-    assert.deepEqual(sent, { ...wanted, allow_back_ordering: false, external_reference_id: 'ours' })
+    assert.deepEqual(order, { id: fieldsOf(recording.body.data).id, state: 'pending' })
+    const sent = fieldsOf(fieldsOf(fieldsOf(requests[0]?.body).data).attributes)
+    assert.deepEqual(sent, { ...expected, allow_back_ordering: false, external_reference_id: 'ours' })
   }
 })
 
 test('the connector reads recorded orders, numbers and reservations', needsRecordings, async () => {
-  const { supplier, asked } = await replay(
+  const { supplier, requests } = await replay(
     'orders/show',
     'dids/list',
     'dids/update_terminated',
@@ -324,7 +324,7 @@ test('the connector reads recorded orders, numbers and reservations', needsRecor
     ['+16091609123456797', '+16091609123456798', '+16091609123456799'],
   )
   unwrap(await supplier.stopRenewal(delivered[0]?.id ?? ''))
-  assert.deepEqual(fieldsOf(asked.at(-1)?.body).data, {
+  assert.deepEqual(fieldsOf(requests.at(-1)?.body).data, {
     id: '9df99644-f1a5-4a3c-99a4-559d758eb96b',
     type: 'dids',
     attributes: { billing_cycles_count: 0 },
@@ -345,7 +345,7 @@ test('the connector reads a recorded refusal', needsRecordings, async () => {
   const address = server.address()
   const port = address && typeof address === 'object' ? address.port : 0
   const supplier = connectDidww({ api_key: 'k', base_url: `http://127.0.0.1:${port}` })
-  const asked = await supplier.order({ reference: 'a', sku: 'b', item: 'any', callback: null })
-  assert.equal(asked.outcome, 'refused')
-  assert.match(JSON.stringify(asked), /Identity Place of Birth must be Belgium; .*; Address in Belgium required/)
+  const refused = await supplier.order({ reference: 'a', sku: 'b', item: 'any', callback: null })
+  assert.equal(refused.outcome, 'refused')
+  assert.match(JSON.stringify(refused), /Identity Place of Birth must be Belgium; .*; Address in Belgium required/)
 })

@@ -38,39 +38,46 @@ export type MediaEventLog = {
   dropped: string[]
 }
 
-export const logEvents = (): { told: MediaEventLog; events: MediaEvents } => {
-  const told: MediaEventLog = { connected: [], digits: [], silences: [], failures: [], dropped: [] }
+export const logEvents = (): { log: MediaEventLog; events: MediaEvents } => {
+  const log: MediaEventLog = { connected: [], digits: [], silences: [], failures: [], dropped: [] }
   const events: MediaEvents = {
-    connected: (leg) => told.connected.push(leg),
-    dtmf: (leg, digit) => told.digits.push(`${leg} ${digit}`),
-    silence: (leg) => told.silences.push(leg),
-    dropped: (leg, from) => told.dropped.push(`${leg} ${from}`),
-    failed: (leg, reason) => told.failures.push(`${leg}: ${reason}`),
+    connected: (leg) => log.connected.push(leg),
+    dtmf: (leg, digit) => log.digits.push(`${leg} ${digit}`),
+    silence: (leg) => log.silences.push(leg),
+    dropped: (leg, from) => log.dropped.push(`${leg} ${from}`),
+    failed: (leg, reason) => log.failures.push(`${leg}: ${reason}`),
   }
-  return { told, events }
+  return { log, events }
 }
 
 type PeerSetup = readonly [Peer, 'webrtc' | 'rtp', (readonly MediaCodec[])?, MediaSrtp?]
 
 /** Two peers connected through the engine: the first calls, the second answers. */
-export type ConnectedPeers = { call: MediaCall; caller: MediaLeg; callee: MediaLeg; told: MediaEventLog }
+export type ConnectedPeers = { call: MediaCall; caller: MediaLeg; callee: MediaLeg; log: MediaEventLog }
 
 export const connectPeers = async (
   engine: MediaEngine,
   [one, kind, codecs = g711, srtp = 'never']: PeerSetup,
   [other, otherKind, otherCodecs = g711, otherSrtp = 'never']: PeerSetup,
 ): Promise<ConnectedPeers> => {
-  const { told, events } = logEvents()
+  const { log, events } = logEvents()
   const call = unwrap(await engine.openCall(events))
   const caller = unwrap(
     await call.addLeg({ id: 'caller', kind, offer: await one.offer(), codecs, source: '127.0.0.1', srtp }),
   )
-  const wish = { id: 'callee', kind: otherKind, offer: null, codecs: otherCodecs, source: '127.0.0.1', srtp: otherSrtp }
-  const callee = unwrap(await call.addLeg(wish))
+  const legOptions = {
+    id: 'callee',
+    kind: otherKind,
+    offer: null,
+    codecs: otherCodecs,
+    source: '127.0.0.1',
+    srtp: otherSrtp,
+  }
+  const callee = unwrap(await call.addLeg(legOptions))
   unwrap(await call.bridge(caller, callee))
   unwrap(await callee.accept(await other.answer(unwrap(await callee.describe()))))
   await one.accept(unwrap(await caller.describe()))
-  return { call, caller, callee, told }
+  return { call, caller, callee, log }
 }
 
 /** Returns half a second of the newest audio of a peer, received after the start of this call. */
@@ -122,16 +129,16 @@ const suite = (start: () => Promise<MediaEngine>): void => {
   test('two telephones hear each other without duplicate packets, and each key arrives once', async () => {
     const engine = await starting
     const [one, other] = [await track(makeTelephone()), await track(makeTelephone())]
-    const { call, told, callee } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
+    const { call, log, callee } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
     one.sendTone(1_000)
     other.sendTone(620)
     await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
-    await until(async () => told.connected.length === 2)
+    await until(async () => log.connected.length === 2)
     one.sendTone(null)
     await one.press('12#')
-    await until(async () => other.digits.length >= 3 && told.digits.length >= 3)
+    await until(async () => other.digits.length >= 3 && log.digits.length >= 3)
     assert.equal(other.digits, '12#')
-    assert.deepEqual(told.digits, ['caller 1', 'caller 2', 'caller #'])
+    assert.deepEqual(log.digits, ['caller 1', 'caller 2', 'caller #'])
     assert.equal(repeated(one.sequences) + repeated(other.sequences), 0)
     const stats = unwrap(await call.stats())
     for (const leg of stats) {
@@ -148,7 +155,7 @@ const suite = (start: () => Promise<MediaEngine>): void => {
   test('a telephone alone in a call hears a tone until it ends, and its keys arrive', async () => {
     const engine = await starting
     const telephone = await track(makeTelephone())
-    const { told, events } = logEvents()
+    const { log, events } = logEvents()
     const call = unwrap(await engine.openCall(events))
     const leg = unwrap(await call.addLeg({ id: 'callee', kind: 'rtp', offer: null, codecs: g711, source: '127.0.0.1' }))
     unwrap(await leg.accept(await telephone.answer(unwrap(await leg.describe()))))
@@ -159,8 +166,8 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     const quiet = telephone.samples.length
     telephone.sendTone(null)
     await telephone.press('12#')
-    await until(async () => told.digits.length >= 3)
-    assert.deepEqual(told.digits, ['callee 1', 'callee 2', 'callee #'])
+    await until(async () => log.digits.length >= 3)
+    assert.deepEqual(log.digits, ['callee 1', 'callee 2', 'callee #'])
     assert.ok(telephone.samples.length - quiet < 8_000, 'the tone has ended')
     unwrap(await leg.playTone(440))
     await waitForTone(telephone, 440)
@@ -171,15 +178,15 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     const engine = await starting
     for (const direction of ['out', 'in']) {
       const [browser, telephone] = [await track(makeSoftphone()), await track(makeTelephone())]
-      const { call, told } =
+      const { call, log } =
         direction === 'out'
           ? await connectPeers(engine, [browser, 'webrtc'], [telephone, 'rtp'])
           : await connectPeers(engine, [telephone, 'rtp'], [browser, 'webrtc'])
       browser.sendTone(1_000)
       telephone.sendTone(620)
       await Promise.all([waitForTone(browser, 620), waitForTone(telephone, 1_000)])
-      await until(async () => told.connected.length === 2)
-      assert.deepEqual(told.connected.toSorted(), ['callee', 'caller'])
+      await until(async () => log.connected.length === 2)
+      assert.deepEqual(log.connected.toSorted(), ['callee', 'caller'])
       assert.equal(repeated(browser.sequences) + repeated(telephone.sequences), 0)
       await call.close()
     }
@@ -231,7 +238,7 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     telephone.sendTone(620)
     await waitForTone(telephone, 1_000)
     const path = join(temporaryFolder(), 'call.wav')
-    const asked = performance.now()
+    const startedAt = performance.now()
     unwrap(await call.startRecording(path, caller, callee))
     const began = performance.now()
     assert.equal((await call.startRecording(`${path}2`, caller, callee)).outcome, 'refused')
@@ -239,7 +246,7 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     await until(async () => telephone.sent > from + 100)
     const least = (performance.now() - began) / 1_000 - 0.5
     const recording = unwrap(await call.stopRecording())
-    const most = (performance.now() - asked) / 1_000 + 0.5
+    const most = (performance.now() - startedAt) / 1_000 + 0.5
     assert.ok(recording.seconds > least && recording.seconds < most, `${recording.seconds} s, ${least} to ${most}`)
     for (const [channel, own, others] of [[0, 1_000, 620] as const, [1, 620, 1_000] as const]) {
       const samples = samplesOf(path, channel)
@@ -254,12 +261,12 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     const engine = await starting
     const call = unwrap(await engine.openCall(logEvents().events))
     const offer = (await (await track(makeTelephone())).offer()).replaceAll('PCMU', 'G729').replace('AVP 0', 'AVP 18')
-    const wish = { kind: 'rtp', codecs: g711 } as const
-    const deaf = await call.addLeg({ id: 'deaf', offer: offer.replace('rtpmap:0', 'rtpmap:18'), ...wish })
+    const legOptions = { kind: 'rtp', codecs: g711 } as const
+    const deaf = await call.addLeg({ id: 'deaf', offer: offer.replace('rtpmap:0', 'rtpmap:18'), ...legOptions })
     assert.deepEqual([deaf.outcome, deaf.outcome === 'refused' && deaf.cause], ['refused', 'codec'])
     const named = await (await track(makeTelephone('pcmu', 'media.carrier.test'))).offer()
     for (const [id, wrong] of [['none', 'hello'] as const, ['named', named] as const]) {
-      const none = await call.addLeg({ id, offer: wrong, ...wish })
+      const none = await call.addLeg({ id, offer: wrong, ...legOptions })
       assert.deepEqual([none.outcome, none.outcome === 'refused' && none.cause], ['refused', 'description'], id)
     }
     await call.close()
@@ -371,10 +378,10 @@ const suite = (start: () => Promise<MediaEngine>): void => {
   test('packets not signed by the described key are dropped', async () => {
     const real = await track(makeSecurePeer('secure'))
     const offer = async () => (await real.offer()).replaceAll(/inline:[^|]+/g, `inline:${'B'.repeat(40)}`)
-    const { call, near, told } = await viaTrunk('in', 'require', { ...real, offer })
+    const { call, near, log } = await viaTrunk('in', 'require', { ...real, offer })
     const from = real.sent
     await until(async () => real.sent > from + 100)
-    assert.deepEqual([near.received, told.connected], [0, ['callee']])
+    assert.deepEqual([near.received, log.connected], [0, ['callee']])
     const stats = unwrap(await call.stats()).find(({ leg }) => leg === 'caller')
     assert.equal(stats?.received.packets, 0)
     // Null from an engine that does not count dropped packets.

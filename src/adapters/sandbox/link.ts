@@ -11,54 +11,156 @@ export type RequestOutcome<V> =
   | { readonly outcome: 'refused'; readonly code: string; readonly reason: string; readonly seconds?: number }
   | { readonly outcome: 'unsent' | 'lost'; readonly reason: string }
 
-export type Link = {
-  request<C extends Operation>(
-    call: C,
-    given: Operations[C]['give'],
-    milliseconds?: number,
-  ): Promise<RequestOutcome<Operations[C]['take']>>
-  isUp(): boolean
-  /** Closes this connection; a new one is opened. */
-  reset(reason: string): void
-  state(): LinkState
-  close(): void
-}
-
 type Deps = {
   /** The login succeeded. */
   up(): void
   down(reason: string): void
   /** Resolves once the event is persisted; after a rejection the network repeats it. */
-  notified(told: Notification): Promise<void>
+  notified(notification: Notification): Promise<void>
 }
 
-type Waiter = (heard: RequestOutcome<unknown>) => void
+type Waiter = (result: RequestOutcome<unknown>) => void
 
 /** First and longest delay between attempts in ms; each is randomised between half and full. */
 const [minDelayMs, maxDelayMs] = [250, 10_000]
 
 /** A socket to the network that reconnects, with login, requests and events. */
-export const makeLink = ({ host, port, token }: SandboxSettings, { up, down, notified }: Deps): Link => {
-  const pending = new Map<number, Waiter>()
-  let socket: Socket | null = null
-  let isUp = false
-  let closed = false
-  let timer: NodeJS.Timeout | null = null
-  let attempts = 0
-  let last = 0
-  let submitted = 0
-  let state: LinkState['state'] = 'connecting'
-  let since = Date.now()
-  let lastError: string | null = null
+export class SandboxLink {
+  readonly #settings: SandboxSettings
+  readonly #deps: Deps
+  readonly #pending = new Map<number, Waiter>()
+  #socket: Socket | null = null
+  #isUp = false
+  #isClosed = false
+  #timer: NodeJS.Timeout | null = null
+  #attempts = 0
+  #lastId = 0
+  #submitted = 0
+  #state: LinkState['state'] = 'connecting'
+  #since = Date.now()
+  #lastError: string | null = null
 
-  const setState = (next: LinkState['state'], error: string | null) => {
-    if (state !== next) since = Date.now()
-    state = next
-    lastError = error ?? lastError
+  constructor(settings: SandboxSettings, deps: Deps) {
+    this.#settings = settings
+    this.#deps = deps
+    this.#open()
+  }
+
+  get isUp(): boolean {
+    return this.#isUp
+  }
+
+  get state(): LinkState {
+    const [state, since, lastError] = [this.#state, this.#since, this.#lastError]
+    return { state, since, lastError, inFlight: this.#pending.size, submitted: this.#submitted }
+  }
+
+  async request<C extends Operation>(
+    call: C,
+    input: Operations[C]['give'],
+    milliseconds = requestTimeoutMs,
+  ): Promise<RequestOutcome<Operations[C]['take']>> {
+    if (this.#isUp) return await this.#send(call, input, milliseconds)
+    return { outcome: 'unsent', reason: this.#lastError ?? 'the network is not connected' }
+  }
+
+  /** Closes this connection; a new one is opened. */
+  reset(reason: string): void {
+    if (this.#socket) this.#disconnect(this.#socket, reason)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    if (this.#timer) clearTimeout(this.#timer)
+    const open = this.#socket
+    this.#socket = null
+    this.#isUp = false
+    this.#setState('closed', null)
+    this.#failPending('the connection is closed')
+    open?.destroy()
+  }
+
+  #open(): void {
+    const { host, port } = this.#settings
+    const socket = connect({ host, port, noDelay: true, keepAlive: true })
+    this.#socket = socket
+    if (this.#state !== 'down') this.#setState('connecting', null)
+    const read = makeDecoder<ToPlatform>()
+    let error = 'the network closed the connection'
+    socket.on('error', (fault) => {
+      error = fault.message
+    })
+    socket.on('close', () => this.#disconnect(socket, error))
+    socket.on('data', (piece: Buffer) => {
+      try {
+        for (const message of read(piece)) this.#handleMessage(message)
+      } catch (fault) {
+        this.#disconnect(socket, String(fault))
+      }
+    })
+    socket.on('connect', () => void this.#login(socket))
+  }
+
+  async #login(socket: Socket): Promise<void> {
+    const { token } = this.#settings
+    const result = await this.#send('login', { token }, 4_000)
+    if (this.#socket !== socket) return
+    if (result.outcome !== 'done') {
+      this.#disconnect(socket, `the login failed: ${result.reason}`)
+      return
+    }
+    this.#attempts = 0
+    this.#isUp = true
+    this.#lastError = null
+    this.#setState('up', null)
+    this.#deps.up()
+  }
+
+  #disconnect(from: Socket, reason: string): void {
+    if (this.#socket !== from) return
+    this.#socket = null
+    this.#isUp = false
+    from.destroy()
+    this.#setState('down', reason)
+    this.#failPending(reason)
+    this.#deps.down(reason)
+    this.#scheduleReconnect()
+  }
+
+  #scheduleReconnect(): void {
+    if (this.#isClosed) return
+    const wait = Math.min(maxDelayMs, minDelayMs * 2 ** this.#attempts++)
+    this.#timer = setTimeout(() => this.#open(), wait * (0.5 + Math.random() / 2))
+  }
+
+  #setState(next: LinkState['state'], error: string | null): void {
+    if (this.#state !== next) this.#since = Date.now()
+    this.#state = next
+    this.#lastError = error ?? this.#lastError
+  }
+
+  #failPending(reason: string): void {
+    for (const end of [...this.#pending.values()]) end({ outcome: 'lost', reason })
+  }
+
+  #send<C extends Operation>(ask: C, input: Operations[C]['give'], milliseconds: number) {
+    return new Promise<RequestOutcome<Operations[C]['take']>>((resolve) => {
+      const id = ++this.#lastId
+      const end = (result: RequestOutcome<unknown>) => {
+        clearTimeout(timeout)
+        this.#pending.delete(id)
+        // The response has the type of its request.
+        resolve(result as RequestOutcome<Operations[C]['take']>)
+      }
+      const timeout = setTimeout(() => end({ outcome: 'lost', reason: 'the network does not answer' }), milliseconds)
+      this.#pending.set(id, end)
+      this.#submitted++
+      this.#write({ ask, id, with: input })
+    })
   }
 
   /** Writes of one turn of the event loop share a system call. */
-  const write = (message: Parameters<typeof encode>[0], to = socket) => {
+  #write(message: Parameters<typeof encode>[0], to = this.#socket): void {
     if (!to) return
     if (to.writableCorked === 0) {
       to.cork()
@@ -67,109 +169,21 @@ export const makeLink = ({ host, port, token }: SandboxSettings, { up, down, not
     to.write(encode(message))
   }
 
-  const send = <C extends Operation>(ask: C, given: Operations[C]['give'], milliseconds: number) =>
-    new Promise<RequestOutcome<Operations[C]['take']>>((resolve) => {
-      const id = ++last
-      const end = (heard: RequestOutcome<unknown>) => {
-        clearTimeout(timeout)
-        pending.delete(id)
-        // The response has the type of its request.
-        resolve(heard as RequestOutcome<Operations[C]['take']>)
-      }
-      const timeout = setTimeout(() => end({ outcome: 'lost', reason: 'the network does not answer' }), milliseconds)
-      pending.set(id, end)
-      submitted++
-      write({ ask, id, with: given })
-    })
-
-  const handleMessage = (message: ToPlatform) => {
+  #handleMessage(message: ToPlatform): void {
     if ('tell' in message) {
-      const { tell } = message
-      const from = socket
-      notified(message).then(
-        () => write({ kept: tell }, from),
+      const from = this.#socket
+      this.#deps.notified(message).then(
+        () => this.#write({ kept: message.tell }, from),
         () => {},
       )
     } else if ('refused' in message) {
       const { refused: reason, code, seconds } = message
-      pending.get(message.answer)?.({
+      this.#pending.get(message.answer)?.({
         outcome: 'refused',
         code,
         reason,
         ...(seconds === undefined ? {} : { seconds }),
       })
-    } else pending.get(message.answer)?.({ outcome: 'done', value: message.value })
-  }
-
-  const scheduleReconnect = () => {
-    if (closed) return
-    const wait = Math.min(maxDelayMs, minDelayMs * 2 ** attempts++)
-    timer = setTimeout(open, wait * (0.5 + Math.random() / 2))
-  }
-
-  const disconnect = (from: Socket, reason: string) => {
-    if (socket !== from) return
-    socket = null
-    isUp = false
-    from.destroy()
-    setState('down', reason)
-    for (const end of [...pending.values()]) end({ outcome: 'lost', reason })
-    down(reason)
-    scheduleReconnect()
-  }
-
-  const open = () => {
-    const opened = connect({ host, port, noDelay: true, keepAlive: true })
-    socket = opened
-    if (state !== 'down') setState('connecting', null)
-    const read = makeDecoder<ToPlatform>()
-    let error = 'the network closed the connection'
-    opened.on('error', (fault) => {
-      error = fault.message
-    })
-    opened.on('close', () => disconnect(opened, error))
-    opened.on('data', (piece: Buffer) => {
-      try {
-        for (const message of read(piece)) handleMessage(message)
-      } catch (fault) {
-        disconnect(opened, String(fault))
-      }
-    })
-    opened.on('connect', async () => {
-      const heard = await send('login', { token }, 4_000)
-      if (socket !== opened) return
-      if (heard.outcome !== 'done') {
-        disconnect(opened, `the login failed: ${heard.reason}`)
-        return
-      }
-      attempts = 0
-      isUp = true
-      lastError = null
-      setState('up', null)
-      up()
-    })
-  }
-  open()
-
-  return {
-    request: (call, given, milliseconds = requestTimeoutMs) =>
-      isUp
-        ? send(call, given, milliseconds)
-        : Promise.resolve({ outcome: 'unsent', reason: lastError ?? 'the network is not connected' }),
-    isUp: () => isUp,
-    reset: (reason) => {
-      if (socket) disconnect(socket, reason)
-    },
-    state: () => ({ state, since, lastError, inFlight: pending.size, submitted }),
-    close: () => {
-      closed = true
-      if (timer) clearTimeout(timer)
-      const open = socket
-      socket = null
-      isUp = false
-      setState('closed', null)
-      for (const end of [...pending.values()]) end({ outcome: 'lost', reason: 'the connection is closed' })
-      open?.destroy()
-    },
+    } else this.#pending.get(message.answer)?.({ outcome: 'done', value: message.value })
   }
 }

@@ -23,7 +23,7 @@ import type {
   Peer,
 } from './codec.ts'
 import { maxMissedPings } from './limits.ts'
-import { makeLink, type RequestOutcome, type SandboxSettings } from './link.ts'
+import { type RequestOutcome, SandboxLink, type SandboxSettings } from './link.ts'
 
 const remoteOf = (number: string, pushname: string | null = null): ChatParty => ({
   number,
@@ -107,12 +107,12 @@ const groupOf = ({ id, name, description, members }: Operations['groups']['take'
 })
 
 /** Publishes an event of the network for a channel. */
-const publish = async (events: ChatEvents, channel: string, told: Notification): Promise<void> => {
-  switch (told.news) {
+const publish = async (events: ChatEvents, channel: string, event: Notification): Promise<void> => {
+  switch (event.news) {
     case 'ready':
-      return events.line(channel, readyOf(told.me))
+      return events.line(channel, readyOf(event.me))
     case 'message': {
-      const { from, pushname, file, own = false, ...rest } = told.message
+      const { from, pushname, file, own = false, ...rest } = event.message
       return events.inbound(channel, {
         ...rest,
         from: remoteOf(from, pushname),
@@ -121,20 +121,20 @@ const publish = async (events: ChatEvents, channel: string, told: Notification):
       })
     }
     case 'receipt':
-      return events.receipt(channel, { id: told.id, level: told.level, at: told.at, by: remoteOf(told.by) })
+      return events.receipt(channel, { id: event.id, level: event.level, at: event.at, by: remoteOf(event.by) })
     case 'failure':
-      return events.failure(channel, { id: told.id, code: told.code, reason: told.reason, at: told.at })
+      return events.failure(channel, { id: event.id, code: event.code, reason: event.reason, at: event.at })
     case 'edited':
-      return events.edited(channel, { id: told.id, text: told.text, at: told.at })
+      return events.edited(channel, { id: event.id, text: event.text, at: event.at })
     case 'reaction':
-      return events.reaction(channel, { id: told.id, by: remoteOf(told.by), emoji: told.emoji, at: told.at })
+      return events.reaction(channel, { id: event.id, by: remoteOf(event.by), emoji: event.emoji, at: event.at })
     case 'call': {
-      const { id, own = false, answered = false, video, at, state } = told
-      return events.call(channel, { id, from: remoteOf(told.from), own, group: null, video, at, state, answered })
+      const { id, own = false, answered = false, video, at, state } = event
+      return events.call(channel, { id, from: remoteOf(event.from), own, group: null, video, at, state, answered })
     }
     case 'group': {
-      const { id, group, name, what, at } = told
-      return events.group(channel, { id, group, name, what, who: told.who.map((number) => remoteOf(number)), at })
+      const { id, group, name, what, at } = event
+      return events.group(channel, { id, group, name, what, who: event.who.map((number) => remoteOf(number)), at })
     }
   }
 }
@@ -146,8 +146,8 @@ const readyOf = ({ pushname, server, business }: Extract<AttachResult, { state: 
   me: { pushname, server, business },
 })
 
-/** The sandbox's chat network, over one socket for all numbers. */
-export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatDeps): ChatNetwork => {
+/** The numbers that are attached over one socket. */
+const makeLines = (settings: SandboxSettings, { events, log }: ChatDeps) => {
   /** By channel id; below, channel ids by number. */
   const lines = new Map<string, ChatChannel>()
   const channels = new Map<string, string>()
@@ -163,10 +163,10 @@ export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatD
         events.line(channel, { phase: 'pairing', reason: 'scan the code with a phone', fatal: false, qr, until })
       }
     } else if (heard.outcome === 'refused') events.line(channel, { phase: 'failed', reason: heard.reason, fatal: true })
-    else if (link.isUp()) link.reset(heard.reason)
+    else if (link.isUp) link.reset(heard.reason)
   }
 
-  const link = makeLink(settings, {
+  const link = new SandboxLink(settings, {
     up: () => {
       log('connected')
       for (const line of lines.values()) void attachNumber(line)
@@ -175,19 +175,19 @@ export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatD
       log('disconnected', { reason })
       for (const channel of lines.keys()) events.line(channel, { phase: 'disconnected', reason, fatal: false })
     },
-    notified: async (told) => {
-      const channel = channels.get(told.line)
+    notified: async (notification) => {
+      const channel = channels.get(notification.line)
       if (channel === undefined) throw new Error('the number is not attached')
-      await publish(events, channel, told)
+      await publish(events, channel, notification)
     },
   })
 
   /** Sends a request for a channel. */
-  const request = async <C extends Operation>(channel: string, call: C, given: Omit<Operations[C]['give'], 'line'>) => {
+  const request = async <C extends Operation>(channel: string, call: C, input: Omit<Operations[C]['give'], 'line'>) => {
     const line = lines.get(channel)
     if (!line) return { outcome: 'unsent', reason: 'the number is not attached' } as const
     // `line` is the only omitted property.
-    return link.request(call, { ...given, line: line.number } as Operations[C]['give'])
+    return link.request(call, { ...input, line: line.number } as Operations[C]['give'])
   }
 
   let missedPings = 0
@@ -196,11 +196,36 @@ export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatD
     ping ??= link.request('ping', {}, 4_000).then(({ outcome }) => {
       ping = null
       missedPings = outcome === 'done' ? 0 : missedPings + 1
-      if (missedPings >= maxMissedPings && link.isUp()) link.reset('the network does not answer')
+      if (missedPings >= maxMissedPings && link.isUp) link.reset('the network does not answer')
       return outcome === 'done'
     })
     return ping
   }
+
+  return {
+    request,
+    state: () => link.state,
+    close: () => link.close(),
+    attach: (line: ChatChannel) => {
+      lines.set(line.channel, line)
+      channels.set(line.number, line.channel)
+      events.line(line.channel, { phase: 'connecting', reason: 'the number is being attached', fatal: false })
+      if (link.isUp) void attachNumber(line)
+    },
+    detach: async (channel: string, logout: boolean) => {
+      const line = lines.get(channel)
+      if (!line) return
+      lines.delete(channel)
+      if (channels.get(line.number) === channel) channels.delete(line.number)
+      await link.request('detach', { line: line.number, logout }, 4_000)
+    },
+    ping: async (channel: string) => lines.has(channel) && (await roundTrip()),
+  }
+}
+
+/** The sandbox's chat network, over one socket for all numbers. */
+export const connectSandbox = (settings: SandboxSettings, deps: ChatDeps): ChatNetwork => {
+  const { request, attach, detach, ping, state, close } = makeLines(settings, deps)
 
   const change = async (channel: string, group: string, what: GroupChange) =>
     outcomeOf(await request(channel, 'change', { group, change: what }), (taken) =>
@@ -221,20 +246,7 @@ export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatD
   }
 
   return {
-    attach: (line) => {
-      lines.set(line.channel, line)
-      channels.set(line.number, line.channel)
-      events.line(line.channel, { phase: 'connecting', reason: 'the number is being attached', fatal: false })
-      if (link.isUp()) void attachNumber(line)
-    },
-    detach: async (channel, logout) => {
-      const line = lines.get(channel)
-      if (!line) return
-      lines.delete(channel)
-      if (channels.get(line.number) === channel) channels.delete(line.number)
-      await link.request('detach', { line: line.number, logout }, 4_000)
-    },
-    ping: async (channel) => lines.has(channel) && (await roundTrip()),
+    ...{ attach, detach, ping, state },
     send: async (channel, { id, to, text, file, pin }) => {
       const sent = file && {
         type: file.type,
@@ -259,9 +271,9 @@ export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatD
       outcomeOf(await request(channel, 'picture', { image: image?.toString('base64') ?? null }), nothing, true),
     setStatus: async (channel, text) => outcomeOf(await request(channel, 'status', { text }), nothing, true),
     createGroup: async (channel, { name, description, participants }) =>
-      outcomeOf(await request(channel, 'create', { name, description, participants }), (made) => ({
-        id: made.id,
-        participants: made.participants.map(participantOf),
+      outcomeOf(await request(channel, 'create', { name, description, participants }), (created) => ({
+        id: created.id,
+        participants: created.participants.map(participantOf),
       })),
     groups: async (channel) =>
       outcomeOf(await request(channel, 'groups', {}), ({ groups }) => groups.map(groupOf), true),
@@ -280,7 +292,6 @@ export const connectSandbox = (settings: SandboxSettings, { events, log }: ChatD
       const heard = await request(channel, 'media', { id, offset: 0 })
       return outcomeOf(heard, (first) => ({ mimeType: null, body: Readable.from(pieces(channel, id, first)) }), true)
     },
-    state: () => link.state(),
-    close: async () => link.close(),
+    close: async () => close(),
   }
 }

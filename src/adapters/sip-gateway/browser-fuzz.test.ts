@@ -17,8 +17,10 @@ const media: MediaEngine = {
 }
 
 test(`${rounds} mutated frames from browsers throw nothing, and the next browser registers (seed ${seed})`, async (t) => {
-  const { desk } = makeCallControl(() => ({ value: { targets: [{ trunk: 'carrier', number: '+33612345678' }] } }))
-  const { gateway, url } = await openGateway(t, { desk, media })
+  const { callControl } = makeCallControl(() => ({
+    value: { targets: [{ trunk: 'carrier', number: '+33612345678' }] },
+  }))
+  const { gateway, url } = await openGateway(t, { callControl, media })
   await gateway.apply([trunkOf(9)])
   const random = makeRandom(seed)
   const seeds = [

@@ -17,7 +17,7 @@ import { diagnoseTrunk } from './trunks/trunk-diagnostics.ts'
 import { TrunkRegistry } from './trunks/trunk-registry.ts'
 
 export type GatewaySettings = {
-  readonly desk: VoiceCallControl
+  readonly callControl: VoiceCallControl
   readonly media: MediaEngine
   /** Where trunks reach us over UDP and TCP; `advertised` is the public address if it differs from the bound one. */
   readonly bind: string
@@ -78,8 +78,8 @@ const noFindings = async function* (): AsyncIterable<VoiceFinding> {}
  * port is in use
  */
 export const startGateway = async (settings: GatewaySettings): Promise<VoiceGateway> => {
-  const { desk, media, domain, realm, secret, fault, timers = realTimers, now = Date.now } = settings
-  const timelines = new CallTimelines(desk.addTimelineEntries.bind(desk), now)
+  const { callControl, media, domain, realm, secret, fault, timers = realTimers, now = Date.now } = settings
+  const timelines = new CallTimelines(callControl.addTimelineEntries.bind(callControl), now)
   const agent: UserAgent = new UserAgent({
     ...{ name: 'Trunkline', user: 'trunkline', timers },
     ...(settings.sessionSeconds === undefined ? {} : { sessionSeconds: settings.sessionSeconds }),
@@ -97,10 +97,10 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
       onError: fault,
     },
   })
-  const deps: GatewayDeps = { callControl: desk, media, agent, now, domain, onError: fault }
+  const deps: GatewayDeps = { callControl, media, agent, now, domain, onError: fault }
   const { maxBrowsers = 10_000 } = settings
   const registrar = new Registrar({
-    ...{ callControl: desk, realm, secret, timers: agent.timers, now },
+    ...{ callControl, realm, secret, timers: agent.timers, now },
     maxPerAccount: Math.ceil(maxBrowsers / 4),
     events: {
       // A browser accepts calls only after it received the response to REGISTER.
@@ -139,8 +139,8 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
 
   return {
     port,
-    acceptWebSocket: (...asked) => acceptor.accept(...asked),
-    apply: (wanted) => trunks.apply(wanted),
+    acceptWebSocket: (...args) => acceptor.accept(...args),
+    apply: (list) => trunks.apply(list),
     trunk: (id) => trunks.get(id)?.status ?? null,
     isRegistered: (person) => registrar.find(person) !== null,
     dropRegistrations: async (people, reason, withCalls) => {

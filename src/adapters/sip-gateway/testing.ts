@@ -55,7 +55,7 @@ export const makeCallControl = (decide: CallDecision, now: () => number = Date.n
   const rules: Rules = { beat: { value: null }, answered: { value: null }, holds: null }
   /** Releases the method that `rules.holds` blocks. */
   const go = Promise.withResolvers<void>()
-  const desk: VoiceCallControl = {
+  const callControl: VoiceCallControl = {
     password: passwordOf,
     admit: async (arrival) => {
       note('admit', arrival)
@@ -98,7 +98,7 @@ export const makeCallControl = (decide: CallDecision, now: () => number = Date.n
   }
   const of = (what: string) => entries.filter((entry) => entry.what === what)
   return {
-    desk,
+    callControl,
     entries,
     /** The texts of all call timelines. */
     traces,
@@ -234,18 +234,18 @@ export const openWorld = async (
   decide: CallDecision,
   settings: Pick<GatewaySettings, 'media'> & Partial<GatewaySettings>,
 ) => {
-  const desk = makeCallControl(decide)
-  const { gateway, url } = await openGateway(t, { desk: desk.desk, ...settings })
+  const callControl = makeCallControl(decide)
+  const { gateway, url } = await openGateway(t, { callControl: callControl.callControl, ...settings })
   const carrier = await openCarrier(t)
   await gateway.apply([trunkOf(carrier.port)])
   await until(() => gateway.trunk('carrier')?.state === 'up')
   const browser = async (user: string) => {
-    const made = await openBrowser(t, url, user)
-    assert.match(await made.register(), /^200/)
-    return made
+    const opened = await openBrowser(t, url, user)
+    assert.match(await opened.register(), /^200/)
+    return opened
   }
-  const ended = () => until(() => desk.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
-  return { desk, gateway, carrier, browser, ended, url }
+  const ended = () => until(() => callControl.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
+  return { callControl, gateway, carrier, browser, ended, url }
 }
 
 export const closedAfter = async <P extends Peer>(t: TestContext, making: Promise<P>): Promise<P> => {

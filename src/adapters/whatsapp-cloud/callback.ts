@@ -3,20 +3,20 @@ import { isEqualSecret, isSigned } from './codec/signature.ts'
 import { parseWebhook, type WebhookEvent } from './codec/webhook-payload.ts'
 import type { WhatsappCloudSettings } from './whatsapp-cloud-settings.ts'
 
-const publish = (events: ChatEvents, channel: string, told: WebhookEvent): Promise<void> => {
-  switch (told.kind) {
+const publish = (events: ChatEvents, channel: string, event: WebhookEvent): Promise<void> => {
+  switch (event.kind) {
     case 'message':
-      return events.inbound(channel, told.message)
+      return events.inbound(channel, event.message)
     case 'reaction':
-      return events.reaction(channel, told)
+      return events.reaction(channel, event)
     case 'edited':
-      return events.edited(channel, told)
+      return events.edited(channel, event)
     case 'receipt':
-      return events.receipt(channel, told.receipt)
+      return events.receipt(channel, event.receipt)
     case 'failure':
-      return events.failure(channel, told.failure)
+      return events.failure(channel, event.failure)
     case 'call':
-      return events.call(channel, told.call)
+      return events.call(channel, event.call)
   }
 }
 
@@ -47,12 +47,12 @@ export const answerCallback: NonNullable<ChatDriver<WhatsappCloudSettings>['call
   if (!isSigned(app_secret, raw, headers['x-hub-signature-256'])) return unauthorized
   const body = parsed(raw)
   if (body === null) return { status: 400, body: 'the body is not JSON' }
-  const kept = parseWebhook(body).map(async ({ number, events: told }) => {
+  const published = parseWebhook(body).map(async ({ number, events: webhookEvents }) => {
     const channel = await lineOf(number)
     // An account may have numbers that are not on this platform.
     if (channel === null) return log('unknown-number', { number })
-    await Promise.all(told.map((one) => publish(events, channel, one)))
+    await Promise.all(webhookEvents.map((one) => publish(events, channel, one)))
   })
-  await Promise.all(kept)
+  await Promise.all(published)
   return { status: 200, body: '' }
 }

@@ -1,4 +1,4 @@
-import { request as requestPlain } from 'node:http'
+import { type RequestOptions, request as requestPlain } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -78,6 +78,52 @@ const pauseOf = ({ retryAfter, usage }: GraphResponse, otherwise: number): numbe
   return Math.min(900, Math.max(1, Math.ceil(seconds)))
 }
 
+/** Sends a body as a stream. A response before its end counts, such as a rejection. */
+const postUpload = async (
+  address: string,
+  options: RequestOptions,
+  body: AsyncIterable<Buffer>,
+): Promise<GraphResponse> => {
+  const request = address.startsWith('http:') ? requestPlain(address, options) : requestTls(address, options)
+  const { promise, resolve, reject } = Promise.withResolvers<GraphResponse>()
+  request.on('response', (response) => {
+    const { statusCode: status = 0, headers } = response
+    readBounded(response).then((bytes) => {
+      const retryAfter = headers['retry-after'] ?? null
+      resolve({ status, retryAfter, usage: null, body: parsed(bytes.toString('utf8')) })
+    }, reject)
+  })
+  request.on('error', reject)
+  const sending = pipeline(Readable.from(body), request).catch(reject)
+  const answer = await promise
+  request.destroy()
+  await sending
+  return answer
+}
+
+const downloadFile = async (
+  url: string,
+  authorization: string,
+  signal: AbortSignal,
+): ReturnType<GraphClient['download']> => {
+  try {
+    const response = await fetch(url, { redirect: 'error', headers: { authorization }, signal })
+    if (response.ok && response.body) {
+      const mimeType = response.headers.get('content-type')
+      return { outcome: 'done', value: { mimeType, body: Readable.from(response.body) } }
+    }
+    await response.body?.cancel()
+    const reason = `the network answered ${response.status} for the file`
+    return response.status === 404 || response.status === 410
+      ? { outcome: 'refused', reason }
+      : { outcome: 'later', seconds: 30, reason }
+  } catch (error) {
+    return { outcome: 'later', seconds: 5, reason: errorTextOf(error) }
+  }
+}
+
+type LinkLife = Pick<LinkState, 'state' | 'since' | 'lastError'>
+
 /**
  * HTTP client of the Graph API; maps every failure to an outcome.
  * @param refused called when the token is rejected: retries are useless until it is changed
@@ -88,15 +134,11 @@ export const makeGraphClient = (settings: WhatsappCloudSettings, refused: (reaso
   const closing = new AbortController()
   let inFlight = 0
   let submitted = 0
-  let linkState: Pick<LinkState, 'state' | 'since' | 'lastError'> = {
-    state: 'connecting',
-    since: Date.now(),
-    lastError: null,
-  }
+  let life: LinkLife = { state: 'connecting', since: Date.now(), lastError: null }
 
   const setState = (state: 'up' | 'down', lastError: string | null) => {
-    if (linkState.state === 'closed') return
-    linkState = { state, since: linkState.state === state ? linkState.since : Date.now(), lastError }
+    if (life.state === 'closed') return
+    life = { state, since: life.state === state ? life.since : Date.now(), lastError }
   }
 
   const limit = (milliseconds: number) => AbortSignal.any([closing.signal, AbortSignal.timeout(milliseconds)])
@@ -164,24 +206,9 @@ export const makeGraphClient = (settings: WhatsappCloudSettings, refused: (reaso
       signal: limit(fileTimeoutMs),
       headers: { authorization, ...headers, 'content-length': length },
     }
-    const request = address.startsWith('http:') ? requestPlain(address, options) : requestTls(address, options)
-    const { promise, resolve, reject } = Promise.withResolvers<GraphResponse>()
-    request.on('response', (response) => {
-      const { statusCode: status = 0, headers } = response
-      readBounded(response).then((bytes) => {
-        const retryAfter = headers['retry-after'] ?? null
-        resolve({ status, retryAfter, usage: null, body: parsed(bytes.toString('utf8')) })
-      }, reject)
-    })
-    request.on('error', reject)
     inFlight++
     try {
-      // A response before the end of the upload counts, such as a rejection.
-      const sending = pipeline(Readable.from(body()), request).catch(reject)
-      const answer = await promise
-      request.destroy()
-      await sending
-      return outcomeOf(answer, true)
+      return outcomeOf(await postUpload(address, options, body()), true)
     } catch (error) {
       return failedOutcome(error, true)
     } finally {
@@ -189,30 +216,13 @@ export const makeGraphClient = (settings: WhatsappCloudSettings, refused: (reaso
     }
   }
 
-  const download: GraphClient['download'] = async (url) => {
-    try {
-      const response = await fetch(url, { redirect: 'error', headers: { authorization }, signal: limit(fileTimeoutMs) })
-      if (response.ok && response.body) {
-        const mimeType = response.headers.get('content-type')
-        return { outcome: 'done', value: { mimeType, body: Readable.from(response.body) } }
-      }
-      await response.body?.cancel()
-      const reason = `the network answered ${response.status} for the file`
-      return response.status === 404 || response.status === 410
-        ? { outcome: 'refused', reason }
-        : { outcome: 'later', seconds: 30, reason }
-    } catch (error) {
-      return { outcome: 'later', seconds: 5, reason: errorTextOf(error) }
-    }
-  }
-
   return {
     request: ask,
     upload,
-    download,
-    state: () => ({ ...linkState, inFlight, submitted }),
+    download: (url) => downloadFile(url, authorization, limit(fileTimeoutMs)),
+    state: () => ({ ...life, inFlight, submitted }),
     close: () => {
-      linkState = { ...linkState, state: 'closed', since: Date.now() }
+      life = { ...life, state: 'closed', since: Date.now() }
       closing.abort()
     },
   }

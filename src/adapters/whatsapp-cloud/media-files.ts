@@ -41,7 +41,7 @@ export const uploadFile = async (
       `Content-Type: ${mimeType}\r\n\r\n`,
   )
   const after = Buffer.from(`\r\n--${boundary}--\r\n`)
-  const told = await client.upload({
+  const result = await client.upload({
     path: `${phone}/media`,
     headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
     length: before.length + file.size + after.length,
@@ -51,8 +51,8 @@ export const uploadFile = async (
       yield after
     },
   })
-  if (told.outcome !== 'done') return told
-  const id = textOf(told.value.id)
+  if (result.outcome !== 'done') return result
+  const id = textOf(result.value.id)
   return id === null
     ? { outcome: 'later', seconds: 30, reason: 'the network gave the file no id' }
     : { outcome: 'done', value: id }
@@ -77,14 +77,14 @@ export const openMedia = async (
   phone: string,
   id: string,
 ): Promise<ServiceResult<{ readonly mimeType: string | null; readonly body: Readable }>> => {
-  const told = await client.request({ path: encodeURIComponent(id), query: { phone_number_id: phone } })
-  if (told.outcome !== 'done') return told
-  const address = textOf(told.value.url) ?? ''
+  const result = await client.request({ path: encodeURIComponent(id), query: { phone_number_id: phone } })
+  if (result.outcome !== 'done') return result
+  const address = textOf(result.value.url) ?? ''
   if (!isNetworkHost(settings, address))
     return { outcome: 'refused', reason: 'the file is on a foreign host that must not receive our token' }
   const opened = await client.download(address)
   if (opened.outcome !== 'done') return opened
-  const mimeType = textOf(told.value.mime_type) ?? opened.value.mimeType
+  const mimeType = textOf(result.value.mime_type) ?? opened.value.mimeType
   return { outcome: 'done', value: { mimeType, body: opened.value.body } }
 }
 
@@ -122,5 +122,5 @@ export const setPicture = async (client: GraphClient, phone: string, image: Buff
 }
 
 /** Turns an unknown outcome into a retry, for requests that may be repeated. */
-export const retryIfUnknown = <T>(told: ServiceResult<T>): ServiceResult<T> =>
-  told.outcome === 'unknown' ? { outcome: 'later', seconds: 5, reason: told.reason } : told
+export const retryIfUnknown = <T>(result: ServiceResult<T>): ServiceResult<T> =>
+  result.outcome === 'unknown' ? { outcome: 'later', seconds: 5, reason: result.reason } : result

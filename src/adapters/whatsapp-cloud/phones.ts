@@ -21,10 +21,10 @@ export const listPhones = async (client: GraphClient, account: string): Promise<
   let after: string | null = null
   for (let page = 0; page < maxPhonePages; page++) {
     const query: Record<string, string> = { fields, limit: '100', ...(after === null ? {} : { after }) }
-    const told = await client.request({ path: `${encodeURIComponent(account)}/phone_numbers`, query })
-    if (told.outcome !== 'done') return told
-    phones.push(...listOf(told.value.data).flatMap(phoneOf))
-    const paging = fieldsOf(told.value.paging)
+    const result = await client.request({ path: `${encodeURIComponent(account)}/phone_numbers`, query })
+    if (result.outcome !== 'done') return result
+    phones.push(...listOf(result.value.data).flatMap(phoneOf))
+    const paging = fieldsOf(result.value.paging)
     after = textOf(fieldsOf(paging.cursors).after)
     if (after === null || textOf(paging.next) === null) break
   }

@@ -82,10 +82,10 @@ export class WhatsappCloudNetwork implements ChatNetwork {
     const media = uploaded && as ? { id: uploaded.value, as } : null
     const wait = await pacer.acquire()
     if (wait !== null) return { outcome: 'later', seconds: wait, reason: 'the send rate limit is reached' }
-    const told = await this.post(phone, 'messages', bodyOf(message, media))
-    if (told.outcome === 'later' && told.code === rateLimitCode) pacer.pauseFor(told.seconds)
-    if (told.outcome !== 'done') return told
-    const id = textOf(listOf(told.value.messages)[0]?.id)
+    const result = await this.post(phone, 'messages', bodyOf(message, media))
+    if (result.outcome === 'later' && result.code === rateLimitCode) pacer.pauseFor(result.seconds)
+    if (result.outcome !== 'done') return result
+    const id = textOf(listOf(result.value.messages)[0]?.id)
     return id === null
       ? { outcome: 'unknown', reason: 'the network’s response has no message id' }
       : { outcome: 'done', value: { id, at: Date.now() } }
@@ -102,8 +102,8 @@ export class WhatsappCloudNetwork implements ChatNetwork {
     const phone = this.byChannel.get(channel)?.phone
     if (!phone) return notLinked
     const profile = { messaging_product: 'whatsapp', about: text }
-    const told = retryIfUnknown(await this.post(phone, 'whatsapp_business_profile', profile))
-    return told.outcome === 'done' ? nothing : told
+    const result = retryIfUnknown(await this.post(phone, 'whatsapp_business_profile', profile))
+    return result.outcome === 'done' ? nothing : result
   }
 
   /** Marks only the newest message; the network marks earlier ones with it. */
@@ -113,8 +113,8 @@ export class WhatsappCloudNetwork implements ChatNetwork {
     const id = ids.at(-1)
     if (id === undefined) return nothing
     const read = { messaging_product: 'whatsapp', status: 'read', message_id: id }
-    const told = retryIfUnknown(await this.post(phone, 'messages', read))
-    return told.outcome === 'done' ? nothing : told
+    const result = retryIfUnknown(await this.post(phone, 'messages', read))
+    return result.outcome === 'done' ? nothing : result
   }
 
   async media(channel: string, id: string): ReturnType<NonNullable<ChatNetwork['media']>> {
@@ -174,16 +174,16 @@ export class WhatsappCloudNetwork implements ChatNetwork {
   }
 
   private async link(attached: AttachedNumber): Promise<void> {
-    const told = await this.phones()
+    const result = await this.phones()
     if (!this.isOurs(attached)) return
-    if (told.outcome !== 'done') {
+    if (result.outcome !== 'done') {
       this.phoneList = null
-      if (this.refusal === null) this.scheduleRetry(attached, told)
+      if (this.refusal === null) this.scheduleRetry(attached, result)
       return
     }
     this.refusal = null
     const { number } = attached.ref
-    const phone = told.value.find(({ digits }) => `+${digits}` === number)
+    const phone = result.value.find(({ digits }) => `+${digits}` === number)
     if (!phone) return this.fail(attached, `the business account has no number ${number}`)
     attached.phone = phone
     this.publishState(attached, {
@@ -194,11 +194,11 @@ export class WhatsappCloudNetwork implements ChatNetwork {
     })
   }
 
-  private scheduleRetry(attached: AttachedNumber, told: Exclude<ServiceResult<unknown>, { outcome: 'done' }>): void {
+  private scheduleRetry(attached: AttachedNumber, result: Exclude<ServiceResult<unknown>, { outcome: 'done' }>): void {
     const grown = Math.min(maxDelayMs, minDelayMs * 2 ** attached.attempts++)
-    const least = told.outcome === 'later' ? Math.min(maxDelayMs, told.seconds * 200) : 0
+    const least = result.outcome === 'later' ? Math.min(maxDelayMs, result.seconds * 200) : 0
     const wait = Math.max(least, grown * (0.5 + Math.random() / 2))
-    this.publishState(attached, { phase: 'disconnected', reason: told.reason, fatal: false })
+    this.publishState(attached, { phase: 'disconnected', reason: result.reason, fatal: false })
     attached.timer = setTimeout(() => void this.link(attached), wait)
   }
 }

@@ -15,11 +15,11 @@ const childOf = (node: BinaryNode | undefined, tag: string): BinaryNode | undefi
 const contactErrorOf = (node: BinaryNode | Uint8Array): string | null => {
   if (node instanceof Uint8Array || node.tag !== 'iq') return null
   const sync = childOf(node, 'sync')
-  const told = (Array.isArray(sync?.content) ? sync.content : []).find(
+  const response = (Array.isArray(sync?.content) ? sync.content : []).find(
     ({ tag, attrs }: BinaryNode) => tag === 'collection' && attrs.name === collection,
   )
-  if (told?.attrs.type !== 'error') return null
-  return childOf(told, 'error')?.attrs.code ?? 'unknown'
+  if (response?.attrs.type !== 'error') return null
+  return childOf(response, 'error')?.attrs.code ?? 'unknown'
 }
 
 /** Seconds until a rejected change is retried; null when it never will be accepted. */
@@ -59,11 +59,11 @@ export const makeAddressBook = (aliases: NumberAliases): AddressBook => {
       fault ??= contactErrorOf(node)
     }
     socket.ws.prependListener('frame', onFrame)
-    const told = await requestOutcome(() => socket.addOrEditContact(jid, action), true).finally(() =>
+    const response = await requestOutcome(() => socket.addOrEditContact(jid, action), true).finally(() =>
       socket.ws.off('frame', onFrame),
     )
-    if (told.outcome !== 'done' || fault === null)
-      return told.outcome === 'done' ? { outcome: 'done', value: null } : told
+    if (response.outcome !== 'done' || fault === null)
+      return response.outcome === 'done' ? { outcome: 'done', value: null } : response
     // The library considers its change applied. Its state is dropped and read again before the next change.
     await socket.authState.keys.set({ 'app-state-sync-version': { [collection]: null } })
     const reason = `the network rejected the contact: ${fault}`

@@ -56,8 +56,8 @@ export const makeChannelSession = ({ line, settings, tools, library }: Deps): Ch
       log('event-persist-failed', { what, error: error instanceof Error ? error.message : String(error) }),
     )
 
-  const numberOfPerson: ResolveNumber = async (remote, told) => {
-    const written = told ?? (isLid(remote) ? await numberOfLid(device.connected, remote) : null)
+  const numberOfPerson: ResolveNumber = async (remote, announced) => {
+    const written = announced ?? (isLid(remote) ? await numberOfLid(device.connected, remote) : null)
     return written === null ? null : ((await people.requestedNumbers([written])).get(written) ?? written)
   }
 
@@ -127,12 +127,12 @@ export const makeChannelSession = ({ line, settings, tools, library }: Deps): Ch
     try {
       const sent = await requestOutcome(() => socket.sendMessage(jid, contentOf(message), { messageId: id }), true)
       if (sent.outcome !== 'done') return sent
-      const told = await answer
+      const outcome = await answer
       // A retry has the same id, so recipients drop the duplicate.
-      if (!told) return { outcome: 'later', seconds: 2, reason: 'the network does not answer' }
-      const code = told.attrs.error
+      if (!outcome) return { outcome: 'later', seconds: 2, reason: 'the network does not answer' }
+      const code = outcome.attrs.error
       if (code !== undefined) return { outcome: 'refused', reason: refusalOf(code), code }
-      return { outcome: 'done', value: { id, at: Number(told.attrs.t) * 1_000 || Date.now() } }
+      return { outcome: 'done', value: { id, at: Number(outcome.attrs.t) * 1_000 || Date.now() } }
     } finally {
       clearTimeout(timer)
       acks.delete(id)

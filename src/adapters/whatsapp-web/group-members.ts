@@ -29,8 +29,8 @@ export const makeGroupMembers = (people: NumberAliases): GroupMembers => {
     return loading
   }
 
-  const placesOf = async (told: Promise<readonly Member[]>): Promise<ReadonlyMap<string, string>> => {
-    const members = await told
+  const placesOf = async (query: Promise<readonly Member[]>): Promise<ReadonlyMap<string, string>> => {
+    const members = await query
     const names = await people.requestedNumbers(members.flatMap(({ written }) => written ?? []))
     return new Map(
       members.flatMap(({ jid, written }) => {

@@ -27,8 +27,8 @@ const childOf = (node: BinaryNode | undefined, tag: string): BinaryNode | undefi
   Array.isArray(node?.content) ? node.content.find((one: BinaryNode) => one.tag === tag) : undefined
 
 /** Sends an invitation to a person who may not be added; the network includes its code in the refusal. */
-const invite = async (socket: WASocket, group: { id: string; name: string }, jid: string, told: BinaryNode) => {
-  const { code, expiration } = childOf(told, 'add_request')?.attrs ?? {}
+const invite = async (socket: WASocket, group: { id: string; name: string }, jid: string, response: BinaryNode) => {
+  const { code, expiration } = childOf(response, 'add_request')?.attrs ?? {}
   if (!code || !expiration) return false
   const { id, name } = group
   const message = { inviteCode: code, inviteExpiration: Number(expiration), jid: id, subject: name, text: name }
@@ -42,9 +42,9 @@ const add = async (
   places: ReadonlyMap<string, string>,
 ): Promise<ChatParticipant[]> => {
   if (places.size === 0) return []
-  const told: ParticipantsUpdate = await socket.groupParticipantsUpdate(group.id, [...places.values()], 'add')
+  const update: ParticipantsUpdate = await socket.groupParticipantsUpdate(group.id, [...places.values()], 'add')
   const outcomes = [...places].map(async ([number, jid]) => {
-    const one = told.find(
+    const one = update.find(
       ({ jid: of, content }) => bareOf(of ?? '') === bareOf(jid) || content.attrs.phone_number === jid,
     )
     const code = Number(one?.status ?? 500)
@@ -74,19 +74,19 @@ export const createGroup = (
 ): Promise<ServiceResult<ChatGroupCreation>> =>
   requestOutcome(async () => {
     const { there, absent } = await partitionNumbers(socket, people, participants)
-    const made = await socket.groupCreate(name, [...there.values()])
-    if (description) await socket.groupUpdateDescription(made.id, description).catch(() => {})
-    const members = new Set(made.participants.map(numberOfMember))
+    const created = await socket.groupCreate(name, [...there.values()])
+    if (description) await socket.groupUpdateDescription(created.id, description).catch(() => {})
+    const members = new Set(created.participants.map(numberOfMember))
     // The response omits members that the network did not add; adding them one by one reveals the reason.
     const missing = new Map([...there].filter(([number, jid]) => !members.has(number) && !members.has(numberOf(jid))))
     // The group exists whatever the result: a retry would create a second one.
-    const later = await add(socket, { id: made.id, name }, missing).catch(() =>
+    const later = await add(socket, { id: created.id, name }, missing).catch(() =>
       [...missing.keys()].map((number) => participant(number, 500)),
     )
     const codes = new Map(
       [...later, ...absent.map((number) => participant(number, 404))].map((one) => [one.number, one]),
     )
-    return { id: made.id, participants: participants.map((number) => codes.get(number) ?? participant(number, 200)) }
+    return { id: created.id, participants: participants.map((number) => codes.get(number) ?? participant(number, 200)) }
   })
 
 const groupOf = async (
@@ -134,8 +134,8 @@ export const changeGroup = async (
         return []
       }, true)
     case 'picture':
-      return setPicture(socket, change.image, group).then((told) =>
-        told.outcome === 'done' ? { outcome: 'done', value: [] } : told,
+      return setPicture(socket, change.image, group).then((outcome) =>
+        outcome.outcome === 'done' ? { outcome: 'done', value: [] } : outcome,
       )
     case 'add':
       return requestOutcome(async () => {
@@ -147,9 +147,9 @@ export const changeGroup = async (
       return requestOutcome(async () => {
         const { there } = await partitionNumbers(socket, people, change.numbers)
         const jids = change.numbers.map((number) => there.get(number) ?? jidOf(number))
-        const told = await socket.groupParticipantsUpdate(group, jids, change.act)
+        const update = await socket.groupParticipantsUpdate(group, jids, change.act)
         return change.numbers.map((number, place) => {
-          const one = told.find(({ jid, content }) => [jid, content.attrs.phone_number].includes(jids[place] ?? ''))
+          const one = update.find(({ jid, content }) => [jid, content.attrs.phone_number].includes(jids[place] ?? ''))
           const code = Number(one?.status ?? 404)
           return {
             ...participant(number, code),

@@ -14,7 +14,7 @@ export const suppressSessionLogs = (): void => {
   }
 }
 
-type Session = { serialize(): object; readonly constructor: { deserialize(kept: object): object } }
+type Session = { serialize(): object; readonly constructor: { deserialize(serialized: object): object } }
 type SessionCipher = { doDecryptWhisperMessage(bytes: Uint8Array, session: Session): Promise<Uint8Array> }
 
 /**

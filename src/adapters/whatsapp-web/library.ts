@@ -114,13 +114,13 @@ export type Keys = {
 export type TransactionalKeys = Keys & { transaction<T>(work: () => Promise<T>, key: string): Promise<T> }
 
 export type Repository = {
-  decryptMessage(given: { jid: string; type: string; ciphertext: Uint8Array }): Promise<Uint8Array>
-  decryptGroupMessage(given: { group: string; authorJid: string; msg: Uint8Array }): Promise<Uint8Array>
-  encryptMessage(given: object): Promise<unknown>
-  encryptGroupMessage(given: object): Promise<unknown>
-  getSenderKeyDistributionMessage(given: object): Promise<unknown>
-  processSenderKeyDistributionMessage(given: { item: object; authorJid: string }): Promise<void>
-  injectE2ESession(given: object): Promise<unknown>
+  decryptMessage(input: { jid: string; type: string; ciphertext: Uint8Array }): Promise<Uint8Array>
+  decryptGroupMessage(input: { group: string; authorJid: string; msg: Uint8Array }): Promise<Uint8Array>
+  encryptMessage(input: object): Promise<unknown>
+  encryptGroupMessage(input: object): Promise<unknown>
+  getSenderKeyDistributionMessage(input: object): Promise<unknown>
+  processSenderKeyDistributionMessage(input: { item: object; authorJid: string }): Promise<void>
+  injectE2ESession(input: object): Promise<unknown>
   deleteSession(jids: readonly string[]): Promise<unknown>
   validateSession(jid: string): Promise<unknown>
   migrateSession(from: string, to: string): Promise<unknown>
@@ -193,13 +193,13 @@ export type Events = {
 
 export type WASocket = {
   readonly ev: {
-    on<E extends keyof Events>(event: E, told: (given: Events[E]) => void): void
+    on<E extends keyof Events>(event: E, listener: (event: Events[E]) => void): void
     removeAllListeners(event: keyof Events): void
   }
   readonly ws: {
-    on(event: string, told: (node: BinaryNode) => void): void
-    prependListener(event: string, told: (node: BinaryNode | Uint8Array) => void): void
-    off(event: string, told: (node: BinaryNode | Uint8Array) => void): void
+    on(event: string, listener: (node: BinaryNode) => void): void
+    prependListener(event: string, listener: (node: BinaryNode | Uint8Array) => void): void
+    off(event: string, listener: (node: BinaryNode | Uint8Array) => void): void
     readonly isOpen: boolean
   }
   readonly user: Me | undefined

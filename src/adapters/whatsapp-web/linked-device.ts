@@ -58,8 +58,8 @@ export class LinkedDevice {
   private upSince = 0
   private isClosed = false
 
-  constructor(given: Deps) {
-    this.deps = given
+  constructor(deps: Deps) {
+    this.deps = deps
   }
 
   /** The socket while authenticated. */
@@ -271,8 +271,8 @@ export class LinkedDevice {
       await this.close(logout)
       if (forget) await tools.credentials.forget(line.channel, [requestedNumberType])
     }
-    const told = () => this.publishState({ phase: 'failed', reason, fatal: true })
-    void over().then(told, told)
+    const publishFailure = () => this.publishState({ phase: 'failed', reason, fatal: true })
+    void over().then(publishFailure, publishFailure)
   }
 
   private reconnect(reason: string, isPairing: boolean): void {

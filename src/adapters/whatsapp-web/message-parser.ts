@@ -25,7 +25,7 @@ export const countOf = (value: number | { toNumber(): number } | null | undefine
 /**
  * Resolves the number of a person as it was requested, from the address and the number sent with it; null when unknown.
  */
-export type ResolveNumber = (remote: string, told: string | null) => Promise<string | null>
+export type ResolveNumber = (remote: string, announced: string | null) => Promise<string | null>
 
 /** The person of an address or alternate address. The digits of an identity are never treated as a phone number. */
 export const remoteOf = async (
@@ -78,8 +78,8 @@ const textOf = ({ conversation, extendedTextMessage }: Content): string | null =
 
 /** A contact card as text: the name and the numbers (vCard; RFC 6350, 6.4.1). */
 const cardOf = ({ displayName, vcard }: NonNullable<Content['contactMessage']>): string => {
-  const numbers = [...(vcard ?? '').matchAll(/^(?:\w+\.)?TEL[^:\r\n]*:(?:tel:)?(.+)$/gim)].map(([, told = '']) =>
-    told.trim(),
+  const numbers = [...(vcard ?? '').matchAll(/^(?:\w+\.)?TEL[^:\r\n]*:(?:tel:)?(.+)$/gim)].map(([, number = '']) =>
+    number.trim(),
   )
   return [displayName, ...numbers].filter(Boolean).join(', ')
 }

@@ -55,41 +55,43 @@ export const makeNumberAliases = ({ channel, vault, events, own }: Deps): Number
   /** Stored aliases of these numbers; unknown ones are omitted. */
   const storedAliases = async (written: readonly string[]): Promise<ReadonlyMap<string, string>> => {
     const open = written.filter((one) => !requestedByWritten.has(one))
-    const kept =
+    const stored =
       open.length > 0 ? await retry(() => vault.read(channel, requestedNumberType, open)) : new Map<string, Buffer>()
     return new Map(
       written.flatMap((one) => {
         // May have been learnt meanwhile.
-        const storeAlias = requestedByWritten.get(one) ?? kept.get(one)?.toString()
+        const storeAlias = requestedByWritten.get(one) ?? stored.get(one)?.toString()
         return storeAlias === undefined ? [] : [[one, storeAlias] as const]
       }),
     )
   }
 
   /** Stores an alias permanently, or merges the thread of another number into it. */
-  const name = (written: string, asked: string): Promise<void> =>
+  const name = (written: string, requested: string): Promise<void> =>
     queue(written, async () => {
       const before = (await storedAliases([written])).get(written) ?? written
-      if (before === asked) return cache(requestedByWritten, written, asked)
-      if (before !== written) return retry(() => events.renamed(channel, asked, before))
+      if (before === requested) return cache(requestedByWritten, written, requested)
+      if (before !== written) return retry(() => events.renamed(channel, requested, before))
       // Inbound messages use the alias at once. The rename is published before the alias is stored, so a crash in
       // between repeats both.
-      cache(requestedByWritten, written, asked)
+      cache(requestedByWritten, written, requested)
       try {
-        await retry(() => events.renamed(channel, written, asked))
-        await retry(() => vault.write(channel, [{ type: requestedNumberType, id: written, value: Buffer.from(asked) }]))
+        await retry(() => events.renamed(channel, written, requested))
+        await retry(() =>
+          vault.write(channel, [{ type: requestedNumberType, id: written, value: Buffer.from(requested) }]),
+        )
       } catch (error) {
         requestedByWritten.delete(written)
         throw error
       }
     })
 
-  const asAsked = async (written: readonly string[]): Promise<ReadonlyMap<string, string>> => {
+  const requestedForms = async (written: readonly string[]): Promise<ReadonlyMap<string, string>> => {
     const { written: ours, number } = own()
     const met = await storedAliases(written)
     for (const one of written) {
-      const asked = met.has(one) ? undefined : unconfirmed.get(one)
-      if (asked !== undefined && one !== ours) await name(one, asked)
+      const requested = met.has(one) ? undefined : unconfirmed.get(one)
+      if (requested !== undefined && one !== ours) await name(one, requested)
       unconfirmed.delete(one)
     }
     return new Map(
@@ -102,7 +104,7 @@ export const makeNumberAliases = ({ channel, vault, events, own }: Deps): Number
   }
 
   return {
-    requestedNumbers: asAsked,
+    requestedNumbers: requestedForms,
     resolveJid: async (socket, number) => {
       const before = jidByRequested.get(number)
       const place = before ?? (await lookUpJids(socket, [number])).get(number)

@@ -17,8 +17,8 @@ export const setPicture = async (
   return requestOutcome(async () => {
     const attrs = { to: server, type: 'set', xmlns: 'w:profile:picture', ...(group ? { target: group } : {}) }
     const picture = image ? { content: [{ tag: 'picture', attrs: { type: 'image' }, content: image }] } : {}
-    const told = await socket.query({ tag: 'iq', attrs, ...picture })
-    if (!told) throw new Error('the network does not answer')
+    const response = await socket.query({ tag: 'iq', attrs, ...picture })
+    if (!response) throw new Error('the network does not answer')
     return null
   }, true)
 }

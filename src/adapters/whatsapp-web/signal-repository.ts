@@ -56,8 +56,8 @@ export const makeSignalRepository =
       const node = nodeOf(ciphertext)
       if (!node || !creds.me) return
       const { fullMessage, author } = library.decodeMessageNode(node, creds.me.id, creds.me.lid ?? '')
-      const told = library.proto.Message.decode(library.unpadRandomMax16(opened))
-      const content = told.deviceSentMessage?.message ?? told
+      const message = library.proto.Message.decode(library.unpadRandomMax16(opened))
+      const content = message.deviceSentMessage?.message ?? message
       const item = content.senderKeyDistributionMessage
       if (item) await own.processSenderKeyDistributionMessage({ item, authorJid: author })
       if (fullMessage.key.fromMe === true) await persistSharedKeys(content)
@@ -65,29 +65,29 @@ export const makeSignalRepository =
     }
 
     const wrapped: Partial<Repository> = {
-      encryptMessage: (given) => serialize(() => own.encryptMessage(given)),
-      encryptGroupMessage: (given) => serialize(() => own.encryptGroupMessage(given)),
-      getSenderKeyDistributionMessage: (given) => serialize(() => own.getSenderKeyDistributionMessage(given)),
-      processSenderKeyDistributionMessage: (given) => serialize(() => own.processSenderKeyDistributionMessage(given)),
-      injectE2ESession: (given) => serialize(() => own.injectE2ESession(given)),
+      encryptMessage: (input) => serialize(() => own.encryptMessage(input)),
+      encryptGroupMessage: (input) => serialize(() => own.encryptGroupMessage(input)),
+      getSenderKeyDistributionMessage: (input) => serialize(() => own.getSenderKeyDistributionMessage(input)),
+      processSenderKeyDistributionMessage: (input) => serialize(() => own.processSenderKeyDistributionMessage(input)),
+      injectE2ESession: (input) => serialize(() => own.injectE2ESession(input)),
       validateSession: (jid) => serialize(() => own.validateSession(jid)),
       deleteSession: (jids) => serialize(() => own.deleteSession(jids)),
       migrateSession: (from, to) => serialize(() => own.migrateSession(from, to)),
-      decryptMessage: (given) =>
+      decryptMessage: (input) =>
         serialize(() =>
           keys.transaction(async () => {
-            const opened = await own.decryptMessage(given)
-            await persistMessage(given.ciphertext, opened)
+            const opened = await own.decryptMessage(input)
+            await persistMessage(input.ciphertext, opened)
             return opened
-          }, given.jid),
+          }, input.jid),
         ),
-      decryptGroupMessage: (given) =>
+      decryptGroupMessage: (input) =>
         serialize(() =>
           keys.transaction(async () => {
-            const opened = await own.decryptGroupMessage(given)
-            await persistMessage(given.msg, opened)
+            const opened = await own.decryptGroupMessage(input)
+            await persistMessage(input.msg, opened)
             return opened
-          }, given.group),
+          }, input.group),
         ),
     }
     return { ...own, ...wrapped }

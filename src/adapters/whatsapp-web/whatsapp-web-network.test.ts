@@ -13,13 +13,13 @@ const ignored = async () => {}
 
 /** The network on a machine without the library, with the state that a number reaches. */
 const start = (settings: WhatsappWebSettings, home = '/nowhere') => {
-  let told: (state: ChatChannelState) => void = () => {}
+  let onState: (state: ChatChannelState) => void = () => {}
   const network = connectWhatsappWeb(settings, {
     home,
     log: () => {},
     credentials: { read: async () => new Map(), write: ignored, forget: ignored },
     events: {
-      line: (_channel, state) => state.phase === 'connecting' || told(state),
+      line: (_channel, state) => state.phase === 'connecting' || onState(state),
       inbound: ignored,
       receipt: ignored,
       failure: ignored,
@@ -31,18 +31,18 @@ const start = (settings: WhatsappWebSettings, home = '/nowhere') => {
       renamed: ignored,
     },
   })
-  const standing = () => {
+  const nextState = () => {
     const { promise, resolve } = Promise.withResolvers<ChatChannelState>()
-    told = resolve
+    onState = resolve
     network.attach({ channel: 'one', number: '+447700900341', name: 'One', since: null })
     return promise
   }
-  return { network, standing }
+  return { network, nextState }
 }
 
 test('nothing is linked before the notice is accepted, and the refusal is the notice', async () => {
-  const { network, standing } = start({})
-  const { phase, fatal, reason } = await standing()
+  const { network, nextState } = start({})
+  const { phase, fatal, reason } = await nextState()
   assert.deepEqual([phase, fatal], ['failed', true])
   assert.match(reason, /terms forbid automated use.*GPL 3\.0.*accept_notice/)
   assert.deepEqual([network.state().state, network.state().lastError], ['down', reason])
@@ -53,13 +53,13 @@ test('without the library a number fails with installation instructions, and wor
 }, async () => {
   const home = temporaryFolder()
   // No server listens there.
-  const { network, standing } = start({ accept_notice: true, websocket_url: 'ws://127.0.0.1:9/' }, home)
-  const { phase, fatal, reason } = await standing()
+  const { network, nextState } = start({ accept_notice: true, websocket_url: 'ws://127.0.0.1:9/' }, home)
+  const { phase, fatal, reason } = await nextState()
   assert.deepEqual([phase, fatal], ['failed', true])
   assert.match(reason, /npm run whatsapp-web/)
   symlinkSync(folder, join(home, 'whatsapp-web'))
   await network.detach('one', false)
-  const state = await standing()
+  const state = await nextState()
   assert.equal(state.phase, 'disconnected', state.reason)
   assert.equal(network.state().state, 'up')
   await network.close()

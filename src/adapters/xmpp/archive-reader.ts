@@ -27,12 +27,12 @@ export class ArchiveReader {
   takeResult(message: XmlElement): boolean {
     const result = child(message, 'result', ns.archive)
     if (!result) return false
-    const asked = this.queries.get(result.attrs.queryid ?? '')
+    const query = this.queries.get(result.attrs.queryid ?? '')
     const inner = forwarded(result)
-    if (!asked || (message.attrs.from ?? this.wire.self) !== asked.of || asked.found.length > archivePageSize)
+    if (!query || (message.attrs.from ?? this.wire.self) !== query.of || query.found.length > archivePageSize)
       return true
     const { id } = result.attrs
-    if (inner?.stamp && id) asked.found.push({ message: inner.message, id, at: inner.stamp })
+    if (inner?.stamp && id) query.found.push({ message: inner.message, id, at: inner.stamp })
     return true
   }
 
@@ -46,7 +46,7 @@ export class ArchiveReader {
     owner: string,
     persist: (one: ArchivedMessage) => Promise<void>,
   ): Promise<'all' | 'none' | 'lost'> {
-    const wanted = form(ns.archive, { start: new Date(since).toISOString() })
+    const filter = form(ns.archive, { start: new Date(since).toISOString() })
     let after: string | null = null
     for (;;) {
       const queryid = randomUUID()
@@ -59,7 +59,7 @@ export class ArchiveReader {
         xml('max', ns.paging, {}, String(archivePageSize)),
         after === null ? null : xml('after', ns.paging, {}, after),
       )
-      const query = xml('query', ns.archive, { queryid }, wanted, paging)
+      const query = xml('query', ns.archive, { queryid }, filter, paging)
       const to = owner === this.wire.self ? undefined : owner
       const answer = await this.wire.request(xml('iq', '', { type: 'set', to }, query), 30_000)
       this.queries.delete(queryid)

@@ -5,7 +5,7 @@ import { type Prosody, startProsody, until } from '../../../test/prosody.ts'
 import { find, openXmppClient } from '../../../test/xmpp-client.ts'
 import { line, link, makeVault, outgoing, recordEvents, settingsFor } from './xmpp-testing.ts'
 
-const receiptsWish = "<request xmlns='urn:xmpp:receipts'/><markable xmlns='urn:xmpp:chat-markers:0'/>"
+const receiptRequest = "<request xmlns='urn:xmpp:receipts'/><markable xmlns='urn:xmpp:chat-markers:0'/>"
 
 /**
  * Parties of a case: numbers and our address. Each case has its own, because archives are read from the second one on.
@@ -42,15 +42,15 @@ const outAndRead: Case = async (t, server, parties) => {
   assert.deepEqual(levels, [`2 ${id}`, `3 ${id}`])
 }
 
-const inOnceKept: Case = async (t, server, parties) => {
+const receiptAfterCommit: Case = async (t, server, parties) => {
   const { ours, theirs, me } = parties
   const gate = Promise.withResolvers<void>()
   const seen = recordEvents(undefined, () => gate.promise)
   const us = line(ours)
   const network = await link(t, settingsFor('client', server), seen, [us])
   const friend = await openXmppClient(t, server, theirs.slice(1))
-  friend.sendChat(me, 'hello', 'm1', receiptsWish)
-  friend.sendChat(me, 'hello', 'm1', receiptsWish)
+  friend.sendChat(me, 'hello', 'm1', receiptRequest)
+  friend.sendChat(me, 'hello', 'm1', receiptRequest)
   assert.equal(await network.ping(us.channel), true)
   assert.equal(friend.stanzas.filter((node) => find(node, 'received')).length, 0)
   gate.resolve()
@@ -94,8 +94,8 @@ const contents: Case = async (t, server, parties) => {
   assert.equal(seen.edits[0]?.text, 'no typo')
 
   await network.send(us.channel, outgoing('c7', 'ours', theirs))
-  const told = "<reactions xmlns='urn:xmpp:reactions:0' id='tl-c7'><reaction>👍</reaction></reactions>"
-  friend.write(`<message type='chat' to='${me}' id='c8'>${told}</message>`)
+  const reactions = "<reactions xmlns='urn:xmpp:reactions:0' id='tl-c7'><reaction>👍</reaction></reactions>"
+  friend.write(`<message type='chat' to='${me}' id='c8'>${reactions}</message>`)
   await until('a reaction', () => seen.reactions.length === 1)
   assert.deepEqual([seen.reactions[0]?.id, seen.reactions[0]?.emoji], ['tl-c7', '👍'])
   const removed = await network.remove?.(us.channel, { number: theirs, remote: null }, 'tl-c7')
@@ -124,7 +124,7 @@ const otherDevice: Case = async (t, server, parties) => {
   assert.deepEqual(seen.inbound.map(({ text }) => text).includes('forged'), false)
 }
 
-const nobody: Case = async (t, server, parties) => {
+const unknownSender: Case = async (t, server, parties) => {
   const { seen, us, network } = await both(t, server, parties)
   const sent = await network.send(us.channel, outgoing('n1', 'anybody?', '+15550009999'))
   assert.equal(sent.outcome, 'done')
@@ -177,8 +177,8 @@ const calls: Case = async (t, server, parties) => {
   )
   friend.write(`<message to='${me}' type='chat'><retract xmlns='urn:xmpp:jingle-message:0' id='k1'/></message>`)
   await until('both', () => seen.calls.length === 2)
-  const told = seen.calls.map(({ id, state, video, from }) => [id, state, video, from.number])
-  assert.deepEqual(told, [
+  const callEvents = seen.calls.map(({ id, state, video, from }) => [id, state, video, from.number])
+  assert.deepEqual(callEvents, [
     ['k1', 'offered', true, theirs],
     ['k1', 'ended', false, theirs],
   ])
@@ -201,8 +201,8 @@ const callsFromElsewhere: Case = async (t, server, parties) => {
   await until('the call', async () => seen.calls.length === 1)
   friend.write(`<message to='${me}' type='chat'>${signal('finish', 'o1')}</message>`)
   await until('its end', async () => seen.calls.length === 2)
-  const told = seen.calls.map(({ id, own, state, answered, from }) => [id, own, state, answered, from.number])
-  assert.deepEqual(told, [
+  const callEvents = seen.calls.map(({ id, own, state, answered, from }) => [id, own, state, answered, from.number])
+  assert.deepEqual(callEvents, [
     ['o1', true, 'offered', undefined, theirs],
     ['o1', false, 'ended', true, theirs],
   ])
@@ -210,10 +210,10 @@ const callsFromElsewhere: Case = async (t, server, parties) => {
 
 const cases: Readonly<Record<string, Case>> = {
   'a sent message is received and then read': outAndRead,
-  'an inbound message arrives once, is receipted after it is persisted, and is marked when read': inOnceKept,
+  'an inbound message arrives once, is receipted after it is persisted, and is marked when read': receiptAfterCommit,
   'files, locations, corrections and reactions are parsed, markup is ignored': contents,
   'messages of another device of the account are reported; forged copies are rejected': otherDevice,
-  'a message to a missing account fails with the reason': nobody,
+  'a message to a missing account fails with the reason': unknownSender,
   'missed messages are read from the archive, and sent messages are not sent twice': archive,
   'a call is reported when it is offered and when it ends': calls,
   'a call of another device of the account is reported as ours': callsFromElsewhere,

@@ -138,8 +138,8 @@ test(`a session survives ${rounds} mutated stanzas and processes the next valid 
   }
   taker.close()
   // Enough mutations stay valid to cover all paths.
-  const told = { taken, receipts: seen.receipts.length, calls: seen.calls.length, edits: seen.edits.length }
-  for (const [what, count] of Object.entries({ ...told, groups: seen.groups.length })) assert.ok(count > 50, what)
+  const counts = { taken, receipts: seen.receipts.length, calls: seen.calls.length, edits: seen.edits.length }
+  for (const [what, count] of Object.entries({ ...counts, groups: seen.groups.length })) assert.ok(count > 50, what)
   assert.deepEqual(
     seen.log.filter((one) => one.startsWith('stanza-failed')),
     [],

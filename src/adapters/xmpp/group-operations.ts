@@ -39,8 +39,8 @@ const invite = (wire: Wire, room: string, jid: string): boolean =>
   wire.send(xml('message', '', { to: room }, xml('x', ns.mucUser, {}, xml('invite', ns.mucUser, { to: jid }))))
 
 const configure = (wire: Wire, room: string, fields: Record<string, string>): Promise<IqResult> => {
-  const wish = form('http://jabber.org/protocol/muc#roomconfig', fields)
-  return wire.request(xml('iq', '', { type: 'set', to: room }, xml('query', ns.mucOwner, {}, wish)))
+  const configForm = form('http://jabber.org/protocol/muc#roomconfig', fields)
+  return wire.request(xml('iq', '', { type: 'set', to: room }, xml('query', ns.mucOwner, {}, configForm)))
 }
 
 /** Addresses with an affiliation; null when the group does not list them. */
@@ -172,8 +172,8 @@ export const changeGroup = async (
       change.act === 'description'
         ? await configure(wire, room, { 'muc#roomconfig_roomdesc': change.text })
         : await wire.request(xml('iq', '', { type: 'set', to: room }, pictureOf(change.image)))
-    const asked = outcomeOf(answer)
-    return asked.outcome === 'done' ? { outcome: 'done', value: [] } : asked
+    const outcome = outcomeOf(answer)
+    return outcome.outcome === 'done' ? { outcome: 'done', value: [] } : outcome
   }
   if (!tools.rooms.get(room)?.members) await membersOf(tools, room)
   const participants: ChatParticipant[] = []

@@ -71,10 +71,10 @@ export class InboundHandler {
     if (rooms.get(bareOf(from)) && type !== 'error') return this.handleGroupMessage(stanza, from)
     const invited = this.invitation(stanza)
     if (invited) return this.acceptInvitation(invited)
-    const [given] = elements(stanza, 'stanza-id', ns.stanzaIds).filter(({ attrs }) => attrs.by === wire.self)
+    const [stanzaId] = elements(stanza, 'stanza-id', ns.stanzaIds).filter(({ attrs }) => attrs.by === wire.self)
     await this.handleParsed(
       { ...stanza, attrs: { ...stanza.attrs, from } },
-      { own: false, handleArchived: given?.attrs.id ?? null },
+      { own: false, handleArchived: stanzaId?.attrs.id ?? null },
     )
   }
 
@@ -138,10 +138,10 @@ export class InboundHandler {
       return
     }
     const isKnown = (one: string) => this.acceptedOwn.has(one)
-    const told = parseMessage(message, { addresses, at, own: about.own, archived: about.handleArchived, isKnown })
-    if (told.length === 0) return
+    const parsed = parseMessage(message, { addresses, at, own: about.own, archived: about.handleArchived, isKnown })
+    if (parsed.length === 0) return
     await this.queue(bareOf(about.own ? to : from), async () => {
-      for (const one of told) await this.publish(one, from)
+      for (const one of parsed) await this.publish(one, from)
     })
   }
 

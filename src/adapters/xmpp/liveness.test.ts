@@ -41,8 +41,8 @@ test('a number whose vault cannot be written is linked and disturbs no other', n
   const seen = recordEvents({ ...vault, write })
   const settings = settingsFor('client', server)
   const first = await link(t, settings, seen, [us])
-  const made = await first.createGroup?.(us.channel, { name: 'Team', description: null, participants: [] })
-  assert.equal(made?.outcome, 'done')
+  const created = await first.createGroup?.(us.channel, { name: 'Team', description: null, participants: [] })
+  assert.equal(created?.outcome, 'done')
   await first.close()
   // The nickname in the group has changed and would be stored.
   isBroken = true

@@ -36,12 +36,12 @@ const enter = async (who: XmppClient, room: string): Promise<void> => {
 
 const groups: Case = async ({ network, seen, channel, friend, other, me }) => {
   const participants = [`+${friends[0]}`, stranger]
-  const made = await network.createGroup?.(channel, { name: 'Team', description: 'we', participants })
-  assert.ok(made?.outcome === 'done')
-  const { id } = made.value
+  const created = await network.createGroup?.(channel, { name: 'Team', description: 'we', participants })
+  assert.ok(created?.outcome === 'done')
+  const { id } = created.value
   assert.match(id, /^[0-9a-f]{20}@rooms\.localhost$/)
   assert.deepEqual(
-    made.value.participants.map(({ number, code, invited }) => [number, code, invited]),
+    created.value.participants.map(({ number, code, invited }) => [number, code, invited]),
     [
       [`+${friends[0]}`, 200, false],
       [stranger, 404, false],

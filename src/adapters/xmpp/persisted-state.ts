@@ -42,13 +42,13 @@ export type PersistedState = {
 }
 
 export const openPersistedState = async (vault: ChatCredentialStore, channel: string): Promise<PersistedState> => {
-  const kept = read((await vault.read(channel, type, ['line'])).get('line'))
-  let now: StateValues = kept ?? { first: Date.now(), status: '', rooms: {}, picture: null }
+  const stored = read((await vault.read(channel, type, ['line'])).get('line'))
+  let now: StateValues = stored ?? { first: Date.now(), status: '', rooms: {}, picture: null }
   const queue = makeSerialQueue()
   const line = () => ({ type, id: 'line', value: Buffer.from(JSON.stringify(now)) })
   const write = (entries: () => readonly { type: string; id: string; value: Buffer | null }[]): Promise<void> =>
     queue(() => vault.write(channel, entries()))
-  if (!kept) await write(() => [line()])
+  if (!stored) await write(() => [line()])
   return {
     get values() {
       return now

@@ -36,9 +36,9 @@ const publishOpenly = async (wire: Wire, node: string, id: string, payload: XmlE
   const set = (pubsub: XmlElement) => wire.request(xml('iq', '', { type: 'set' }, pubsub))
   const first = await set(publish(node, id, payload))
   if (first.outcome !== 'error' || first.condition !== 'conflict') return first
-  const wish = form('http://jabber.org/protocol/pubsub#node_config', { 'pubsub#access_model': 'open' })
+  const nodeConfig = form('http://jabber.org/protocol/pubsub#node_config', { 'pubsub#access_model': 'open' })
   const owner = `${ns.pubsub}#owner`
-  await set(xml('pubsub', owner, {}, xml('configure', owner, { node }, wish)))
+  await set(xml('pubsub', owner, {}, xml('configure', owner, { node }, nodeConfig)))
   return set(publish(node, id, payload))
 }
 

@@ -136,11 +136,11 @@ export class Rooms {
     const nick = resourceOf(from)
     const user = child(message, 'x', ns.mucUser)
     if (nick === '') return this.affiliations(room, user)
-    const [given] = elements(message, 'stanza-id', ns.stanzaIds).filter(({ attrs }) => attrs.by === room.jid)
+    const [stanzaId] = elements(message, 'stanza-id', ns.stanzaIds).filter(({ attrs }) => attrs.by === room.jid)
     const { id = '' } = message.attrs
-    const place = archived?.id ?? given?.attrs.id ?? digest(`${from} ${id}`)
-    const told = user && child(user, 'item', ns.mucUser)?.attrs.jid
-    const jid = room.present.get(nick) ?? (archived && told ? bareOf(told) : null)
+    const place = archived?.id ?? stanzaId?.attrs.id ?? digest(`${from} ${id}`)
+    const realJid = user && child(user, 'item', ns.mucUser)?.attrs.jid
+    const jid = room.present.get(nick) ?? (archived && realJid ? bareOf(realJid) : null)
     const own = jid === null ? nick === room.nick : jid === this.deps.wire.self
     const at = archived?.at ?? sentAt(message, [room.jid], Date.now())
     if (own && isWireId(id)) {
@@ -256,8 +256,8 @@ export class Rooms {
     const timer = setTimeout(() => resolve({ outcome: 'unknown', reason: 'the group did not answer' }), joinTimeoutMs)
     room.joined = resolve
     const history = since === null ? { maxstanzas: '0' } : { since: new Date(since).toISOString() }
-    const wish = xml('x', ns.muc, {}, xml('history', ns.muc, history))
-    const isOut = wire.send(xml('presence', '', { to: `${room.jid}/${room.nick}` }, wish))
+    const join = xml('x', ns.muc, {}, xml('history', ns.muc, history))
+    const isOut = wire.send(xml('presence', '', { to: `${room.jid}/${room.nick}` }, join))
     if (!isOut) resolve({ outcome: 'later', seconds: 2, reason: 'the link is down' })
     const answer = await promise
     clearTimeout(timer)

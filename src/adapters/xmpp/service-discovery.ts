@@ -40,18 +40,18 @@ export const discoverServices = ({
     const answer = await wire.request(xml('iq', '', { type: 'get', to: domain }, xml('query', ns.discoItems)))
     const query = answer.outcome === 'result' && child(answer.iq, 'query', ns.discoItems)
     const items = query ? elements(query, 'item').map(({ attrs }) => attrs.jid ?? '') : []
-    const asked = [...new Set([domain, ...items, ...[groups, upload].flatMap((one) => one ?? [])])].slice(
+    const candidates = [...new Set([domain, ...items, ...[groups, upload].flatMap((one) => one ?? [])])].slice(
       0,
       maxDiscoveredServices,
     )
-    const infos = await Promise.all(asked.map(async (jid) => [jid, await infoOf(wire, jid)] as const))
+    const infos = await Promise.all(candidates.map(async (jid) => [jid, await infoOf(wire, jid)] as const))
     const uploads = infos.find(([jid, info]) => (upload ? jid === upload : info?.features.has(ns.upload)))
     const rooms = infos.find(([, info]) => info?.kinds.has('conference/text') && info.features.has(ns.muc))
-    const told = uploads?.[1] && Number(fieldsIn(uploads[1].query).get('max-file-size'))
+    const maxSize = uploads?.[1] && Number(fieldsIn(uploads[1].query).get('max-file-size'))
     const services = {
       groups: groups ?? rooms?.[0] ?? null,
       upload: uploads?.[0] ?? null,
-      uploadMax: told || Number.MAX_SAFE_INTEGER,
+      uploadMax: maxSize || Number.MAX_SAFE_INTEGER,
     }
     if (query) found = services
     return services

@@ -69,8 +69,8 @@ test('a server without TLS gets no password in the clear', async (t) => {
     domain: 'localhost',
     password: 'geheim',
   } as const
-  const [plain, wanted] = [await refusedWith(t, { ...settings, encryption: 'none' }), await refusedWith(t, settings)]
+  const [plain, required] = [await refusedWith(t, { ...settings, encryption: 'none' }), await refusedWith(t, settings)]
   assert.match(plain.states.get(us.channel)?.at(-1)?.reason ?? '', /no supported login: PLAIN/)
-  assert.match(wanted.states.get(us.channel)?.at(-1)?.reason ?? '', /no TLS/)
+  assert.match(required.states.get(us.channel)?.at(-1)?.reason ?? '', /no TLS/)
   assert.ok(!got.join('').includes('<auth'))
 })

@@ -54,8 +54,8 @@ export const uploadFile = async (
   if (upload === null) return { outcome: 'refused', reason: 'the server has no upload service' }
   if (file.size > uploadMax)
     return { outcome: 'refused', reason: `the server accepts files of up to ${uploadMax} bytes` }
-  const wish = { filename: file.name, size: String(file.size), 'content-type': file.mimeType }
-  const answer = await wire.request(xml('iq', '', { type: 'get', to: upload }, xml('request', ns.upload, wish)))
+  const slotRequest = { filename: file.name, size: String(file.size), 'content-type': file.mimeType }
+  const answer = await wire.request(xml('iq', '', { type: 'get', to: upload }, xml('request', ns.upload, slotRequest)))
   if (answer.outcome === 'lost') return { outcome: 'later', seconds: 2, reason: answer.reason }
   if (answer.outcome === 'error') {
     return answer.waits

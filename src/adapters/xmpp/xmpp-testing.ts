@@ -16,24 +16,24 @@ import { xmppDriver } from './xmpp-driver.ts'
 
 /** A vault in memory that survives its networks. */
 export const makeVault = (): ChatCredentialStore => {
-  const kept = new Map<string, Buffer>()
+  const stored = new Map<string, Buffer>()
   const key = (channel: string, type: string, id: string) => `${channel} ${type} ${id}`
   return {
     read: async (channel, type, ids) =>
       new Map(
         ids.flatMap((id) => {
-          const value = kept.get(key(channel, type, id))
+          const value = stored.get(key(channel, type, id))
           return value ? [[id, value] as const] : []
         }),
       ),
     write: async (channel, entries) => {
       for (const { type, id, value } of entries) {
-        if (value) kept.set(key(channel, type, id), value)
-        else kept.delete(key(channel, type, id))
+        if (value) stored.set(key(channel, type, id), value)
+        else stored.delete(key(channel, type, id))
       }
     },
     forget: async (channel) => {
-      for (const name of [...kept.keys()]) if (name.startsWith(`${channel} `)) kept.delete(name)
+      for (const name of [...stored.keys()]) if (name.startsWith(`${channel} `)) stored.delete(name)
     },
   }
 }
@@ -62,24 +62,24 @@ export const recordEvents = (
   const states = new Map<string, ChatChannelState[]>()
   const log: string[] = []
   const into = <T>(list: T[]) => {
-    const told = async (_: string, one: T) => {
+    const record = async (_: string, one: T) => {
       await keep()
       list.push(one)
     }
-    return { list, told }
+    return { list, record }
   }
   const [inbound, receipts, failures] = [into<ChatInbound>([]), into<ChatReceipt>([]), into<ChatFailure>([])]
   const [calls, groups] = [into<ChatCall>([]), into<Arguments<'group'>>([])]
   const [edits, reactions] = [into<Arguments<'edited'>>([]), into<Arguments<'reaction'>>([])]
   const events: ChatEvents = {
     line: (channel, state) => void states.set(channel, [...(states.get(channel) ?? []), state]),
-    inbound: inbound.told,
-    receipt: receipts.told,
-    failure: failures.told,
-    edited: edits.told,
-    reaction: reactions.told,
-    call: calls.told,
-    group: groups.told,
+    inbound: inbound.record,
+    receipt: receipts.record,
+    failure: failures.record,
+    edited: edits.record,
+    reaction: reactions.record,
+    call: calls.record,
+    group: groups.record,
     mapped: async () => {},
     renamed: async () => {},
   }

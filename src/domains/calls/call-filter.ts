@@ -59,11 +59,11 @@ const otherOf = ({ direction, from_number, to_number }: CallRow) => (direction =
 /** Returns a function that names the contact of a call, for readers who may see contacts. */
 export const callNames = async (db: Db, rows: readonly CallRow[], key: Parameters<typeof hasOneOf>[0]) => {
   const isShown = hasOneOf(key, 'inbox')
-  const wanted = rows.flatMap((row) => {
+  const lookups = rows.flatMap((row) => {
     const number = otherOf(row)
     return isShown && number !== null ? [{ account: row.account_id, number }] : []
   })
-  const known = await contactsByNumber(db, wanted)
+  const known = await contactsByNumber(db, lookups)
   return (row: CallRow): { contact_name?: string } => {
     const contact = known.get(`${row.account_id} ${otherOf(row)}`)
     return contact ? { contact_name: `${contact.first_name} ${contact.last_name}`.trim() } : {}

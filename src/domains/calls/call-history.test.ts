@@ -16,8 +16,8 @@ test('a call on the messaging app has a record: RINGING, and MISSED after its en
   const number = scene.chatNumber()
   await scene.chat(number)
   const caller = '+447700900555'
-  const asked = await call(tenant, 'POST', `/sandbox/handsets/${caller}/msgapp-calls`, { to: number })
-  assert.equal(asked.status, 202)
+  const response = await call(tenant, 'POST', `/sandbox/handsets/${caller}/msgapp-calls`, { to: number })
+  assert.equal(response.status, 202)
   const cdr = await until(async () => (await history(tenant)).cdrs.find(({ active }: { active: boolean }) => !active))
   assert.partialDeepStrictEqual(cdr, {
     direction: 'I',
@@ -51,21 +51,21 @@ test('filters, pages and cursors show each call once, newest first; the agent is
     return `CDR${id}`
   }
   const [ours, theirs, other] = ['+441632960000', '+447700900123', '+447700900124']
-  const made = [await make('O', ours, theirs), await make('I', theirs, ours), await make('O', ours, other)]
+  const calls = [await make('O', ours, theirs), await make('I', theirs, ours), await make('O', ours, other)]
   const ids = async (query: string) => {
     const body = await history(who, query)
     assert.ok(body.success, JSON.stringify(body))
     return body.cdrs.map(({ uuid }: { uuid: string }) => uuid)
   }
-  assert.deepEqual(await ids(''), made.toReversed())
-  assert.deepEqual(await ids('direction=inbound'), [made[1]])
-  assert.deepEqual(await ids('to_number=%2B447700900123'), [made[0]])
-  assert.deepEqual(await ids('from_number=447700900123'), [made[1]])
-  assert.deepEqual(await ids('direction=inbound&to_number=%2B447700900123'), [made[1]])
-  assert.deepEqual(await ids('direction=outbound&from_number=%2B447700900999&to_number=447700900124'), [made[2]])
+  assert.deepEqual(await ids(''), calls.toReversed())
+  assert.deepEqual(await ids('direction=inbound'), [calls[1]])
+  assert.deepEqual(await ids('to_number=%2B447700900123'), [calls[0]])
+  assert.deepEqual(await ids('from_number=447700900123'), [calls[1]])
+  assert.deepEqual(await ids('direction=inbound&to_number=%2B447700900123'), [calls[1]])
+  assert.deepEqual(await ids('direction=outbound&from_number=%2B447700900999&to_number=447700900124'), [calls[2]])
   assert.deepEqual(await ids('status=MISSED'), [])
   assert.deepEqual(await ids('since=2099-01-01T00:00:00Z'), [])
-  assert.deepEqual(await ids('until=2099-01-01T00:00:00Z&page_number=1&results_per_page=2'), [made[0]])
+  assert.deepEqual(await ids('until=2099-01-01T00:00:00Z&page_number=1&results_per_page=2'), [calls[0]])
   const walked: string[] = []
   for (let cursor = ''; ; ) {
     const { cdrs, next_cursor, total } = await history(who, `results_per_page=1${cursor}`)
@@ -74,8 +74,8 @@ test('filters, pages and cursors show each call once, newest first; the agent is
     if (!next_cursor) break
     cursor = `&cursor=${next_cursor}`
   }
-  assert.deepEqual(walked, made.toReversed())
-  const { cdr, agent } = (await call(who, 'GET', `/open/voip/call/${made[0]}`)).body
+  assert.deepEqual(walked, calls.toReversed())
+  const { cdr, agent } = (await call(who, 'GET', `/open/voip/call/${calls[0]}`)).body
   assert.deepEqual([cdr.from, cdr.agent_id, agent.uuid], [user, user, user])
   assert.equal(agent.full_name, `${agent.first_name} ${agent.last_name}`)
 })

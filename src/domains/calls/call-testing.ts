@@ -7,13 +7,13 @@ import { openBrowser, openCarrier } from '../../adapters/sip-gateway/testing.ts'
 export const openVoicePlatform = async (t: TestContext, platform: Platform, settings: Record<string, unknown> = {}) => {
   const { call, url } = platform
   const carrier = await openCarrier(t)
-  const made = await call('POST', '/operator/connections', {
+  const created = await call('POST', '/operator/connections', {
     kind: 'sip-trunk',
     name: `carrier ${carrier.port}`,
     settings: { host: '127.0.0.1', port: carrier.port, ...settings },
   })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  const trunk: string = made.body.connection.uuid
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  const trunk: string = created.body.connection.uuid
   // A platform that the test killed needs no clean-up.
   t.after(() => call('DELETE', `/operator/connections/${trunk}`).catch(() => {}))
   await until(async () => (await call('GET', `/operator/connections/${trunk}`)).body.connection.state?.state === 'up')
@@ -21,9 +21,9 @@ export const openVoicePlatform = async (t: TestContext, platform: Platform, sett
   /** Opens a user's browser, registered with credentials that the platform issued for a token. */
   const browser = async (user: string) => {
     const { body: token } = await call('POST', '/open/sdk/access-token', { user_uuid: user })
-    const given = await call('POST', '/open/sdk/credentials', {}, { authorization: `Bearer ${token.token}` })
-    assert.equal(given.status, 200, JSON.stringify(given.body))
-    const { sip } = given.body
+    const credentials = await call('POST', '/open/sdk/credentials', {}, { authorization: `Bearer ${token.token}` })
+    assert.equal(credentials.status, 200, JSON.stringify(credentials.body))
+    const { sip } = credentials.body
     const opened = await openBrowser(t, sip.ws_url, user)
     const register = () =>
       opened.register({

@@ -102,8 +102,8 @@ export const queueCall = async (
 ): Promise<void> => {
   if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
   const trunks = await enabledConnections(tx, seal, 'sip-trunk')
-  const ground = { db: tx, prices, sandboxAccounts, trunks: () => trunks }
-  const found = await findDestination(ground, account, to)
+  const deps = { db: tx, prices, sandboxAccounts, trunks: () => trunks }
+  const found = await findDestination(deps, account, to)
   if ('code' in found) throw refusals.ofCall(found)
   if (!found.isTrunk) throw refusals.numberOfAccount(to)
   const { attemptsPerMinute, destinations } = await limitsOf(tx, account, config)
@@ -132,11 +132,11 @@ export const callAnswered = async (
   account: string,
   id: string,
   user: string | null,
-  kept: readonly VoiceDialog[] = [],
+  openDialogs: readonly VoiceDialog[] = [],
 ): Promise<boolean> => {
   const row = await store.lock(tx, account, id)
   if (!row || row.answered_at) return false
-  if (kept.length > 0) await dialogs.saveDialogs(tx, account, id, kept)
+  if (openDialogs.length > 0) await dialogs.saveDialogs(tx, account, id, openDialogs)
   await publishCallEvent(tx, await store.answer(tx, account, id, user), 'call.status.update')
   await withdrawNotices(tx, account, [id])
   return true
@@ -183,8 +183,8 @@ export const heartbeatCall = async (
 ): Promise<HeartbeatResult> => {
   const row = await store.lock(tx, account, id)
   if (!row) return { cut: 'ended', lack: null }
-  const wanted = row.answered_at ? Math.ceil((secondsFrom(row.answered_at, row.now) + holdAheadSeconds) / 60) : 1
-  const more = wanted - row.held_minutes
+  const minutesNeeded = row.answered_at ? Math.ceil((secondsFrom(row.answered_at, row.now) + holdAheadSeconds) / 60) : 1
+  const more = minutesNeeded - row.held_minutes
   const why = row.hold_id && more > 0 ? await extendHold(tx, row, more * rateOf(row), maySpend) : null
   if (why) {
     // The held minutes last for the remaining seconds.
@@ -193,7 +193,7 @@ export const heartbeatCall = async (
     await store.storeHeartbeat(tx, account, id, row.held_minutes)
     return { cut: row.answered_at && lack.seconds === 0 ? why : null, lack }
   }
-  await store.storeHeartbeat(tx, account, id, row.hold_id ? Math.max(wanted, row.held_minutes) : 0)
+  await store.storeHeartbeat(tx, account, id, row.hold_id ? Math.max(minutesNeeded, row.held_minutes) : 0)
   return { cut: null, lack: null }
 }
 

@@ -1,4 +1,5 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
+import type { Sql } from '../../platform/db/sql.ts'
 import { hasOneOf } from '../../platform/http/capability.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { cursorsOf } from '../../platform/http/list-cursor.ts'
@@ -31,27 +32,36 @@ const numberOf = (value: string | undefined) => (value === undefined ? null : ph
 const cursors = cursorsOf(c.getCallHistory)
 const openCursors = cursorsOf(c.listOpenCalls)
 
-export const callRoutes = (parts: Services) => {
-  const { db, clock, config, prices, voice, changes, remoteConnections } = parts
+const callOf = async (db: Sql, account: string | null, printed: string) => {
+  const id = parse('CDR', printed)
+  return (account && id && (await store.find(db, account, id))) || refuse(refusals.unknownCall(printed))
+}
+
+/** Finds a call that a reader may see. @throws Problem 404 */
+const visibleCallOf = async (db: Sql, call: NarrowingCall, printed: string) => {
+  const row = await callOf(db, call.account.id, printed)
+  const narrowing = await narrowingOf(db, call, 'read_only')
+  const isSeen = narrowing === null || (await store.visible(db, narrowing, [row.id])).has(row.id)
+  return isSeen ? row : refuse(refusals.unknownCall(printed))
+}
+
+const timelineOf = async (
+  { db, clock }: Services,
+  row: store.CallRow,
+  showsMoney: boolean,
+  shown = (line: story.TimelineEntry) => line,
+) => {
+  const [lines, publication] = await Promise.all([
+    story.readTimeline(db, row.account_id, row.id),
+    publicationOf(db, row.account_id, callSubject(row, clock.offset() * 1000)),
+  ])
+  return ok(presentTimeline(callFacts(row, lines.map(shown), publication, showsMoney), callVerdict(row)))
+}
+
+/** Prices and the calls of an account. */
+const accountCallRoutes = (parts: Services) => {
+  const { db, prices } = parts
   const { urlOf: linkOf } = recordingLinks(parts)
-  const callOf = async (account: string | null, printed: string) => {
-    const id = parse('CDR', printed)
-    return (account && id && (await store.find(db, account, id))) || refuse(refusals.unknownCall(printed))
-  }
-  /** Finds a call that a reader may see. @throws Problem 404 */
-  const visibleCallOf = async (call: NarrowingCall, printed: string) => {
-    const row = await callOf(call.account.id, printed)
-    const narrowing = await narrowingOf(db, call, 'read_only')
-    const isSeen = narrowing === null || (await store.visible(db, narrowing, [row.id])).has(row.id)
-    return isSeen ? row : refuse(refusals.unknownCall(printed))
-  }
-  const timelineOf = async (row: store.CallRow, showsMoney: boolean, shown = (line: story.TimelineEntry) => line) => {
-    const [lines, publication] = await Promise.all([
-      story.readTimeline(db, row.account_id, row.id),
-      publicationOf(db, row.account_id, callSubject(row, clock.offset() * 1000)),
-    ])
-    return ok(presentTimeline(callFacts(row, lines.map(shown), publication, showsMoney), callVerdict(row)))
-  }
   return [
     route(c.estimateCallPrice, async ({ account, params }) => {
       const number = phoneNumber(params.number)
@@ -68,9 +78,9 @@ export const callRoutes = (parts: Services) => {
       const { account, key } = call
       const filter = await readFilter(db, account.id, query, key, await narrowingOf(db, call, 'read_only'))
       const until = boundOf(query.until)
-      const asked = requestedPage(query, cursors.key(query.cursor), until)
-      const { rows: found, examined } = await store.page(db, account.id, filter, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const pageRequest = requestedPage(query, cursors.key(query.cursor), until)
+      const { rows: found, examined } = await store.page(db, account.id, filter, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
       const counted = await store.total(db, account.id, filter, until)
       const nameOf = await callNames(db, rows, key)
       return ok({
@@ -83,7 +93,7 @@ export const callRoutes = (parts: Services) => {
 
     route(c.getCall, async ({ params, ...call }) => {
       const { account, key } = call
-      const row = await visibleCallOf(call, params.call_uuid)
+      const row = await visibleCallOf(db, call, params.call_uuid)
       const agent = row.user_id ? await userOf(db, account.id, row.user_id) : null
       const nameOf = await callNames(db, [row], key)
       return ok({
@@ -102,24 +112,31 @@ export const callRoutes = (parts: Services) => {
     }),
 
     route(c.getCallTimeline, async ({ params, ...call }) => {
-      const row = await visibleCallOf(call, params.call_uuid)
-      return timelineOf(row, hasOneOf(call.key, 'money', 'inbox'), (line) => redact(row, line))
+      const row = await visibleCallOf(db, call, params.call_uuid)
+      return timelineOf(parts, row, hasOneOf(call.key, 'money', 'inbox'), (line) => redact(row, line))
     }),
+  ]
+}
 
+/** Calls of all accounts, their limits and trunks, for operators. */
+const operatorCallRoutes = (parts: Services) => {
+  const { db, config, voice, changes, remoteConnections } = parts
+  const { urlOf: linkOf } = recordingLinks(parts)
+  return [
     route(c.getCallTimelineOfAccount, async ({ params }) => {
-      return timelineOf(await callOf(parse('ACC', params.account_uuid), params.call_uuid), true)
+      return timelineOf(parts, await callOf(db, parse('ACC', params.account_uuid), params.call_uuid), true)
     }),
 
     route(c.listOpenCalls, async ({ query }) => {
-      const asked = requestedPage(query, openCursors.key(query.cursor))
-      const { rows, fields } = cutPage(asked, await store.findOpen(db, asked.read), ({ at, id }) =>
+      const pageRequest = requestedPage(query, openCursors.key(query.cursor))
+      const { rows, fields } = cutPage(pageRequest, await store.findOpen(db, pageRequest.read), ({ at, id }) =>
         openCursors.write({ time: at, id }),
       )
       return ok({ ...fields, ...totalFields(await store.countOpen(db)), cdrs: rows.map((row) => presentCall(row)) })
     }),
 
     route(c.hangUpCall, async ({ params, tx, audit }) => {
-      const { account_id, id, is_msgapp } = await callOf(parse('ACC', params.account_uuid), params.call_uuid)
+      const { account_id, id, is_msgapp } = await callOf(db, parse('ACC', params.account_uuid), params.call_uuid)
       if (is_msgapp) throw refusals.callOnOtherDevices()
       const row = (await store.requestHangUp(tx, account_id, id)) ?? refuse(refusals.callEnded())
       await audit(tx, { after: { hangup: 'requested' } })
@@ -160,3 +177,5 @@ export const callRoutes = (parts: Services) => {
     }),
   ]
 }
+
+export const callRoutes = (parts: Services) => [...accountCallRoutes(parts), ...operatorCallRoutes(parts)]

@@ -107,9 +107,9 @@ export const end = (tx: Tx, account: string, id: string, e: CallEnding) => tx.on
   returning *`
 
 const openCalls = () => {
-  const asked = makeConditions()
-  asked.push('ended_at is null')
-  return makeListQuery(callsByTime, asked)
+  const conditions = makeConditions()
+  conditions.push('ended_at is null')
+  return makeListQuery(callsByTime, conditions)
 }
 
 /** Returns current calls of all accounts, newest first. */
@@ -224,15 +224,15 @@ export const visible = async (
  * heartbeats of a call do not write them; open calls are few.
  */
 const callsOf = (account: string, f: CallFilter) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('direction = ?', f.direction)
-  asked.add("direction = 'O' and to_number = ?", f.to)
-  asked.add("direction = 'I' and from_number = ?", f.from)
-  asked.add('status = ?', f.status)
-  asked.add('created_at >= ?', f.since)
-  asked.add('user_id = ?', f.user)
-  if (f.recorded === true) asked.push('recorded_at is not null')
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('direction = ?', f.direction)
+  conditions.add("direction = 'O' and to_number = ?", f.to)
+  conditions.add("direction = 'I' and from_number = ?", f.from)
+  conditions.add('status = ?', f.status)
+  conditions.add('created_at >= ?', f.since)
+  conditions.add('user_id = ?', f.user)
+  if (f.recorded === true) conditions.push('recorded_at is not null')
   const filters = [
     ...(f.recorded === false ? [{ text: 'recorded_at is null and ?', value: true }] : []),
     ...(f.minDuration === null ? [] : [{ text: 'duration >= ?', value: f.minDuration }]),
@@ -242,18 +242,18 @@ const callsOf = (account: string, f: CallFilter) => {
   ]
   if (filters.length > 0) {
     if (f.number !== null) filters.push({ text: `? in (${other}, ${own})`, value: f.number })
-    return makeListQuery(callsByTime, asked, [], { filters })
+    return makeListQuery(callsByTime, conditions, [], { filters })
   }
   if (f.number !== null) {
-    const number = asked.bind(f.number)
-    return makeListQuery(callsByTime, asked, [
+    const number = conditions.bind(f.number)
+    return makeListQuery(callsByTime, conditions, [
       `${isEnded} and ${other} = ${number}`,
       `${isEnded} and ${own} = ${number} and ${other} is distinct from ${number}`,
       `${isOpen} and ${number} in (${other}, ${own})`,
     ])
   }
   const isFiltered = [f.direction, f.to, f.from, f.status, f.user].some((filter) => filter !== null)
-  return makeListQuery(callsByTime, asked, isFiltered ? [isEnded, isOpen] : [])
+  return makeListQuery(callsByTime, conditions, isFiltered ? [isEnded, isOpen] : [])
 }
 
 /** Returns a page of calls, newest first, with the last call that was examined if the page is short. */

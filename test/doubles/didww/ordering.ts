@@ -83,9 +83,11 @@ export class Ordering {
 
   /** Accepts an order. Its numbers leave the stock at once and are delivered on completion. */
   order(attributes: Fields): Resource {
-    const asked = Array.isArray(attributes.items) ? attributes.items.map(fieldsOf) : []
-    if (asked.length === 0) throw new ApiError(422, 'Items can not be blank')
-    const items = asked.map((item) => this.#item(fieldsOf(item.attributes), attributes.allow_back_ordering !== false))
+    const orderedItems = Array.isArray(attributes.items) ? attributes.items.map(fieldsOf) : []
+    if (orderedItems.length === 0) throw new ApiError(422, 'Items can not be blank')
+    const items = orderedItems.map((item) =>
+      this.#item(fieldsOf(item.attributes), attributes.allow_back_ordering !== false),
+    )
     const amount = items.reduce((sum, { price }) => sum + price, 0)
     const [account] = this.#store.all('balances')
     const total = Number(account?.attributes.total_balance ?? 0)

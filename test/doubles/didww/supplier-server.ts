@@ -58,10 +58,10 @@ export const supplierServer = ({ key, secret, completeMs, isEmpty }: SupplierOpt
   }
 
   const control = (method: string, path: string, body: unknown): ApiResponse => {
-    const given = fieldsOf(body)
+    const fields = fieldsOf(body)
     if (path === '/control/log') return { status: 200, body: { requests: log } }
     if (path === '/control/resources') {
-      for (const one of Array.isArray(given.resources) ? given.resources : []) {
+      for (const one of Array.isArray(fields.resources) ? fields.resources : []) {
         const resource = readResource(one)
         if (resource) store.put(resource)
       }
@@ -69,15 +69,15 @@ export const supplierServer = ({ key, secret, completeMs, isEmpty }: SupplierOpt
     }
     if (path !== '/control/faults') return errorOf(404, 'Not found', '404')
     if (method === 'DELETE') faults.clear()
-    const kind = faultKinds.find((known): known is FaultKind => known === given.kind)
+    const kind = faultKinds.find((known): known is FaultKind => known === fields.kind)
     if (method === 'POST' && !kind) return errorOf(400, `kind: one of ${faultKinds.join(', ')}`, '100')
     if (method === 'POST' && kind)
       faults.add({
         kind,
-        times: Number(given.times ?? 1),
-        ms: Number(given.ms ?? 1000),
-        ...(typeof given.method === 'string' ? { method: given.method } : {}),
-        ...(typeof given.path === 'string' ? { path: given.path } : {}),
+        times: Number(fields.times ?? 1),
+        ms: Number(fields.ms ?? 1000),
+        ...(typeof fields.method === 'string' ? { method: fields.method } : {}),
+        ...(typeof fields.path === 'string' ? { path: fields.path } : {}),
       })
     return { status: 200, body: { faults: faults.list } }
   }
@@ -114,10 +114,10 @@ export const supplierServer = ({ key, secret, completeMs, isEmpty }: SupplierOpt
     if (isTooFast() || faults.take(['too-many'], method, path))
       return send(response, errorOf(429, 'Too many requests', '429'), { 'retry-after': '1' })
     if (faults.take(['broken'], method, path)) return send(response, { status: 500, body: { error: 'broken' } })
-    const made = supply(request, method, url, body)
+    const reply = supply(request, method, url, body)
     if (faults.take(['lose-answer'], method, path)) return void response.destroy()
-    if (faults.take(['garbled'], method, path)) return send(response, { status: made.status, body: { said: 'well' } })
-    send(response, made)
+    if (faults.take(['garbled'], method, path)) return send(response, { status: reply.status, body: { said: 'well' } })
+    send(response, reply)
   }
 
   const server = createServer((request, response) => {

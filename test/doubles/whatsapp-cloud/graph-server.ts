@@ -36,8 +36,8 @@ const bad = (error: string): Reply => ({ status: 400, body: { error } })
  */
 export const graphServer = ({ account, token, secret }: GraphOptions): Server => {
   const faults = new Faults()
-  const teller = new WebhookSender(secret, account, faults)
-  const people = new People(teller)
+  const webhooks = new WebhookSender(secret, account, faults)
+  const people = new People(webhooks)
   let base = ''
   const graph = new Graph({ account, faults, people, base: () => base })
   const log: { method: string; path: string; body: string }[] = []
@@ -61,12 +61,12 @@ export const graphServer = ({ account, token, secret }: GraphOptions): Server =>
     if (method === 'GET' && what === 'people') return fine({ received: people.find(which)?.received ?? [] })
     if (method === 'GET' && what === 'profile') return fine(graph.profiles.get(graph.phone(which)?.id ?? '') ?? {})
     if (method === 'GET' && what === 'log') return fine({ requests: log })
-    if (method === 'GET' && what === 'told') return fine({ bodies: teller.delivered })
+    if (method === 'GET' && what === 'told') return fine({ bodies: webhooks.delivered })
     switch (what) {
       case 'phones':
         return fine(graph.addPhone(digits(body.number), textOf(body.name)))
       case 'callback': {
-        const fault = await teller.subscribe({ url: textOf(body.url), verifyToken: textOf(body.verify_token) })
+        const fault = await webhooks.subscribe({ url: textOf(body.url), verifyToken: textOf(body.verify_token) })
         return fault === null ? fine() : bad(fault)
       }
       case 'people': {

@@ -54,8 +54,8 @@ export class Graph {
   private readonly handles = new Map<string, StoredFile>()
   private readonly deps: Deps
 
-  constructor(given: Deps) {
-    this.deps = given
+  constructor(deps: Deps) {
+    this.deps = deps
   }
 
   phone(digits: string): Business | null {

@@ -37,8 +37,8 @@ export class People {
   private readonly webhookSender: WebhookSender
   private readonly byId = new Map<string, Person>()
 
-  constructor(teller: WebhookSender) {
-    this.webhookSender = teller
+  constructor(webhooks: WebhookSender) {
+    this.webhookSender = webhooks
   }
 
   add(id: string, options: { name?: string; isHidden?: boolean } = {}): Person {

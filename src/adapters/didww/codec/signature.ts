@@ -31,6 +31,6 @@ export const isSigned = (
   signature: string,
 ): boolean => {
   const expected = Buffer.from(sign(secret, url, parameters) ?? '')
-  const given = Buffer.from(signature)
-  return expected.length > 0 && expected.length === given.length && timingSafeEqual(expected, given)
+  const received = Buffer.from(signature)
+  return expected.length > 0 && expected.length === received.length && timingSafeEqual(expected, received)
 }

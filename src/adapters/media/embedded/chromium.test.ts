@@ -43,15 +43,15 @@ describe('Chromium', needs('chromium'), () => {
       return Math.abs(heard - hertz) < 12 && level > -45
     }, 60)
   const phone = async () => {
-    const made = await makeTelephone()
-    telephones.push(made)
-    made.sendTone(620)
-    return made
+    const telephone = await makeTelephone()
+    telephones.push(telephone)
+    telephone.sendTone(620)
+    return telephone
   }
   const codecs: readonly MediaCodec[] = ['pcmu', 'pcma']
 
   test('calls a telephone: tones both ways, all sixteen keys, hold and back, an ICE restart, nothing lost', async () => {
-    const { told, events } = logEvents()
+    const { log, events } = logEvents()
     const call = unwrap(await engine.openCall(events))
     const [page, telephone] = [await openPage(browser, 1_000, telephony), await phone()]
     const agent = unwrap(await call.addLeg({ id: 'agent', kind: 'webrtc', offer: await page.offer(), codecs }))
@@ -62,9 +62,9 @@ describe('Chromium', needs('chromium'), () => {
     await Promise.all([pageHears(page, 620), waitForTone(telephone, 1_000)])
 
     await page.press('0123456789*#ABCD')
-    await until(async () => telephone.digits.length >= 16 && told.digits.length >= 16)
+    await until(async () => telephone.digits.length >= 16 && log.digits.length >= 16)
     assert.equal(telephone.digits, '0123456789*#ABCD')
-    assert.deepEqual(told.digits.join(''), [...'0123456789*#ABCD'].map((digit) => `agent ${digit}`).join(''))
+    assert.deepEqual(log.digits.join(''), [...'0123456789*#ABCD'].map((digit) => `agent ${digit}`).join(''))
 
     const renegotiate = async (options = {}) => page.accept(unwrap(await agent.renegotiate(await page.offer(options))))
     await page.direct('sendonly')
@@ -97,7 +97,7 @@ describe('Chromium', needs('chromium'), () => {
     const stats = await page.stats()
     assert.deepEqual([stats.state, stats.codec, stats.lost], ['connected', 'audio/PCMU', 0])
     assert.equal(telephone.sequences.length, new Set(telephone.sequences).size)
-    assert.deepEqual(told.connected.toSorted(), ['agent', 'trunk'])
+    assert.deepEqual(log.connected.toSorted(), ['agent', 'trunk'])
     await call.close()
     await page.close()
   })
@@ -121,9 +121,9 @@ describe('Chromium', needs('chromium'), () => {
       await openPage(browser, 1_000, ['audio/opus']),
       await openPage(browser, 620, ['audio/opus']),
     ] as const
-    const wish = { kind: 'webrtc', codecs: ['opus', 'pcmu', 'pcma'] } as const
-    const caller = unwrap(await call.addLeg({ id: 'caller', offer: await pages[0].offer(), ...wish }))
-    const callee = unwrap(await call.addLeg({ id: 'callee', offer: null, ...wish }))
+    const legOptions = { kind: 'webrtc', codecs: ['opus', 'pcmu', 'pcma'] } as const
+    const caller = unwrap(await call.addLeg({ id: 'caller', offer: await pages[0].offer(), ...legOptions }))
+    const callee = unwrap(await call.addLeg({ id: 'callee', offer: null, ...legOptions }))
     unwrap(await call.bridge(caller, callee))
     unwrap(await callee.accept(await pages[1].answer(unwrap(await callee.describe()))))
     await pages[0].accept(unwrap(await caller.describe()))

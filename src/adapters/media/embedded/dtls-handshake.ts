@@ -199,8 +199,8 @@ export class DtlsHandshake {
       const hash = hashes.get(algorithm)
       if (!hash) return false
       const digest = createHash(hash).update(certificate).digest()
-      const wanted = Buffer.from(value.replaceAll(':', ''), 'hex')
-      return wanted.length === digest.length && timingSafeEqual(wanted, digest)
+      const expected = Buffer.from(value.replaceAll(':', ''), 'hex')
+      return expected.length === digest.length && timingSafeEqual(expected, digest)
     })
   }
 

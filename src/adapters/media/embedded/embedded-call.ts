@@ -30,8 +30,8 @@ export class EmbeddedCall {
   private reportedAt = performance.now() - reportMs + 1_000
   private isClosed = false
 
-  constructor(ground: EmbeddedCallDeps, events: MediaEvents) {
-    this.deps = ground
+  constructor(deps: EmbeddedCallDeps, events: MediaEvents) {
+    this.deps = deps
     this.events = events
   }
 

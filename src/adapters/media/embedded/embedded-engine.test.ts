@@ -38,15 +38,15 @@ const start = async (more: Partial<EmbeddedSettings> = {}): Promise<MediaEngine>
   ending.push(() => engine.close())
   return engine
 }
-const phone = async (...wish: Parameters<typeof makeTelephone>) => {
-  const made = await makeTelephone(...wish)
-  ending.push(made.close)
-  return made
+const phone = async (...options: Parameters<typeof makeTelephone>) => {
+  const telephone = await makeTelephone(...options)
+  ending.push(telephone.close)
+  return telephone
 }
 const browser = async () => {
-  const made = await makeSoftphone()
-  ending.push(made.close)
-  return made
+  const softphone = await makeSoftphone()
+  ending.push(softphone.close)
+  return softphone
 }
 
 const engine = await start()
@@ -90,14 +90,14 @@ describe('the embedded engine', { concurrency: true }, () => {
   })
 
   test('media of a peer with a private address are accepted only from the address of its signalling', async () => {
-    const { told, events } = logEvents()
+    const { log, events } = logEvents()
     const call = unwrap(await engine.openCall(events))
     const [hidden, foreign] = [await phone('pcmu', '192.168.7.7'), await phone('pcmu', '192.168.7.7')]
     const codecs = ['pcmu'] as const
-    const wish = { kind: 'rtp', codecs, source: '127.0.0.1' } as const
-    const known = unwrap(await call.addLeg({ id: 'known', offer: await hidden.offer(), ...wish }))
+    const options = { kind: 'rtp', codecs, source: '127.0.0.1' } as const
+    const known = unwrap(await call.addLeg({ id: 'known', offer: await hidden.offer(), ...options }))
     const unknown = unwrap(
-      await call.addLeg({ id: 'unknown', offer: await foreign.offer(), ...wish, source: '203.0.113.9' }),
+      await call.addLeg({ id: 'unknown', offer: await foreign.offer(), ...options, source: '203.0.113.9' }),
     )
     for (const [leg, peer] of [
       [known, hidden],
@@ -106,8 +106,8 @@ describe('the embedded engine', { concurrency: true }, () => {
       await peer.accept(unwrap(await leg.describe()))
       peer.sendTone(1_000)
     }
-    await until(async () => told.connected.includes('known') && foreign.sent > 20)
-    assert.deepEqual(told.connected, ['known'])
+    await until(async () => log.connected.includes('known') && foreign.sent > 20)
+    assert.deepEqual(log.connected, ['known'])
     const stats = unwrap(await call.stats())
     assert.equal(stats.find(({ leg }) => leg === 'known')?.remote, `127.0.0.1:${hidden.port}`)
     assert.equal(stats.find(({ leg }) => leg === 'unknown')?.received.packets, 0)
@@ -116,17 +116,17 @@ describe('the embedded engine', { concurrency: true }, () => {
 
   test('key presses are detected once each despite lost, late or duplicate packets, and our keys reach the peer', async () => {
     const [one, other] = [await phone(), await phone('pcmu', '127.0.0.1', 96)]
-    const { call, callee, told } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
+    const { call, callee, log } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
     await until(async () => {
       one.sendTone(0)
-      return told.connected.includes('caller')
+      return log.connected.includes('caller')
     })
     one.sendTone(null)
     // A press has seven packets. The first press loses its start, the second all ends, the others every second packet.
     await one.press('0123456789*#ABCD', (i) => i < 4 || (i >= 11 && i < 14) || (i >= 14 && i % 2 === 0))
-    await until(async () => told.digits.length >= 16)
+    await until(async () => log.digits.length >= 16)
     assert.deepEqual(
-      told.digits,
+      log.digits,
       [...'0123456789*#ABCD'].map((digit) => `caller ${digit}`),
     )
     await until(async () => other.digits.length >= 16)
@@ -221,7 +221,7 @@ describe('the embedded engine', { concurrency: true }, () => {
   test('silence of a leg is reported once, and not for a held leg', async () => {
     const short = await start({ silenceSeconds: 1 })
     const [one, other] = [await phone(), await phone()]
-    const { call, callee, told } = await connectPeers(short, [one, 'rtp'], [other, 'rtp'])
+    const { call, callee, log } = await connectPeers(short, [one, 'rtp'], [other, 'rtp'])
     const answer = (await other.answer(unwrap(await callee.reoffer('sendonly')))).replace('sendrecv', 'recvonly')
     unwrap(await callee.accept(answer))
     // On a busy machine an active speaker may also seem silent, so the test waits until no further reports come.
@@ -231,25 +231,25 @@ describe('the embedded engine', { concurrency: true }, () => {
       one.sendTone(null)
       other.sendTone(620)
       return until(async () => {
-        const [count, spoken] = [told.silences.length, other.sent]
+        const [count, spoken] = [log.silences.length, other.sent]
         if (count === before) return null
         await until(async () => other.sent > spoken + 60)
-        return told.silences.length === count && count
+        return log.silences.length === count && count
       })
     }
     await silent(await silent(0))
-    assert.deepEqual(new Set(told.silences), new Set(['caller']))
+    assert.deepEqual(new Set(log.silences), new Set(['caller']))
     await call.close()
   })
 
   test('when a worker dies, its calls fail with a reason, and the next call gets a new worker', async () => {
     const [one, other] = [await phone(), await phone()]
-    const { call, told } = await connectPeers(brittle, [one, 'rtp'], [other, 'rtp'])
+    const { call, log } = await connectPeers(brittle, [one, 'rtp'], [other, 'rtp'])
     one.sendTone(1_000)
     await waitForTone(other, 1_000)
     await doomed?.terminate()
-    await until(async () => told.failures.length > 0)
-    assert.match(told.failures[0] ?? '', /^null: the media worker has ended/)
+    await until(async () => log.failures.length > 0)
+    assert.match(log.failures[0] ?? '', /^null: the media worker has ended/)
     assert.equal((await call.stats()).outcome, 'refused')
     await call.close()
     assert.equal(brittle.state().calls, 0)
@@ -299,30 +299,30 @@ describe('the embedded engine', { concurrency: true }, () => {
     })
 
   test('legs allocate distinct ports of their range and release them', async () => {
-    const wish = { kind: 'rtp', codecs: ['pcmu'], offer: null } as const
+    const options = { kind: 'rtp', codecs: ['pcmu'], offer: null } as const
     // Another program may take the ports meanwhile; then others are tried.
     const { ranged, call, first, legs } = await until(async () => {
       const first = await freeFour()
       const ranged = await start({ rtpPorts: [first, first + 3] })
       const call = unwrap(await ranged.openCall(logEvents().events))
-      const legs = [await call.addLeg({ id: 'a', ...wish }), await call.addLeg({ id: 'b', ...wish })]
+      const legs = [await call.addLeg({ id: 'a', ...options }), await call.addLeg({ id: 'b', ...options })]
       return legs.every(({ outcome }) => outcome === 'done') && { ranged, call, first, legs }
     })
     const ports = []
     for (const leg of legs) ports.push(Number(unwrap(await unwrap(leg).describe()).match(/m=audio (\d+)/)?.[1]))
     assert.deepEqual(ports, [first, first + 2])
-    const none = await call.addLeg({ id: 'c', ...wish })
+    const none = await call.addLeg({ id: 'c', ...options })
     assert.equal(none.outcome === 'refused' && none.cause, 'full')
     await call.close()
     const next = unwrap(await ranged.openCall(logEvents().events))
-    await until(async () => (await next.addLeg({ id: 'a', ...wish })).outcome === 'done')
+    await until(async () => (await next.addLeg({ id: 'a', ...options })).outcome === 'done')
   })
 })
 
 // Runs alone, as it keeps the machine busy.
 test('a flood of invalid packets neither ends a call nor is answered', async () => {
   const [one, other] = [await browser(), await phone()]
-  const { call, caller, callee, told } = await connectPeers(engine, [one, 'webrtc'], [other, 'rtp'])
+  const { call, caller, callee, log } = await connectPeers(engine, [one, 'webrtc'], [other, 'rtp'])
   one.sendTone(1_000)
   other.sendTone(620)
   await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
@@ -342,6 +342,6 @@ test('a flood of invalid packets neither ends a call nor is answered', async () 
   }
   await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
   assert.deepEqual(answers, [])
-  assert.deepEqual(told.failures, [])
+  assert.deepEqual(log.failures, [])
   await call.close()
 })

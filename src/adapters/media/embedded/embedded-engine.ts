@@ -39,9 +39,9 @@ const legOf = (worker: MediaWorker, call: string, leg: string): MediaLeg => ({
 })
 
 const callOf = (worker: MediaWorker, call: string): MediaCall => ({
-  addLeg: async (wish) => {
-    const added = await worker.request(call, 'addLeg', wish)
-    return added.outcome === 'done' ? done(legOf(worker, call, wish.id)) : added
+  addLeg: async (options) => {
+    const added = await worker.request(call, 'addLeg', options)
+    return added.outcome === 'done' ? done(legOf(worker, call, options.id)) : added
   },
   bridge: (one, other) => worker.request(call, 'bridge', { one: one.id, other: other.id }),
   startRecording: (path, left, right) =>

@@ -196,9 +196,9 @@ export class Leg {
     this.send({ source: packet.ssrc, sequence, timestamp, marker, payloadType: format.type, payload }, at)
   }
 
-  private send(given: UnnumberedPacket, at: number): void {
+  private send(packet: UnnumberedPacket, at: number): void {
     if (!this.agreement || this.isClosed || !maySend(this.direction)) return
-    this.transport.send(writeRtp(this.sender.renumber(given, at, this.agreement.codec.clock)))
+    this.transport.send(writeRtp(this.sender.renumber(packet, at, this.agreement.codec.clock)))
   }
 
   async sendKeys(digits: string): Promise<MediaResult<null>> {
@@ -208,7 +208,7 @@ export class Leg {
       return refused('description', `digits are 0-9, *, # and A-D, at most ${maxDigits}`)
     if (this.isPressing) return refused('state', `${this.id} is still sending keys`)
     this.isPressing = true
-    const send = (given: UnnumberedPacket) => this.send(given, performance.now())
+    const send = (packet: UnnumberedPacket) => this.send(packet, performance.now())
     await sendKeys(digits, keys.clock, keys.type, send, () => !this.isClosed)
     this.isPressing = false
     return done(null)
@@ -220,8 +220,8 @@ export class Leg {
     if (hertz === null) return done(null)
     const codec = this.agreement?.codec
     if (!codec || !isG711(codec.name)) return refused('state', `${this.id} has not negotiated G.711`)
-    this.tone = startTone(hertz, codec.name, codec.type, (given) => {
-      if (!this.isPressing) this.send(given, performance.now())
+    this.tone = startTone(hertz, codec.name, codec.type, (packet) => {
+      if (!this.isPressing) this.send(packet, performance.now())
     })
     return done(null)
   }

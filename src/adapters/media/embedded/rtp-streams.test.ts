@@ -60,8 +60,8 @@ test('numbers stay consecutive when the source changes around 65,535', () => {
   // Each source sends 50 packets with numbers of its own, also across the wrap.
   for (let turn = 0; turn < 3_000; turn++)
     for (let i = 0; i < 50; i++) {
-      const given = { ...packetAt(65_510 + i + turn * 7_919), source: turn % 2 }
-      const { sequence } = outlet.renumber(given, (turn * 50 + i) * 20, clock)
+      const packet = { ...packetAt(65_510 + i + turn * 7_919), source: turn % 2 }
+      const { sequence } = outlet.renumber(packet, (turn * 50 + i) * 20, clock)
       if (before !== null) assert.equal(sequence, (before + 1) & 0xffff, `turn ${turn}, packet ${i}`)
       before = sequence
     }

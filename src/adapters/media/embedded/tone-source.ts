@@ -16,7 +16,7 @@ export const startTone = (
   hertz: number,
   codec: G711,
   payloadType: number,
-  send: (given: UnnumberedPacket) => void,
+  send: (packet: UnnumberedPacket) => void,
 ): ToneSource => {
   const start = performance.now()
   let [sent, sequence] = [0, 0]
@@ -43,7 +43,7 @@ export const sendKeys = async (
   digits: string,
   clock: number,
   payloadType: number,
-  send: (given: UnnumberedPacket) => void,
+  send: (packet: UnnumberedPacket) => void,
   isOn: () => boolean,
 ): Promise<void> => {
   let sequence = 0

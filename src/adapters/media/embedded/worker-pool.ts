@@ -19,12 +19,12 @@ type PendingRequest = (answer: MediaResult<unknown>) => void
 
 const lost = refused('state', 'the media worker has ended')
 
-const emit = (events: MediaEvents, { event, told }: Happening): void => {
-  if (event === 'connected') events.connected(...told)
-  else if (event === 'dtmf') events.dtmf(...told)
-  else if (event === 'silence') events.silence(...told)
-  else if (event === 'dropped') events.dropped(...told)
-  else events.failed(...told)
+const emit = (events: MediaEvents, { event, args }: Happening): void => {
+  if (event === 'connected') events.connected(...args)
+  else if (event === 'dtmf') events.dtmf(...args)
+  else if (event === 'silence') events.silence(...args)
+  else if (event === 'dropped') events.dropped(...args)
+  else events.failed(...args)
 }
 
 /** A worker thread with its calls. */

@@ -57,7 +57,7 @@ type WorkerEvent = {
   [E in keyof MediaEvents]: {
     readonly event: E
     readonly call: string
-    readonly told: Parameters<MediaEvents[E]>
+    readonly args: Parameters<MediaEvents[E]>
   }
 }[keyof MediaEvents]
 

@@ -17,7 +17,7 @@ const port = parentPort
 const settings = workerData as WorkerSettings
 const { addresses, silenceSeconds } = settings
 const deps: EmbeddedCallDeps = {
-  addresses: addresses,
+  addresses,
   silenceSeconds,
   rtpPorts: new UdpPorts(addresses.bind, settings.rtpPorts),
   webrtcPorts: new UdpPorts(addresses.bind, settings.webrtcPorts),
@@ -27,11 +27,11 @@ const calls = new Map<string, EmbeddedCall>()
 const post = (word: WorkerMessage) => port.postMessage(word)
 
 const eventsOf = (call: string): MediaEvents => ({
-  connected: (...told) => post({ word: 'event', happening: { event: 'connected', call, told } }),
-  dtmf: (...told) => post({ word: 'event', happening: { event: 'dtmf', call, told } }),
-  silence: (...told) => post({ word: 'event', happening: { event: 'silence', call, told } }),
-  failed: (...told) => post({ word: 'event', happening: { event: 'failed', call, told } }),
-  dropped: (...told) => post({ word: 'event', happening: { event: 'dropped', call, told } }),
+  connected: (...args) => post({ word: 'event', happening: { event: 'connected', call, args } }),
+  dtmf: (...args) => post({ word: 'event', happening: { event: 'dtmf', call, args } }),
+  silence: (...args) => post({ word: 'event', happening: { event: 'silence', call, args } }),
+  failed: (...args) => post({ word: 'event', happening: { event: 'failed', call, args } }),
+  dropped: (...args) => post({ word: 'event', happening: { event: 'dropped', call, args } }),
 })
 
 const gone = refused('state', 'the call has ended')

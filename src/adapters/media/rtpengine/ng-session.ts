@@ -5,7 +5,7 @@ import { agreedKey, withSingleKey } from './sdp-filter.ts'
 
 /** State of a leg. rtpengine knows it by its id, as a tag of the call. */
 export type NgLeg = {
-  readonly wish: MediaLegOptions
+  readonly options: MediaLegOptions
   /** Address of the peer's signalling; null until known. */
   source: string | null
   /** Last description of the peer, and ours. */
@@ -37,10 +37,10 @@ const answerFlags = {
 } as const
 
 /** Returns the profile of our description, and whether it has a key: by the peer's description, else by the setting. */
-const profileOf = ({ wish, remote }: NgLeg): { readonly protocol: string; readonly isKeyed: boolean } => {
+const profileOf = ({ options, remote }: NgLeg): { readonly protocol: string; readonly isKeyed: boolean } => {
   const audio = readAudio(remote ?? '')
-  if (typeof audio !== 'string') return { protocol: audio.protocol, isKeyed: agreedKey(audio, wish) !== null }
-  const { srtp = 'never' } = wish
+  if (typeof audio !== 'string') return { protocol: audio.protocol, isKeyed: agreedKey(audio, options) !== null }
+  const { srtp = 'never' } = options
   return { protocol: srtp === 'require' ? 'RTP/SAVP' : 'RTP/AVP', isKeyed: srtp !== 'never' }
 }
 
@@ -56,7 +56,7 @@ const trunkFlags = (side: NgLeg) => {
  * @throws Error if rtpengine's description differs, as SRTP without keys would be noise
  */
 const checkDescription = (side: NgLeg, sdp: string): string => {
-  if (side.wish.kind !== 'rtp') return sdp
+  if (side.options.kind !== 'rtp') return sdp
   const { protocol, isKeyed } = profileOf(side)
   const text = withSingleKey(sdp, isKeyed)
   const audio = readAudio(text)
@@ -92,16 +92,16 @@ export class NgSession {
     if (isBlocked === from.isBlocked) return
     from.isBlocked = isBlocked
     const command = isBlocked ? 'block media' : 'unblock media'
-    await this.ng.request(command, { 'call-id': this.id, 'from-tag': from.wish.id })
+    await this.ng.request(command, { 'call-id': this.id, 'from-tag': from.options.id })
   }
 
   /** Returns the offer of `from` in the form for `to`. */
   async offer(from: NgLeg, to: NgLeg, sdp: string): Promise<string> {
     const reply = await this.ng.request('offer', {
       'call-id': this.id,
-      'from-tag': from.wish.id,
-      ...(to.remote === null ? {} : { 'to-tag': to.wish.id }),
-      ...(to.wish.kind === 'webrtc' ? browserFlags : trunkFlags(to)),
+      'from-tag': from.options.id,
+      ...(to.remote === null ? {} : { 'to-tag': to.options.id }),
+      ...(to.options.kind === 'webrtc' ? browserFlags : trunkFlags(to)),
       ...sourceOf(from),
       replace: ['origin'],
       sdp,
@@ -114,9 +114,9 @@ export class NgSession {
   async answer(to: NgLeg, from: NgLeg, sdp: string): Promise<string> {
     const reply = await this.ng.request('answer', {
       'call-id': this.id,
-      'from-tag': to.wish.id,
-      'to-tag': from.wish.id,
-      ...answerFlags[to.wish.kind],
+      'from-tag': to.options.id,
+      'to-tag': from.options.id,
+      ...answerFlags[to.options.kind],
       ...sourceOf(from),
       replace: ['origin'],
       sdp,

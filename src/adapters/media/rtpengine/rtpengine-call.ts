@@ -53,7 +53,7 @@ export class RtpengineCall {
   }
 
   readonly port: MediaCall = {
-    addLeg: async (wish) => this.addLeg(wish),
+    addLeg: async (options) => this.addLeg(options),
     bridge: async (one, other) => this.bridge(one, other),
     startRecording: (path, left, right) => this.startRecording(path, left, right),
     stopRecording: () => this.stopRecording(),
@@ -65,16 +65,16 @@ export class RtpengineCall {
     if (this.legs.has(leg)) this.settings.events.dtmf(leg, digit)
   }
 
-  private addLeg(wish: MediaLegOptions): MediaResult<MediaLeg> {
+  private addLeg(options: MediaLegOptions): MediaResult<MediaLeg> {
     if (this.isClosed) return refused('state', 'the call has ended')
-    if (this.legs.has(wish.id)) return refused('state', `there is a leg ${wish.id} already`)
+    if (this.legs.has(options.id)) return refused('state', `there is a leg ${options.id} already`)
     if (this.legs.size >= 2) return refused('state', 'a call in rtpengine has two legs')
-    const offer = wish.offer === null ? null : filterSdp(wish.offer, wish.codecs, wish)
+    const offer = options.offer === null ? null : filterSdp(options.offer, options.codecs, options)
     if (offer && 'cause' in offer) return refused(offer.cause, offer.reason)
     const remote = offer?.text ?? null
     const side: NgLeg = {
-      wish,
-      source: wish.source ?? null,
+      options,
+      source: options.source ?? null,
       remote,
       local: null,
       other: null,
@@ -84,9 +84,9 @@ export class RtpengineCall {
       isSilenceReported: false,
       isBlocked: false,
     }
-    this.legs.set(wish.id, side)
+    this.legs.set(options.id, side)
     const leg: MediaLeg = {
-      id: wish.id,
+      id: options.id,
       describe: () => this.guard(() => this.describe(side)),
       accept: (answer, source) => this.guard(() => this.accept(side, answer, source)),
       renegotiate: (text) => this.guard(() => this.renegotiate(side, text)),
@@ -108,28 +108,28 @@ export class RtpengineCall {
   private async describe(side: NgLeg): Promise<MediaResult<string>> {
     if (side.local !== null) return done(side.local)
     // A single leg can still be played tones.
-    const other = side.other ?? (side.wish.offer === null ? this.makePlaceholder(side) : null)
-    if (!other) return refused('state', `${side.wish.id} is not bridged yet`)
-    if (side.wish.offer !== null) return refused('state', `${other.wish.id} has not answered yet`)
-    if (other.remote === null) return refused('state', `${other.wish.id} has made no offer`)
-    const offer = filterSdp(other.remote, side.wish.codecs)
+    const other = side.other ?? (side.options.offer === null ? this.makePlaceholder(side) : null)
+    if (!other) return refused('state', `${side.options.id} is not bridged yet`)
+    if (side.options.offer !== null) return refused('state', `${other.options.id} has not answered yet`)
+    if (other.remote === null) return refused('state', `${other.options.id} has made no offer`)
+    const offer = filterSdp(other.remote, side.options.codecs)
     if ('cause' in offer) return refused(offer.cause, offer.reason)
     return done(await this.dialogue.offer(other, side, offer.text))
   }
 
   /** Makes a peer for a single leg, as rtpengine derives every offer from another. Its media go to the discard port. */
   private makePlaceholder(side: NgLeg): NgLeg {
-    const remote = placeholderOffer(side.wish.codecs)
-    const wish = { ...side.wish, id: `nobody with ${side.wish.id}`, offer: remote }
-    const other: NgLeg = { ...side, wish, remote, other: side }
+    const remote = placeholderOffer(side.options.codecs)
+    const options = { ...side.options, id: `nobody with ${side.options.id}`, offer: remote }
+    const other: NgLeg = { ...side, options, remote, other: side }
     side.other = other
     return other
   }
 
   /** Plays a tone of one second, repeated for as long as a call may last. */
   private async play(side: NgLeg, hertz: number | null): Promise<MediaResult<null>> {
-    const who = { 'call-id': this.settings.id, 'from-tag': side.wish.id }
-    if (this.isClosed || side.remote === null) return refused('state', `${side.wish.id} has not answered yet`)
+    const who = { 'call-id': this.settings.id, 'from-tag': side.options.id }
+    if (this.isClosed || side.remote === null) return refused('state', `${side.options.id} has not answered yet`)
     if (hertz === null) await this.settings.ng.request('stop media', who)
     else await this.settings.ng.request('play media', { ...who, blob: toneFile(hertz), 'repeat-times': 3_600 })
     return done(null)
@@ -138,8 +138,8 @@ export class RtpengineCall {
   private async accept(side: NgLeg, text: string, source?: string): Promise<MediaResult<null>> {
     const { other } = side
     side.source = source ?? side.source
-    if (!other || side.local === null) return refused('state', `${side.wish.id} has made no offer`)
-    const answer = filterSdp(text, side.wish.codecs, side.wish)
+    if (!other || side.local === null) return refused('state', `${side.options.id} has made no offer`)
+    const answer = filterSdp(text, side.options.codecs, side.options)
     if ('cause' in answer) return refused(answer.cause, answer.reason)
     side.remote = answer.text
     await this.dialogue.answer(other, side, answer.text)
@@ -150,16 +150,16 @@ export class RtpengineCall {
   /** Answers from the other leg's last description, without a new offer to it. */
   private async renegotiate(side: NgLeg, text: string): Promise<MediaResult<string>> {
     const { other } = side
-    if (!other || other.remote === null) return refused('state', `${side.wish.id} is not in an established bridge`)
-    const offer = filterSdp(text, side.wish.codecs, side.wish)
+    if (!other || other.remote === null) return refused('state', `${side.options.id} is not in an established bridge`)
+    const offer = filterSdp(text, side.options.codecs, side.options)
     if ('cause' in offer) return refused(offer.cause, offer.reason)
     const audio = readAudio(offer.text)
     const said: MediaDirection = typeof audio === 'string' ? 'sendrecv' : audio.direction
     side.remote = offer.text
     side.changedAt = Date.now()
-    const kept = other.local
+    const previous = other.local
     await this.dialogue.offer(side, other, offer.text)
-    other.local = kept
+    other.local = previous
     const answer = await this.dialogue.answer(side, other, withDirection(other.remote, mirrorDirection(said)))
     await this.dialogue.block(other, side)
     return done(answer)
@@ -168,7 +168,7 @@ export class RtpengineCall {
   private async reoffer(side: NgLeg, direction: MediaDirection): Promise<MediaResult<string>> {
     const { other } = side
     if (!other || other.remote === null || side.local === null)
-      return refused('state', `${side.wish.id} is not in an established bridge`)
+      return refused('state', `${side.options.id} is not in an established bridge`)
     side.changedAt = Date.now()
     return done(await this.dialogue.offer(other, side, withDirection(other.remote, direction)))
   }
@@ -196,7 +196,7 @@ export class RtpengineCall {
       const folder = join(this.settings.recordings, 'pcaps')
       const name = (await readdir(folder)).find((file) => file.startsWith(this.settings.id))
       if (!name) return refused('state', `rtpengine wrote no capture to ${folder}`)
-      const made = await convertCapture(join(folder, name), recording.path, recording.channels, {
+      const converted = await convertCapture(join(folder, name), recording.path, recording.channels, {
         from: recording.from,
         to,
       })
@@ -204,7 +204,7 @@ export class RtpengineCall {
       await rm(join(this.settings.recordings, 'metadata', `rtpengine-meta-${name.replace(/pcap$/, 'txt')}`), {
         force: true,
       })
-      return done(made)
+      return done(converted)
     })
   }
 
@@ -214,13 +214,13 @@ export class RtpengineCall {
       const reply = await this.settings.ng.request('query', { 'call-id': this.settings.id })
       return done(
         [...this.legs.values()].map((side): MediaLegStats => {
-          const counts = countsOf(reply, side.wish.id)
-          const given = side.other ? countsOf(reply, side.other.wish.id) : null
+          const counts = countsOf(reply, side.options.id)
+          const otherCounts = side.other ? countsOf(reply, side.other.options.id) : null
           return {
-            leg: side.wish.id,
+            leg: side.options.id,
             codec: codecOf(counts?.codec),
             received: { packets: counts?.packets ?? 0, bytes: counts?.bytes ?? 0, lost: null, jitterMs: null },
-            sent: { packets: given?.packets ?? 0, bytes: given?.bytes ?? 0, lost: null },
+            sent: { packets: otherCounts?.packets ?? 0, bytes: otherCounts?.bytes ?? 0, lost: null },
             dropped: null,
             roundTripMs: null,
             lastMediaAt: counts?.packets ? counts.lastAt : null,
@@ -257,7 +257,7 @@ export class RtpengineCall {
     if (!reply || this.isClosed) return
     const now = Date.now()
     for (const side of stands) {
-      const packets = countsOf(reply, side.wish.id)?.packets ?? 0
+      const packets = countsOf(reply, side.options.id)?.packets ?? 0
       if (packets !== side.packets || isHeld(side)) {
         side.packets = packets
         side.changedAt = now
@@ -265,12 +265,12 @@ export class RtpengineCall {
       }
       if (packets > 0 && !side.isConnected) {
         side.isConnected = true
-        this.settings.events.connected(side.wish.id)
+        this.settings.events.connected(side.options.id)
       }
       const seconds = Math.floor((now - side.changedAt) / 1_000)
       if (seconds < this.settings.silenceSeconds || side.isSilenceReported) continue
       side.isSilenceReported = true
-      this.settings.events.silence(side.wish.id, seconds)
+      this.settings.events.silence(side.options.id, seconds)
     }
   }
 

@@ -16,17 +16,17 @@ describe('rtpengine', needs('rtpengine'), () => {
     const dtmf = { address: '127.0.0.1', port: dtmfPort }
     const engine = await startRtpengineEngine({ address: '127.0.0.1', port, dtmf, recordings, calls: 1 })
     const [one, other] = [await makeTelephone(), await makeTelephone()]
-    const { call, told } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
+    const { call, log } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
     const full = await engine.openCall(logEvents().events)
     assert.equal(full.outcome === 'refused' && full.cause, 'full')
     await daemon.stop()
-    await until(async () => told.failures.length > 0)
-    assert.match(told.failures[0] ?? '', /^null: rtpengine at 127.0.0.1:\d+ does not answer/)
+    await until(async () => log.failures.length > 0)
+    assert.match(log.failures[0] ?? '', /^null: rtpengine at 127.0.0.1:\d+ does not answer/)
     await call.close()
     const next = unwrap(await engine.openCall(logEvents().events))
-    const wish = { kind: 'rtp', codecs: ['pcmu'] } as const
-    const caller = unwrap(await next.addLeg({ id: 'caller', offer: await one.offer(), ...wish }))
-    const callee = unwrap(await next.addLeg({ id: 'callee', offer: null, ...wish }))
+    const legOptions = { kind: 'rtp', codecs: ['pcmu'] } as const
+    const caller = unwrap(await next.addLeg({ id: 'caller', offer: await one.offer(), ...legOptions }))
+    const callee = unwrap(await next.addLeg({ id: 'callee', offer: null, ...legOptions }))
     unwrap(await next.bridge(caller, callee))
     const described = await callee.describe()
     assert.match(described.outcome === 'refused' ? described.reason : '', /does not answer/)

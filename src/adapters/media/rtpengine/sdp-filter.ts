@@ -53,14 +53,14 @@ export const filterSdp = (
   const audio = readAudio(text, isTrunk ? fitnessFor(from.srtp ?? 'never') : undefined)
   if (typeof audio === 'string') return { cause: 'description', reason: audio }
   const clocks = audio.formats.filter(({ name }) => codecs.some((codec) => codec === name)).map(({ clock }) => clock)
-  const isKept = ({ name, clock }: AudioDescription['formats'][number]) =>
+  const isAllowed = ({ name, clock }: AudioDescription['formats'][number]) =>
     codecs.some((codec) => codec === name) || (name === 'telephone-event' && clocks.includes(clock))
-  const kept = audio.formats.filter(isKept).map(({ type }) => type)
+  const types = audio.formats.filter(isAllowed).map(({ type }) => type)
   const names = audio.formats.map(({ name }) => name).join(', ') || 'nothing'
   if (clocks.length === 0)
     return { cause: 'codec', reason: `no common codec: the peer offers ${names}; supported are ${codecs.join(', ')}` }
   const all = (audio.lines[audio.index] ?? '').split(/\s+/).slice(3).map(Number)
-  const dropped = new Set<number | null>(all.filter((type) => !kept.includes(type)))
+  const dropped = new Set<number | null>(all.filter((type) => !types.includes(type)))
   let index = -1
   const said = text.split(/\r?\n/)
   const lines = (isTrunk ? withOnlyKey(said, agreedKey(audio, from)) : said)
@@ -68,7 +68,7 @@ export const filterSdp = (
     .map((line) => {
       if (!line.startsWith('m=')) return line
       index++
-      if (index === audio.index) return line.replace(/^(m=audio \S+ \S+) .*$/, `$1 ${kept.join(' ')}`)
+      if (index === audio.index) return line.replace(/^(m=audio \S+ \S+) .*$/, `$1 ${types.join(' ')}`)
       return line.replace(/^(m=audio) \S+/, '$1 0')
     })
   return { text: lines.join('\r\n') }

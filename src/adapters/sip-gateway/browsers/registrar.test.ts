@@ -16,8 +16,8 @@ const media: MediaEngine = {
 
 const open = async (t: TestContext, now?: () => number, settings: Partial<GatewaySettings> = {}) => {
   const timers = new ManualTimers()
-  const { desk, of, entries } = makeCallControl(() => ({ value: {} }), now)
-  const started = await openGateway(t, { desk, media, timers, ...(now ? { now } : {}), ...settings })
+  const { callControl, of, entries } = makeCallControl(() => ({ value: {} }), now)
+  const started = await openGateway(t, { callControl, media, timers, ...(now ? { now } : {}), ...settings })
   const left = () => of('left').map(({ about }) => about)
   return { ...started, timers, left, entries }
 }

@@ -110,17 +110,17 @@ export class Registrar {
 
   /** The connection broke: its device may return. */
   closed(flow: Flow): void {
-    const kept = this.flows.get(flow.id)
-    if (!kept) return
-    kept.stop()
-    kept.stop = this.settings.timers.after(reconnectMs, () => this.end(kept, 'expired'))
+    const stored = this.flows.get(flow.id)
+    if (!stored) return
+    stored.stop()
+    stored.stop = this.settings.timers.after(reconnectMs, () => this.end(stored, 'expired'))
   }
 
   drop(person: VoiceUser, why: 'suspended' | 'expired'): void {
-    const kept = this.people.get(personKey(person))
-    if (!kept) return
-    this.end(kept, why)
-    this.settings.events.dismissed(kept.flow, why)
+    const stored = this.people.get(personKey(person))
+    if (!stored) return
+    this.end(stored, why)
+    this.settings.events.dismissed(stored.flow, why)
   }
 
   private challenge(stale: boolean): ResponseOptions {
@@ -138,8 +138,8 @@ export class Registrar {
     const { identity } = claimed
     const contacts = contactsOf(request)
     const [contact] = contacts === '*' ? [] : contacts
-    const asked = expiresOf(request, contact) ?? maxRegistrationSeconds
-    if (contacts === '*' || asked === 0) return this.unregister(flow, identity)
+    const expires = expiresOf(request, contact) ?? maxRegistrationSeconds
+    if (contacts === '*' || expires === 0) return this.unregister(flow, identity)
     // A REGISTER without a Contact queries the current binding (10.3, step 8).
     if (!contact) return this.grantedResponse(this.flows.get(flow.id)?.contact ?? null, 0)
     if (contacts.length > 1) return refusal(400, 'One Contact Wanted')
@@ -147,7 +147,7 @@ export class Registrar {
     const admitted = await callControl.admit({ ...claimed, generation: generationOf(request) })
     if ('refused' in admitted) return admitted.refused
     const { account, user, generation, until } = admitted.value
-    const seconds = Math.min(asked, maxRegistrationSeconds, Math.floor((until - now()) / 1_000))
+    const seconds = Math.min(expires, maxRegistrationSeconds, Math.floor((until - now()) / 1_000))
     if (seconds <= 0) return refusal(403, 'The credentials have ended')
     return this.bind({ person: { account, user }, identity, generation, contact: contact.uri, flow }, seconds)
   }
@@ -163,15 +163,15 @@ export class Registrar {
     if (!before && (this.counts.get(person.account) ?? 0) >= this.settings.maxPerAccount)
       return { status: 503, reason: 'Too Many Users', headers: [['Retry-After', '60']] }
     if (before) this.supersede(before, binding)
-    const kept: StoredBinding = { ...binding, stop: () => {} }
-    kept.stop = this.settings.timers.after(seconds * 1_000, () => {
-      this.end(kept, 'expired')
+    const stored: StoredBinding = { ...binding, stop: () => {} }
+    stored.stop = this.settings.timers.after(seconds * 1_000, () => {
+      this.end(stored, 'expired')
       this.settings.events.dismissed(flow, 'expired')
     })
-    this.people.set(personKey(person), kept)
+    this.people.set(personKey(person), stored)
     this.counts.set(person.account, (this.counts.get(person.account) ?? 0) + 1)
-    this.flows.set(flow.id, kept)
-    if (before?.flow.id !== flow.id) this.settings.events.arrived(kept)
+    this.flows.set(flow.id, stored)
+    if (before?.flow.id !== flow.id) this.settings.events.arrived(stored)
     return this.grantedResponse(binding.contact, seconds)
   }
 
@@ -185,32 +185,32 @@ export class Registrar {
   }
 
   private unregister(flow: Flow, identity: string): ResponseOptions {
-    const kept = this.flows.get(flow.id)
-    if (kept?.identity === identity) this.end(kept, 'requested')
+    const stored = this.flows.get(flow.id)
+    if (stored?.identity === identity) this.end(stored, 'requested')
     return { status: 200 }
   }
 
   private grantedResponse(contact: string | null, seconds: number): ResponseOptions {
-    const kept = [...this.flows.values()].find((one) => one.contact === contact)
-    return contact === null || !kept
+    const stored = [...this.flows.values()].find((one) => one.contact === contact)
+    return contact === null || !stored
       ? { status: 200 }
       : { status: 200, headers: [['Contact', `<${contact}>;expires=${seconds || 1}`]] }
   }
 
-  private end(kept: StoredBinding, why: 'expired' | 'suspended' | 'requested'): void {
-    this.remove(kept)
-    this.settings.callControl.left(kept.person, why)
-    this.settings.events.left(kept.person)
+  private end(stored: StoredBinding, why: 'expired' | 'suspended' | 'requested'): void {
+    this.remove(stored)
+    this.settings.callControl.left(stored.person, why)
+    this.settings.events.left(stored.person)
   }
 
-  private remove(kept: StoredBinding): void {
-    kept.stop()
-    if (this.people.get(personKey(kept.person)) === kept) {
-      this.people.delete(personKey(kept.person))
-      const left = (this.counts.get(kept.person.account) ?? 1) - 1
-      if (left === 0) this.counts.delete(kept.person.account)
-      else this.counts.set(kept.person.account, left)
+  private remove(stored: StoredBinding): void {
+    stored.stop()
+    if (this.people.get(personKey(stored.person)) === stored) {
+      this.people.delete(personKey(stored.person))
+      const left = (this.counts.get(stored.person.account) ?? 1) - 1
+      if (left === 0) this.counts.delete(stored.person.account)
+      else this.counts.set(stored.person.account, left)
     }
-    if (this.flows.get(kept.flow.id) === kept) this.flows.delete(kept.flow.id)
+    if (this.flows.get(stored.flow.id) === stored) this.flows.delete(stored.flow.id)
   }
 }

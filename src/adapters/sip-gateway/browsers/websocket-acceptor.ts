@@ -63,19 +63,19 @@ export class WebSocketAcceptor {
 
   /** Closes the connection once its calls have ended. */
   closeWhenUnused(flow: Flow, why: keyof typeof closeCodes): void {
-    const guest = this.connections.get(flow.id)
-    if (!guest) return
-    guest.closeReason = why
+    const connection = this.connections.get(flow.id)
+    if (!connection) return
+    connection.closeReason = why
     this.closeIfDue(flow)
   }
 
   /** A call over the connection has ended: closes it if that is due. */
   closeIfDue(flow: Flow): void {
-    const guest = this.connections.get(flow.id)
-    if (!guest?.closeReason || this.settings.hasCalls(flow)) return
+    const connection = this.connections.get(flow.id)
+    if (!connection?.closeReason || this.settings.hasCalls(flow)) return
     // The user registered again during the last call.
-    if (this.settings.isUsed(flow)) guest.closeReason = null
-    else guest.socket.close(closeCodes[guest.closeReason], guest.closeReason)
+    if (this.settings.isUsed(flow)) connection.closeReason = null
+    else connection.socket.close(closeCodes[connection.closeReason], connection.closeReason)
   }
 
   close(): void {
@@ -86,7 +86,7 @@ export class WebSocketAcceptor {
 
   private unregisteredFrom(asker: string): number {
     const found = this.unregistered.get(asker) ?? new Set()
-    for (const guest of found) if (this.settings.isUsed(guest.flow)) found.delete(guest)
+    for (const connection of found) if (this.settings.isUsed(connection.flow)) found.delete(connection)
     if (found.size === 0) this.unregistered.delete(asker)
     return found.size
   }
@@ -94,39 +94,39 @@ export class WebSocketAcceptor {
   private addConnection(socket: WebSocket, request: IncomingMessage, asker: string): void {
     const { socket: under } = request
     const flow = this.settings.transport.attach(socket, under.remoteAddress ?? '', under.remotePort ?? 0)
-    const guest: Connection = {
+    const connection: Connection = {
       ...{ flow, socket, isAlive: true, closeReason: null },
       idleSince: this.settings.timers.now(),
     }
-    this.connections.set(flow.id, guest)
+    this.connections.set(flow.id, connection)
     socket.on('pong', () => {
-      guest.isAlive = true
+      connection.isAlive = true
     })
-    const newcomers = this.unregistered.get(asker) ?? new Set()
-    this.unregistered.set(asker, newcomers.add(guest))
+    const unregistered = this.unregistered.get(asker) ?? new Set()
+    this.unregistered.set(asker, unregistered.add(connection))
     socket.on('close', () => {
       this.connections.delete(flow.id)
-      this.unregistered.get(asker)?.delete(guest)
+      this.unregistered.get(asker)?.delete(connection)
       this.unregisteredFrom(asker)
     })
   }
 
   private checkAll(): void {
-    for (const guest of this.connections.values()) this.check(guest)
+    for (const connection of this.connections.values()) this.check(connection)
     this.stopChecks = this.settings.timers.after(browserPingMs, () => this.checkAll())
   }
 
-  private check(guest: Connection): void {
+  private check(connection: Connection): void {
     const { timers, isUsed } = this.settings
     const now = timers.now()
-    if (isUsed(guest.flow)) guest.idleSince = null
-    else guest.idleSince ??= now
-    if (!guest.isAlive) guest.socket.terminate()
-    else if (guest.idleSince !== null && now - guest.idleSince >= reconnectMs)
-      guest.socket.close(1000, 'no user registered')
+    if (isUsed(connection.flow)) connection.idleSince = null
+    else connection.idleSince ??= now
+    if (!connection.isAlive) connection.socket.terminate()
+    else if (connection.idleSince !== null && now - connection.idleSince >= reconnectMs)
+      connection.socket.close(1000, 'no user registered')
     else {
-      guest.isAlive = false
-      guest.socket.ping()
+      connection.isAlive = false
+      connection.socket.ping()
     }
   }
 }

@@ -24,7 +24,7 @@ const media = await openMedia()
 after(() => media.close())
 
 test('a browser calls a telephone: audio, hold and keys pass, and call control gets every event in order', async (t) => {
-  const { desk, gateway, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
+  const { callControl, gateway, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
   const [softphone, telephone] = [await closedAfter(t, makeSoftphone()), await closedAfter(t, makeTelephone())]
   const ann = await browser('ANN')
   const headers = [['X-Caller-Id', '+33187654321'] as const, ['X-Order', '7'] as const]
@@ -80,19 +80,21 @@ test('a browser calls a telephone: audio, hold and keys pass, and call control g
   assert.ok(end.stats.every(({ received }) => received.packets > 40))
   await until(() => dialled.ends.length === 1)
   assert.deepEqual([dialled.ends, ends], [['remote'], ['local']])
-  assert.deepEqual(desk.order(), ['admit', 'place', 'ringing', 'answered', 'ended'])
-  const { callId, ...placed } = Object(desk.of('place')[0]?.about)
+  assert.deepEqual(callControl.order(), ['admit', 'place', 'ringing', 'answered', 'ended'])
+  const { callId, ...placed } = Object(callControl.of('place')[0]?.about)
   assert.equal(typeof callId, 'string')
   const person = { account: 'one', user: 'ANN' }
   assert.deepEqual(placed, { person, to: '+33612345678', from: '+33187654321', headers: { 'X-Order': '7' } })
-  assert.equal(desk.traces.filter((text) => text === 'the audio is connected').length, 2)
+  assert.equal(callControl.traces.filter((text) => text === 'the audio is connected').length, 2)
   await until(() => gateway.calls() === 0)
   assert.equal(gateway.trunk('carrier')?.calls, 0)
   assert.equal(media.state().calls, 0)
 })
 
 test('a telephone calls two browsers: the first to answer gets the call, with audio in both directions', async (t) => {
-  const { desk, gateway, carrier, browser, ended } = await openWorld(t, toBrowsers('ANN', 'BOB', 'CYD'), { media })
+  const { callControl, gateway, carrier, browser, ended } = await openWorld(t, toBrowsers('ANN', 'BOB', 'CYD'), {
+    media,
+  })
   const [softphone, telephone] = [await closedAfter(t, makeSoftphone()), await closedAfter(t, makeTelephone())]
   const [ann, bob] = [await browser('ANN'), await browser('BOB')]
   const { dialled } = await dial(
@@ -126,13 +128,13 @@ test('a telephone calls two browsers: the first to answer gets the call, with au
   await Promise.all([receivesTone(softphone, 620), receivesTone(telephone, 1_000)])
   await session.bye()
   assert.deepEqual([(await ended()).how, (await ended()).by], ['completed', 'callee'])
-  const { from, to, name } = Object(desk.of('receive')[0]?.about)
+  const { from, to, name } = Object(callControl.of('receive')[0]?.about)
   assert.deepEqual([from, to, name], ['+33612345678', '+33187654321', 'Eve'])
-  assert.equal(desk.of('ringing').length, 1)
+  assert.equal(callControl.of('ringing').length, 1)
 })
 
 test('early media reaches the caller, and a call is cancelled while it rings', async (t) => {
-  const { desk, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
+  const { callControl, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
   const [softphone, telephone] = [await closedAfter(t, makeSoftphone()), await closedAfter(t, makeTelephone())]
   const ann = await browser('ANN')
   const { call: ours, dialled } = await dial(ann, fromBrowser(ann), softphone)
@@ -152,7 +154,7 @@ test('early media reaches the caller, and a call is cancelled while it rings', a
   await until(() => dialled.refused[0]?.startsWith('487'))
   const end = await ended()
   assert.deepEqual([end.how, end.status, end.by], ['canceled', 487, 'caller'])
-  assert.deepEqual(desk.order(), ['admit', 'place', 'ended'])
+  assert.deepEqual(callControl.order(), ['admit', 'place', 'ended'])
 })
 
 for (const [what, status, how] of [
@@ -171,7 +173,7 @@ for (const [what, status, how] of [
   })
 
 test('a call that call control refuses goes nowhere, and no user can call as another', async (t) => {
-  const { desk, carrier, browser, gateway, url } = await openWorld(
+  const { callControl, carrier, browser, gateway, url } = await openWorld(
     t,
     () => ({ refused: { status: 402, reason: 'No balance' } }),
     { media },
@@ -185,12 +187,12 @@ test('a call that call control refuses goes nowhere, and no user can call as ano
   const stranger = await openBrowser(t, url, 'EVE')
   const { dialled: third } = await dial(stranger, fromBrowser(stranger), softphone)
   await until(() => third.refused.includes('403 No user is registered over this connection'))
-  assert.equal(desk.of('place').length, 1)
+  assert.equal(callControl.of('place').length, 1)
   assert.deepEqual([carrier.calls.length, gateway.calls()], [0, 0])
 })
 
 test('two browsers talk over Opus', async (t) => {
-  const { desk, browser, ended } = await openWorld(t, toBrowsers('BOB'), { media })
+  const { callControl, browser, ended } = await openWorld(t, toBrowsers('BOB'), { media })
   const [one, other] = [await closedAfter(t, makeSoftphone('opus')), await closedAfter(t, makeSoftphone('opus'))]
   const [ann, bob] = [await browser('ANN'), await browser('BOB')]
   const { dialled } = await dial(ann, { ...fromBrowser(ann, 'BOB'), headers: [['X-Order', '7']] }, one)
@@ -204,7 +206,7 @@ test('two browsers talk over Opus', async (t) => {
   await session.bye()
   const end = await ended()
   assert.deepEqual([end.by, ...end.stats.map(({ codec }) => codec)], ['caller', 'opus', 'opus'])
-  const [answered] = desk.of('answered')
+  const [answered] = callControl.of('answered')
   assert.deepEqual(Object(answered?.about).by, { people: [{ account: 'one', user: 'BOB' }] })
 })
 
@@ -238,18 +240,18 @@ test('a user who signs in on a new device while it rings is rung there and no lo
 })
 
 test('a user who signs in again while the media of a call are prepared is rung on the new connection', async (t) => {
-  const [asked, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const [requested, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const slow: MediaEngine = {
     ...media,
     openCall: async (events) => {
       const opened = await media.openCall(events)
       if (opened.outcome === 'refused') return opened
-      const addLeg: MediaCall['addLeg'] = async (wish) => {
-        if (wish.id !== 'caller') {
-          asked.resolve()
+      const addLeg: MediaCall['addLeg'] = async (options) => {
+        if (options.id !== 'caller') {
+          requested.resolve()
           await go.promise
         }
-        return opened.value.addLeg(wish)
+        return opened.value.addLeg(options)
       }
       return { outcome: 'done', value: { ...opened.value, addLeg } }
     },
@@ -259,7 +261,7 @@ test('a user who signs in again while the media of a call are prepared is rung o
   const uri = `sip:33187654321@127.0.0.1:${gateway.port}`
   const ask = { uri, from: '<sip:33612345678@carrier.test>' }
   const { dialled } = await dial(carrier, ask, await closedAfter(t, makeTelephone()))
-  await asked.promise
+  await requested.promise
   const young = await openBrowser(t, url, 'ANN')
   assert.match(await young.register({ generation: 2 }), /^200/)
   await until(() => old.code === 4001)

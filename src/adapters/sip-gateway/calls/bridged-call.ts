@@ -58,12 +58,12 @@ export class BridgedCall {
   private readonly timers = new Map<string, () => void>()
   private ringingReported: Promise<unknown> = Promise.resolve()
 
-  constructor(ground: CallDeps, caller: Caller) {
-    this.deps = ground
+  constructor(deps: CallDeps, caller: Caller) {
+    this.deps = deps
     this.caller = caller
-    this.timeline = ground.timelines.begin()
+    this.timeline = deps.timelines.begin()
     const { incoming, trunk } = caller
-    ground.timelines.follow(this.timeline, callIdOf(incoming.invite), 'caller')
+    deps.timelines.follow(this.timeline, callIdOf(incoming.invite), 'caller')
     this.timeline.add({ leg: 'caller', what: 'sip_in', text: `INVITE ${incoming.invite.uri}` })
     this.releases = trunk ? [trunk.load.addCall()] : []
     incoming.events = {
@@ -146,16 +146,16 @@ export class BridgedCall {
   }
 
   private async begin(): Promise<void> {
-    const asked = await this.caller.requestPlan()
-    if ('refused' in asked) {
-      this.end(causeOfRefusal(asked.refused))
+    const decision = await this.caller.requestPlan()
+    if ('refused' in decision) {
+      this.end(causeOfRefusal(decision.refused))
       return
     }
-    this.plan = asked.value
-    this.timeline.setCall(asked.value.call)
-    this.accounting = new CallAccounting(this.deps.gateway, asked.value, (ending) => this.end(ending))
+    this.plan = decision.value
+    this.timeline.setCall(decision.value.call)
+    this.accounting = new CallAccounting(this.deps.gateway, decision.value, (ending) => this.end(ending))
     if (this.cause) await this.conclude(this.accounting, this.cause)
-    else await this.search(asked.value, this.accounting)
+    else await this.search(decision.value, this.accounting)
   }
 
   private async search(plan: VoicePlan, meter: CallAccounting): Promise<void> {
@@ -241,9 +241,9 @@ export class BridgedCall {
     // The call costs money from here on: the answer is persisted before the caller gets it.
     this.answeredTarget = target
     const dialogs = [caller.snapshot(incoming.dialog), callee.snapshot(session.dialog)]
-    const asked = callControl.answered(plan.call, target, dialogs)
-    this.answerPersisted = asked.catch(() => {})
-    const agreed = await asked
+    const admission = callControl.answered(plan.call, target, dialogs)
+    this.answerPersisted = admission.catch(() => {})
+    const agreed = await admission
     if (this.cause) return
     if ('refused' in agreed) return this.end(causeOfRefusal(agreed.refused))
     const unrecorded = await meter.record(caller, callee)

@@ -46,7 +46,10 @@ const talk = async (t: TestContext, decide: CallDecision = toCarrier, engine = m
 test('a silent trunk and a trunk without capacity are skipped for the next one', async (t) => {
   const timers = new ManualTimers()
   const targets = ['silent', 'full', 'carrier'].map((trunk) => ({ trunk, number: '+33612345678' }))
-  const { gateway, carrier, browser, desk } = await openWorld(t, () => ({ value: { targets } }), { media, timers })
+  const { gateway, carrier, browser, callControl } = await openWorld(t, () => ({ value: { targets } }), {
+    media,
+    timers,
+  })
   const [silent, full] = [await openPeer(t), await openCarrier(t)]
   const trunks = [trunkOf(silent.port, { id: 'silent' }), trunkOf(full.port, { id: 'full' }), trunkOf(carrier.port)]
   await gateway.apply(trunks)
@@ -60,7 +63,7 @@ test('a silent trunk and a trunk without capacity are skipped for the next one',
   await answer(call, await closedAfter(t, makeTelephone()))
   await until(() => dialled.session)
   await mediaFlow(softphone)
-  assert.deepEqual(Object(desk.of('answered')[0]?.about).by, targets[2])
+  assert.deepEqual(Object(callControl.of('answered')[0]?.about).by, targets[2])
   assert.deepEqual(
     ['silent', 'full', 'carrier'].map((id) => gateway.trunk(id)?.calls),
     [0, 0, 1],
@@ -101,13 +104,13 @@ test('a call to an absent user ends with 480, and call control gets the reason',
 })
 
 test('a call reports a heartbeat every five seconds and is cut when call control refuses', async (t) => {
-  const { desk, timers, ended, dialled, ends } = await talk(t)
+  const { callControl, timers, ended, dialled, ends } = await talk(t)
   timers.advance(5_000)
-  await until(() => desk.of('beat').length === 1)
-  desk.rules.beat = { refused: { status: 402, reason: 'The balance is used up' } }
+  await until(() => callControl.of('beat').length === 1)
+  callControl.rules.beat = { refused: { status: 402, reason: 'The balance is used up' } }
   await until(() => {
     timers.advance(100)
-    return desk.of('beat').length === 2
+    return callControl.of('beat').length === 2
   })
   const end = await ended()
   assert.deepEqual([end.how, end.reason, end.by], ['balance', 'The balance is used up', null])
@@ -119,12 +122,12 @@ test('a call lasts as long as it is paid for, and an operator may end it earlier
   const paid = await talk(t, () => ({ value: { targets, mostSeconds: 60 } }))
   await until(() => {
     paid.timers.advance(500)
-    return paid.desk.of('ended').length > 0
+    return paid.callControl.of('ended').length > 0
   })
   assert.equal((await paid.ended()).how, 'balance')
   const other = await talk(t)
   await other.gateway.hangUp('another call', 'no')
-  await other.gateway.hangUp(other.desk.named(), 'fraud')
+  await other.gateway.hangUp(other.callControl.named(), 'fraud')
   const end = await other.ended()
   assert.deepEqual([end.how, end.reason], ['operator', 'fraud'])
 })
@@ -154,11 +157,11 @@ test('a browser whose connection broke keeps its audio and learns of the end aft
 })
 
 test('a browser that does not reconnect within 30 s has left the call', async (t) => {
-  const { ann: browser, timers, ended, ends, desk } = await talk(t)
+  const { ann: browser, timers, ended, ends, callControl } = await talk(t)
   browser.cut()
   await until(() => {
     timers.advance(1_000)
-    return desk.of('ended').length > 0
+    return callControl.of('ended').length > 0
   })
   const end = await ended()
   assert.deepEqual([end.how, end.by], ['interrupted', 'caller'])
@@ -223,8 +226,8 @@ test('the time to close a call’s media is not reported as talk time', async (t
 })
 
 test('the carrier’s leg of a call that a crash left behind is ended by the next process', async (t) => {
-  const { desk, ends } = await talk(t)
-  const dialogs: VoiceDialog[] = Object(desk.of('answered')[0]?.about).dialogs
+  const { callControl, ends } = await talk(t)
+  const dialogs: VoiceDialog[] = Object(callControl.of('answered')[0]?.about).dialogs
   const later = await openWorld(t, toCarrier, { media })
   assert.equal(await later.gateway.releaseDialogs(dialogs), 1)
   await until(() => ends.length === 1)
@@ -233,20 +236,20 @@ test('the carrier’s leg of a call that a crash left behind is ended by the nex
 
 for (const holds of ['ringing', 'answered'] as const)
   test(`a callee that hangs up right after answering is reported as answered to the caller and to call control (${holds})`, async (t) => {
-    const { desk, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
-    desk.rules.holds = holds
+    const { callControl, carrier, browser, ended } = await openWorld(t, toCarrier, { media })
+    callControl.rules.holds = holds
     const caller = await browser('ANN')
     const { dialled } = await dial(caller, fromBrowser(caller), await closedAfter(t, makeSoftphone()))
     const call = await carrier.call()
     call.ring({ status: 180 })
-    await until(() => desk.of('ringing').length === 1)
+    await until(() => callControl.of('ringing').length === 1)
     const { session } = await answer(call, await closedAfter(t, makeTelephone()))
     assert.equal(await session.bye(), true)
-    desk.go()
+    callControl.go()
     await until(() => dialled.ends.length === 1)
     assert.deepEqual([dialled.answers.length, dialled.refused, dialled.ends], [1, [], ['remote']])
     assert.partialDeepStrictEqual(await ended(), { how: 'completed', status: 200, by: 'callee' })
-    assert.deepEqual(desk.order().slice(-2), ['answered', 'ended'])
+    assert.deepEqual(callControl.order().slice(-2), ['answered', 'ended'])
   })
 
 test('a call keeps its place on the trunk until its end is persisted', async (t) => {
@@ -316,11 +319,11 @@ test('a trunk with all channels in use places and accepts no further calls', asy
 })
 
 test('a rejected caller gets the response at once and uses no channel while it is persisted', async (t) => {
-  const { desk, gateway, carrier } = await openWorld(t, toCarrier, { media })
+  const { callControl, gateway, carrier } = await openWorld(t, toCarrier, { media })
   await gateway.apply([trunkOf(carrier.port, { channels: 0 })])
   const written = Promise.withResolvers<void>()
-  const { receiveCall } = desk.desk
-  desk.desk.receiveCall = async (call) => {
+  const { receiveCall } = callControl.callControl
+  callControl.callControl.receiveCall = async (call) => {
     await written.promise
     return receiveCall(call)
   }
@@ -329,7 +332,7 @@ test('a rejected caller gets the response at once and uses no channel while it i
   await until(() => dialled.refused[0] === '503 All Channels Are Taken')
   assert.equal(gateway.trunk('carrier')?.calls, 0)
   written.resolve()
-  await until(() => Object(desk.of('receive')[0]?.about).isFull)
+  await until(() => Object(callControl.of('receive')[0]?.about).isFull)
 })
 
 test('trunk diagnostics report what works and what to change', async (t) => {

@@ -34,8 +34,8 @@ export class CallRegistry {
   private isClosing = false
   private onEmpty = () => {}
 
-  constructor(ground: Omit<CallDeps, 'gone'>, released: (flow: Flow) => void) {
-    this.deps = ground
+  constructor(deps: Omit<CallDeps, 'gone'>, released: (flow: Flow) => void) {
+    this.deps = deps
     this.released = released
   }
 
@@ -162,9 +162,9 @@ export class CallRegistry {
     const from = telephoneNumberOf(shown.uri)
     const caller = identity?.user ?? from?.user ?? ''
     const dialled = telephoneNumberOf(invite.uri)
-    const asked = dialled?.user ?? null
+    const user = dialled?.user ?? null
     // A registering trunk is called by the user part of its Contact; the dialled number is in To.
-    const to = asked !== null && /\d{3}/.test(asked) ? asked : (userOfUri(toOf(invite).uri) ?? asked ?? '')
+    const to = user !== null && /\d{3}/.test(user) ? user : (userOfUri(toOf(invite).uri) ?? user ?? '')
     return {
       ...{ from: fromTrunkNumber(settings, caller), to: fromTrunkNumber(settings, to), name: shown.name || null },
       verstat: identity?.verstat ?? from?.verstat ?? null,

@@ -14,7 +14,7 @@ const messageText = (message: SipMessage): string =>
 export class CallTimelines {
   private readonly trace: VoiceCallControl['addTimelineEntries']
   private readonly now: () => number
-  private readonly dialogs = new Map<string, { story: CallTimeline; leg: VoiceLeg }>()
+  private readonly dialogs = new Map<string, { timeline: CallTimeline; leg: VoiceLeg }>()
 
   constructor(trace: VoiceCallControl['addTimelineEntries'], now: () => number) {
     this.trace = trace
@@ -25,14 +25,14 @@ export class CallTimelines {
     return new CallTimeline(this.trace, this.now)
   }
 
-  follow(story: CallTimeline, callId: string, leg: VoiceLeg): void {
-    this.dialogs.set(callId, { story, leg })
-    story.callIds.push(callId)
+  follow(timeline: CallTimeline, callId: string, leg: VoiceLeg): void {
+    this.dialogs.set(callId, { timeline, leg })
+    timeline.callIds.push(callId)
   }
 
   addMessage(direction: 'in' | 'out', message: SipMessage): void {
     const found = this.dialogs.get(callIdOf(message))
-    found?.story.add({ leg: found.leg, what: direction === 'in' ? 'sip_in' : 'sip_out', text: messageText(message) })
+    found?.timeline.add({ leg: found.leg, what: direction === 'in' ? 'sip_in' : 'sip_out', text: messageText(message) })
   }
 
   end({ callIds }: CallTimeline): void {

@@ -209,11 +209,11 @@ export class Forking {
 
   private async prepare(
     where: { trunk: string | null; person: CallLeg['person']; flow: Flow | null },
-    wish: Pick<MediaLegOptions, 'kind' | 'codecs' | 'srtp'>,
+    options: Pick<MediaLegOptions, 'kind' | 'codecs' | 'srtp'>,
     ask: RequestOptions,
   ): Promise<ForkBranch | HangupCause> {
     const { media, caller, side } = this.settings
-    const leg = await media.addLeg({ id: `callee-${++this.legCount}`, offer: null, ...wish })
+    const leg = await media.addLeg({ id: `callee-${++this.legCount}`, offer: null, ...options })
     if (leg.outcome === 'refused') return causeOfMedia(leg)
     // Bridged before it describes itself, so that it offers what the caller can receive.
     const bridged = caller && (await media.bridge(caller.media, leg.value))

@@ -59,7 +59,7 @@ test('an outbound call has audio in both directions when the callee sends from i
   const { softphone, session } = await call(t, world, callee)
   await Promise.all([receivesTone(softphone, 620), receivesTone(callee, 1_000)])
   assert.deepEqual(
-    world.desk.traces.filter((text) => text.includes('dropped')),
+    world.callControl.traces.filter((text) => text.includes('dropped')),
     [],
   )
   await session.bye()
@@ -70,14 +70,14 @@ test('packets to an outbound call from a third address are dropped, counted and 
   const callee = await closedAfter(t, makeTelephone('pcmu', hidden, null, '127.0.0.3'))
   const { softphone, session } = await call(t, world, callee)
   const from = `127.0.0.3:${callee.port}`
-  await until(() => world.desk.traces.some((text) => text.includes(`packets from ${from} are dropped`)))
+  await until(() => world.callControl.traces.some((text) => text.includes(`packets from ${from} are dropped`)))
   await session.bye()
   const end = await world.ended()
   const stats = end.stats.find(({ leg }) => leg === 'callee')
   assert.ok((stats?.dropped ?? 0) > 0)
   assert.equal(stats?.received.packets, 0)
   assert.ok(!softphone.samples.some((sample) => Math.abs(sample) > 100))
-  assert.equal(world.desk.traces.filter((text) => text.includes('are dropped')).length, 1)
+  assert.equal(world.callControl.traces.filter((text) => text.includes('are dropped')).length, 1)
 })
 
 test('the echo test of a trunk receives audio from the callee’s signalling address', async (t) => {

@@ -13,8 +13,8 @@ const toCarrier: VoiceTarget = { trunk: 'carrier', number }
 
 /** A gateway with a carrier, and a way to place calls that accept entries of three keys. */
 const open = async (t: TestContext) => {
-  const desk = makeCallControl(() => assert.fail('unexpected call'))
-  const { gateway } = await openGateway(t, { desk: desk.desk, media })
+  const callControl = makeCallControl(() => assert.fail('unexpected call'))
+  const { gateway } = await openGateway(t, { callControl: callControl.callControl, media })
   const carrier = await openCarrier(t)
   await gateway.apply([trunkOf(carrier.port)])
   await until(() => gateway.trunk('carrier')?.state === 'up')
@@ -28,27 +28,27 @@ const open = async (t: TestContext) => {
     void gateway.dial(plan, { length: 3, seconds: 30, check: judge, ...more })
   }
   const telephone = () => closedAfter(t, makeTelephone())
-  const ended = () => until(() => desk.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
-  return { desk, gateway, carrier, entries, dial, telephone, ended }
+  const ended = () => until(() => callControl.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
+  return { callControl, gateway, carrier, entries, dial, telephone, ended }
 }
 
 /** The call accepts keys once the callee hears the tone. */
-const asked = (telephone: { readonly received: number }) => until(() => telephone.received > 5, 'the tone')
+const hearsTone = (telephone: { readonly received: number }) => until(() => telephone.received > 5, 'the tone')
 
 test('entries are judged in order, a star restarts an entry, and the accepted entry ends the call', async (t) => {
-  const { desk, gateway, carrier, entries, dial, telephone, ended } = await open(t)
+  const { callControl, gateway, carrier, entries, dial, telephone, ended } = await open(t)
   dial()
   const own = await telephone()
   const { ends } = await answer(await carrier.call(), own)
-  await asked(own)
+  await hearsTone(own)
   assert.equal(gateway.calls(), 1)
   await own.press('12*3#456999888')
   const { how, reason, by } = await ended()
   assert.deepEqual([how, reason, by], ['completed', 'right', null])
   assert.deepEqual(entries, ['456', '999'], 'keys after the end are ignored')
   await until(() => ends.length > 0)
-  assert.deepEqual([ends, gateway.calls(), desk.order()], [['remote'], 0, ['answered', 'ended']])
-  assert.ok(!desk.traces.some((line) => /456|999/.test(line)))
+  assert.deepEqual([ends, gateway.calls(), callControl.order()], [['remote'], 0, ['answered', 'ended']])
+  assert.ok(!callControl.traces.some((line) => /456|999/.test(line)))
 })
 
 test('a telephone that sends each key in two ways enters it once', async (t) => {
@@ -56,7 +56,7 @@ test('a telephone that sends each key in two ways enters it once', async (t) => 
   dial()
   const own = await telephone()
   const { session } = await answer(await carrier.call(), own)
-  await asked(own)
+  await hearsTone(own)
   for (const key of '456999') {
     await session.info({ body: { type: 'application/dtmf-relay', content: `Signal=${key}\r\nDuration=100\r\n` } })
     await own.press(key)
@@ -75,13 +75,13 @@ test('a callee who types nothing is disconnected in time, and a callee who hangs
   const other = await open(t)
   other.dial()
   const { session } = await answer(await other.carrier.call(), await telephone())
-  await until(() => other.desk.of('answered').length > 0)
+  await until(() => other.callControl.of('answered').length > 0)
   await session.bye()
   assert.deepEqual([(await other.ended()).how, (await other.ended()).by], ['completed', 'callee'])
 })
 
 test('another trunk is tried after a failure, and a refusal by the callee ends the call', async (t) => {
-  const { desk, gateway, carrier, dial, ended } = await open(t)
+  const { callControl, gateway, carrier, dial, ended } = await open(t)
   const second = await openCarrier(t)
   await gateway.apply([trunkOf(carrier.port), trunkOf(second.port, { id: 'second' })])
   await until(() => gateway.trunk('second')?.state === 'up')
@@ -91,7 +91,7 @@ test('another trunk is tried after a failure, and a refusal by the callee ends t
   const invited = await second.call()
   invited.refuse({ status: 486 })
   assert.deepEqual([(await ended()).how, (await ended()).status], ['busy', 486])
-  assert.equal(desk.of('answered').length, 0)
+  assert.equal(callControl.of('answered').length, 0)
   assert.equal(gateway.trunk('carrier')?.calls, 0)
 })
 

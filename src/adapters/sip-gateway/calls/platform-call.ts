@@ -34,13 +34,13 @@ export class PlatformCall {
   /** One entry is judged at a time; keys pressed meanwhile belong to the next. */
   private readonly checkQueue = makeSerialQueue()
 
-  constructor(ground: PlatformCallDeps, plan: VoicePlan, entry: VoiceCodeEntry) {
-    this.deps = ground
+  constructor(deps: PlatformCallDeps, plan: VoicePlan, entry: VoiceCodeEntry) {
+    this.deps = deps
     this.plan = plan
     this.entry = entry
-    this.timeline = ground.timelines.begin()
+    this.timeline = deps.timelines.begin()
     this.timeline.setCall(plan.call)
-    this.accounting = new CallAccounting(ground.gateway, plan, (ending) => this.end(ending))
+    this.accounting = new CallAccounting(deps.gateway, plan, (ending) => this.end(ending))
   }
 
   get callId(): string {
@@ -106,9 +106,9 @@ export class PlatformCall {
     this.accounting.legs = [leg]
     const { session } = leg
     if (!session) return
-    const asked = this.deps.gateway.callControl.answered(this.plan.call, target, [leg.snapshot(session.dialog)])
-    this.answerPersisted = asked.catch(() => {})
-    const agreed = await asked
+    const admission = this.deps.gateway.callControl.answered(this.plan.call, target, [leg.snapshot(session.dialog)])
+    this.answerPersisted = admission.catch(() => {})
+    const agreed = await admission
     if (this.cause) return
     if ('refused' in agreed) return this.end(causeOfRefusal(agreed.refused))
     if (session.isEnded) return this.end(hungUp('callee'))

@@ -53,14 +53,14 @@ for (const [what, change] of [
   ['no description at all', () => 'nothing'],
 ] as const)
   test(`an offer of ${what} is answered 488`, async (t) => {
-    const { gateway, carrier, desk } = await openWorld(t, toBrowsers('ANN'), { media })
+    const { gateway, carrier, callControl } = await openWorld(t, toBrowsers('ANN'), { media })
     const telephone = await closedAfter(t, makeTelephone())
     const peer = { offer: async () => change(await telephone.offer()), accept: telephone.accept }
     const ask = { uri: `sip:33187654321@127.0.0.1:${gateway.port}`, from: '<sip:33612345678@carrier.test>' }
     const { dialled } = await dial(carrier, ask, peer)
     await until(() => dialled.refused.length > 0)
     assert.match(dialled.refused[0] ?? '', /^488/)
-    await until(() => desk.of('ended').length === 1)
+    await until(() => callControl.of('ended').length === 1)
   })
 
 const keyed = `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${'A'.repeat(40)}|2^20`
@@ -107,8 +107,8 @@ for (const [srtp, chosen] of [
     await answer(await until(() => ann.calls.shift()), softphone)
     const lines = (await until(() => dialled.answers[0])).split('\r\n').filter((line) => line.startsWith('m='))
     await mediaFlow(softphone)
-    for (const [i, wanted] of chosen.entries())
-      assert.ok(typeof wanted === 'string' ? lines[i]?.startsWith(wanted) : wanted.test(lines[i] ?? ''), lines.join())
+    for (const [i, codec] of chosen.entries())
+      assert.ok(typeof codec === 'string' ? lines[i]?.startsWith(codec) : codec.test(lines[i] ?? ''), lines.join())
     assert.equal(/^a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:/m.test(dialled.answers[0] ?? ''), srtp === 'offer')
     await dialled.session?.bye()
   })

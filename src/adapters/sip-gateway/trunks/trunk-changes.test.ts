@@ -59,13 +59,13 @@ test('a trunk that is removed and added during a call still counts it exactly on
 
 test('a trunk stays registered when its settings change, with the same or with a new registration', async (t) => {
   const { gateway } = await openWorld(t, toCarrier, { media })
-  const asked: (string | null)[] = []
+  const requested: (string | null)[] = []
   const { udp } = await openAgent(t, {
     handlers: {
       ...defaultHandlers,
       onRegister: (request) => {
-        asked.push(header(request, 'Expires'))
-        return { status: 200, headers: [['Contact', `${header(request, 'Contact')};expires=${asked.at(-1)}`]] }
+        requested.push(header(request, 'Expires'))
+        return { status: 200, headers: [['Contact', `${header(request, 'Contact')};expires=${requested.at(-1)}`]] }
       },
     },
   })
@@ -74,13 +74,13 @@ test('a trunk stays registered when its settings change, with the same or with a
   await until(() => gateway.trunk('carrier')?.registered)
   await gateway.apply([trunkOf(udp, { ...plain, name: 'another' })])
   assert.equal(gateway.trunk('carrier')?.registered, true)
-  assert.deepEqual(asked, ['600'])
+  assert.deepEqual(requested, ['600'])
   await gateway.apply([trunkOf(udp, { ...plain, name: 'another', password: 'new' })])
   await until(() => gateway.trunk('carrier')?.registered)
-  assert.deepEqual(asked, ['600', '0', '600'])
+  assert.deepEqual(requested, ['600', '0', '600'])
   await gateway.apply([])
-  await until(() => asked.length === 4)
-  assert.deepEqual(asked, ['600', '0', '600', '0'])
+  await until(() => requested.length === 4)
+  assert.deepEqual(requested, ['600', '0', '600', '0'])
 })
 
 test('a trunk that is known to be down is tried after all others', async (t) => {

@@ -18,9 +18,9 @@ const failed = (what: FindingKind, found: string, mend: string): VoiceFinding =>
 export const diagnoseTrunk = async function* (
   trunk: Trunk,
   echo: string | null,
-  ground: EchoTestDeps,
+  deps: EchoTestDeps,
 ): AsyncIterable<VoiceFinding> {
-  const { agent } = ground.gateway
+  const { agent } = deps.gateway
   const { host, transport } = trunk.settings
   const addresses = await trunk.locate()
   if (addresses.length === 0) {
@@ -53,7 +53,7 @@ export const diagnoseTrunk = async function* (
     // Some carriers take calls but answer no OPTIONS: a registration or a call can still prove that the trunk is
     // reachable.
     const others =
-      outcome.why === 'timeout' ? [...registrationFindings(trunk), ...(await echoFindings(trunk, echo, ground))] : []
+      outcome.why === 'timeout' ? [...registrationFindings(trunk), ...(await echoFindings(trunk, echo, deps))] : []
     const isReached = others.some(({ what, well }) => well && (what === 'registration' || what === 'media'))
     yield isReached ? { ...unanswered, isWarning: true } : unanswered
     yield* others
@@ -63,11 +63,11 @@ export const diagnoseTrunk = async function* (
   yield optionsFinding(outcome)
   yield natFinding(outcome, agent)
   yield* registrationFindings(trunk)
-  yield* await echoFindings(trunk, echo, ground)
+  yield* await echoFindings(trunk, echo, deps)
 }
 
-const echoFindings = async (trunk: Trunk, echo: string | null, ground: EchoTestDeps) =>
-  echo === null ? [] : await testEcho(trunk, echo, ground)
+const echoFindings = async (trunk: Trunk, echo: string | null, deps: EchoTestDeps) =>
+  echo === null ? [] : await testEcho(trunk, echo, deps)
 
 type AnsweredOutcome = Extract<RequestOutcome, { outcome: 'answered' }>
 

@@ -64,8 +64,8 @@ const noEvents: Pick<ForkingSettings, 'side' | 'events' | 'headers'> = {
  * Calls a number behind a trunk that answers and returns its audio. Checks that codecs agree and audio flows in both
  * directions.
  */
-export const testEcho = async (trunk: Trunk, number: string, ground: EchoTestDeps): Promise<VoiceFinding[]> => {
-  const { agent, media } = ground.gateway
+export const testEcho = async (trunk: Trunk, number: string, deps: EchoTestDeps): Promise<VoiceFinding[]> => {
+  const { agent, media } = deps.gateway
   const opened = await media.openCall({
     connected: () => {},
     dtmf: () => {},
@@ -84,7 +84,7 @@ export const testEcho = async (trunk: Trunk, number: string, ground: EchoTestDep
       ringSeconds: echoRingSeconds,
       ...noLimits,
     }
-    const found = await new Forking({ ...ground, ...noEvents, media: call, caller: null, plan, codecs }).run()
+    const found = await new Forking({ ...deps, ...noEvents, media: call, caller: null, plan, codecs }).run()
     if ('ending' in found) {
       const { status, reason } = found.ending
       return [failed('codecs', `${number}: ${status} ${reason}`, remedyFor(status))]

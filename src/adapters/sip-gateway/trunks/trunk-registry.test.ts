@@ -31,7 +31,7 @@ after(() => media.close())
 
 for (const transport of ['udp', 'tcp'] as const)
   test(`over ${transport}, a trunk that requires a password gets it for registrations and calls`, async (t) => {
-    const { gateway, browser, desk } = await openWorld(t, toCarrier, { media })
+    const { gateway, browser, callControl } = await openWorld(t, toCarrier, { media })
     const digest = new DigestServer({ realm: 'carrier.test', secret: 's', now: Date.now })
     const isKnown = (request: SipRequest): boolean => {
       const claim = digest.claim(request)
@@ -57,8 +57,8 @@ for (const transport of ['udp', 'tcp'] as const)
       },
     })
     const telephone = await closedAfter(t, makeTelephone())
-    const wish = { username: 'acme', password: 'pass', register: true, transport } as const
-    await gateway.apply([trunkOf(carrier[transport], wish)])
+    const settings = { username: 'acme', password: 'pass', register: true, transport } as const
+    await gateway.apply([trunkOf(carrier[transport], settings)])
     await until(() => gateway.trunk('carrier')?.registered)
     assert.equal(contacts.length, 1)
     const caller = await browser('ANN')
@@ -68,13 +68,15 @@ for (const transport of ['udp', 'tcp'] as const)
     await mediaFlow(softphone)
     await session.bye()
 
-    await gateway.apply([trunkOf(carrier[transport], { ...wish, password: 'wrong' })])
+    await gateway.apply([trunkOf(carrier[transport], { ...settings, password: 'wrong' })])
     await until(() => gateway.trunk('carrier')?.lastError)
     assert.equal(gateway.trunk('carrier')?.registered, false)
     const { dialled: refused } = await dial(caller, fromBrowser(caller), await closedAfter(t, makeSoftphone()))
     // Call control gets the carrier's reason; the caller does not.
     await until(() => refused.refused[0] === '503 Service Unavailable')
-    await until(() => Object(desk.of('ended').at(-1)?.about).reason === 'The trunk does not take our credentials')
+    await until(
+      () => Object(callControl.of('ended').at(-1)?.about).reason === 'The trunk does not take our credentials',
+    )
   })
 
 test('over TLS, a trunk is trusted only with its configured authority and name', needs('openssl'), async (t) => {
@@ -129,7 +131,9 @@ test('an unchanged trunk keeps running, and a removed trunk is an unknown peer',
 })
 
 test('among trunks at one address, names and port identify the trunk of a call', async (t) => {
-  const { gateway, carrier, desk } = await openWorld(t, () => ({ refused: { status: 404, reason: 'No' } }), { media })
+  const { gateway, carrier, callControl } = await openWorld(t, () => ({ refused: { status: 404, reason: 'No' } }), {
+    media,
+  })
   const other = await openAgent(t)
   await gateway.apply([
     trunkOf(carrier.port, { id: 'first' }),
@@ -151,7 +155,7 @@ test('among trunks at one address, names and port identify the trunk of a call',
       },
     )
     await until(() => outcomes.length > 0)
-    return Object(desk.of('receive').at(-1)?.about).trunk
+    return Object(callControl.of('receive').at(-1)?.about).trunk
   }
   assert.equal(await call(carrier.agent, '<sip:33187654321@us.test>'), 'first')
   assert.equal(await call(other.agent, '<sip:33187654321@us.test>'), 'by port')
@@ -160,7 +164,9 @@ test('among trunks at one address, names and port identify the trunk of a call',
 })
 
 test('parameters of numbers reach call control as separate fields', async (t) => {
-  const { gateway, carrier, desk } = await openWorld(t, () => ({ refused: { status: 404, reason: 'No' } }), { media })
+  const { gateway, carrier, callControl } = await openWorld(t, () => ({ refused: { status: 404, reason: 'No' } }), {
+    media,
+  })
   const outcomes: string[] = []
   const call = async (from: string, asserted: string) => {
     const known = outcomes.length
@@ -177,7 +183,7 @@ test('parameters of numbers reach call control as separate fields', async (t) =>
       },
     )
     await until(() => outcomes.length > known)
-    const { from: caller, to, verstat, npdi, rn } = Object(desk.of('receive').at(-1)?.about)
+    const { from: caller, to, verstat, npdi, rn } = Object(callControl.of('receive').at(-1)?.about)
     return [caller, to, verstat, npdi, rn]
   }
   const number = '+33612345678'

@@ -16,20 +16,20 @@ export class TrunkRegistry {
   /** By trunk, including removed trunks while their calls continue. */
   private loads = new Map<string, TrunkLoad>()
 
-  constructor(agent: UserAgent, ground: TrunkDeps) {
+  constructor(agent: UserAgent, deps: TrunkDeps) {
     this.agent = agent
-    this.deps = ground
+    this.deps = deps
   }
 
   /** Applies settings; unchanged trunks keep running. */
-  async apply(wanted: readonly VoiceTrunk[]): Promise<void> {
+  async apply(list: readonly VoiceTrunk[]): Promise<void> {
     const next = new Map<string, Trunk>()
     const gone = new Set(this.running.values())
-    for (const settings of wanted) {
+    for (const settings of list) {
       const known = this.running.get(settings.id)
-      const kept = known && isDeepStrictEqual(known.settings, settings) ? known : this.start(settings, known ?? null)
-      next.set(settings.id, kept)
-      gone.delete(kept)
+      const trunk = known && isDeepStrictEqual(known.settings, settings) ? known : this.start(settings, known ?? null)
+      next.set(settings.id, trunk)
+      gone.delete(trunk)
     }
     this.running = next
     this.loads = new Map([...this.loads].filter(([id, { calls }]) => next.has(id) || calls > 0))

@@ -170,21 +170,21 @@ export class Trunk {
   }
 
   private register(before: Trunk | null): void {
-    const wanted = registrationOf(this.settings)
-    const isKept = before !== null && isDeepStrictEqual(wanted, registrationOf(before.settings))
-    if (wanted) this.registered = false
-    if (isKept) {
+    const registration = registrationOf(this.settings)
+    const isUnchanged = before !== null && isDeepStrictEqual(registration, registrationOf(before.settings))
+    if (registration) this.registered = false
+    if (isUnchanged) {
       this.registration = before.registration
       before.registration = null
       this.registration?.setListener((state) => this.changed(state))
-    } else if (before === null) this.startRegistration(wanted)
+    } else if (before === null) this.startRegistration(registration)
     // Unregistering names the same Contact: sent later, it would remove the new registration.
-    else void before.stop().then(() => this.startRegistration(wanted))
+    else void before.stop().then(() => this.startRegistration(registration))
   }
 
-  private startRegistration(wanted: ReturnType<typeof registrationOf>): void {
-    if (wanted === null || this.stopped) return
-    const { username, password, domain, host } = wanted
+  private startRegistration(registration: ReturnType<typeof registrationOf>): void {
+    if (registration === null || this.stopped) return
+    const { username, password, domain, host } = registration
     this.registration = new Registration(this.agent, {
       registrar: `sip:${this.host}`,
       address: `<sip:${escapeUser(username)}@${domain ?? host}>`,

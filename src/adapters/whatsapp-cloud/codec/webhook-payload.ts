@@ -55,10 +55,10 @@ const namesOf = (value: Fields): ReadonlyMap<string, string> => {
 const kinds = { image: 'image', sticker: 'image', video: 'video', audio: 'audio', document: 'document' } as const
 const kindOf = (type: string) => Object.entries(kinds).find(([name]) => name === type)?.[1]
 
-const mediaOf = (type: string, given: Fields): ChatMediaRef | null => {
-  const [kind, id] = [kindOf(type), textOf(given.id)]
+const mediaOf = (type: string, fields: Fields): ChatMediaRef | null => {
+  const [kind, id] = [kindOf(type), textOf(fields.id)]
   if (!kind || id === null) return null
-  return { ref: { id }, type: kind, mimeType: textOf(given.mime_type), name: textOf(given.filename), size: null }
+  return { ref: { id }, type: kind, mimeType: textOf(fields.mime_type), name: textOf(fields.filename), size: null }
 }
 
 const pinOf = (place: Fields): ChatInbound['pin'] => {
@@ -140,8 +140,8 @@ const statusOf = (status: Fields, names: ReadonlyMap<string, string>): WebhookEv
   const [id, what] = [textOf(status.id), textOf(status.status) ?? '']
   if (id === null) return null
   const at = timeOf(status.timestamp)
-  const given = textOf(status.biz_opaque_callback_data)
-  const ours = given !== null && isUuid.test(given) ? { ours: given } : {}
+  const reference = textOf(status.biz_opaque_callback_data)
+  const ours = reference !== null && isUuid.test(reference) ? { ours: reference } : {}
   if (what === 'failed') {
     const error = readError(listOf(status.errors)[0]) ?? { code: 0, reason: 'the network gave no reason' }
     return { kind: 'failure', failure: { id, ...ours, code: String(error.code), reason: error.reason, at } }
@@ -193,7 +193,7 @@ export const parseWebhook = (body: unknown): readonly NumberEvents[] =>
     listOf(changes).flatMap((change): NumberEvents[] => {
       const value = fieldsOf(change.value)
       const digits = digitsOf(textOf(fieldsOf(value.metadata).display_phone_number) ?? '')
-      const told = eventsOf(value)
-      return digits === '' || told.length === 0 ? [] : [{ number: `+${digits}`, events: told }]
+      const events = eventsOf(value)
+      return digits === '' || events.length === 0 ? [] : [{ number: `+${digits}`, events }]
     }),
   )

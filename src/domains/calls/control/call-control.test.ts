@@ -8,7 +8,7 @@ import { makeCallControl } from './call-control.ts'
 
 const world = await makeWorld()
 const { db, call, tenant, parts } = world
-const deskAt = (mediaStore: string | null, callsPerMinute = parts.config.callsPerMinute) =>
+const callControlAt = (mediaStore: string | null, callsPerMinute = parts.config.callsPerMinute) =>
   makeCallControl({
     ...{
       db,
@@ -24,7 +24,7 @@ const deskAt = (mediaStore: string | null, callsPerMinute = parts.config.callsPe
     hangUp: () => {},
     trunks: () => [],
   })
-const desk = deskAt(null)
+const callControl = callControlAt(null)
 
 const addUser = async (who: Tenant): Promise<string> => {
   const names = { first_name: 'Ada', last_name: 'L', email: `${crypto.randomUUID()}@example.com` }
@@ -34,13 +34,13 @@ const addUser = async (who: Tenant): Promise<string> => {
 /** Registers as a user's device, with credentials valid for `seconds`. */
 const register = async (user: string, seconds = 60) => {
   const username = `${Math.floor(Date.now() / 1_000) + seconds}:${user}`
-  const password = (await desk.password(username)) ?? ''
-  return await desk.admit({ username, password, identity: user, generation: null })
+  const password = (await callControl.password(username)) ?? ''
+  return await callControl.admit({ username, password, identity: user, generation: null })
 }
 
 test('a registered user is tracked until the credentials end, even while suspended, as a registration may be in progress', async () => {
   const user = await addUser(await tenant())
-  const isPresent = () => desk.registeredUsers().some((person) => person.user === user.slice(3))
+  const isPresent = () => callControl.registeredUsers().some((person) => person.user === user.slice(3))
   assert.ok('value' in (await register(user, 2)))
   await call('operator', 'PATCH', `/operator/users/${user}`, { status: 'SUSPENDED' })
   assert.ok('refused' in (await register(user, 2)))
@@ -52,12 +52,12 @@ const colleagues = async () => {
   const who = await tenant({ balance: '10' })
   const [ada, grace] = [await addUser(who), await addUser(who)]
   const newest = async () => (await call(who, 'GET', '/open/voip/call-history')).body.cdrs[0]
-  const asked = { person: { account: who.id, user: ada.slice(3) }, to: grace, from: null, headers: {} }
-  return { who, ada, grace, newest, asked }
+  const request = { person: { account: who.id, user: ada.slice(3) }, to: grace, from: null, headers: {} }
+  return { who, ada, grace, newest, request }
 }
 
 test('a user of a blocked account can neither register nor call, nor be called', async () => {
-  const { who, grace, newest, asked } = await colleagues()
+  const { who, grace, newest, request } = await colleagues()
   await db.run`
     insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
       monthly_price, ppm, status_text, expires_at, inbound_user_id)
@@ -66,18 +66,18 @@ test('a user of a blocked account can neither register nor call, nor be called',
   const came = { trunk: 'x', from: '+447700900123', to: '+441632960222', name: null, isFull: false }
   const inbound = { ...came, verstat: null, npdi: false, rn: null }
   const rings = async (callId: string) => {
-    const received = await desk.receiveCall({ ...inbound, callId })
+    const received = await callControl.receiveCall({ ...inbound, callId })
     return 'value' in received && received.value.targets.length > 0
   }
   assert.ok('value' in (await register(grace)))
-  assert.ok('value' in (await desk.placeCall({ ...asked, callId: 'before' })))
+  assert.ok('value' in (await callControl.placeCall({ ...request, callId: 'before' })))
   assert.equal(await rings('before-in'), true)
   await call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { blocked: true })
   assert.deepEqual(await register(grace), {
     refused: { status: 403, reason: 'The user is not active, or the account is blocked' },
   })
   assert.equal(await rings('after-in'), false)
-  const placed = await desk.placeCall({ ...asked, callId: 'after' })
+  const placed = await callControl.placeCall({ ...request, callId: 'after' })
   assert.ok('refused' in placed && placed.refused.status === 403, JSON.stringify(placed))
   await call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { blocked: false })
   assert.deepEqual([(await newest()).callid, (await newest()).end_reason], ['after', 'user_inactive'])
@@ -85,38 +85,42 @@ test('a user of a blocked account can neither register nor call, nor be called',
 })
 
 test('a colleague sees the user who calls, unless the caller requests a number of the account', async () => {
-  const { who, ada, asked } = await colleagues()
+  const { who, ada, request } = await colleagues()
   await db.run`
     insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
     values (${who.id}, gen_random_uuid(), '+447911123456', 'x', 'GB', 'CI', true)`
   const shown = async (from: string | null) => {
-    const placed = await desk.placeCall({ ...asked, callId: String(from), from })
+    const placed = await callControl.placeCall({ ...request, callId: String(from), from })
     return 'value' in placed && placed.value.callerId
   }
   assert.deepEqual([await shown(null), await shown('+447911123456')], [ada, '+447911123456'])
 })
 
 test('an attempt with arbitrary content gets a CDR with bounded fields', async () => {
-  const { asked, newest } = await colleagues()
-  const placed = await desk.placeCall({ ...asked, callId: `a\0${'b'.repeat(70_000)}`, to: '+44\0\ud800' })
+  const { request, newest } = await colleagues()
+  const placed = await callControl.placeCall({ ...request, callId: `a\0${'b'.repeat(70_000)}`, to: '+44\0\ud800' })
   assert.ok('refused' in placed)
   const { callid, to_number, end_reason } = await newest()
   assert.deepEqual([callid.length, to_number, end_reason], [255, '+44\ufffd\ufffd', 'not_e164'])
 })
 
 test('a call is admitted even if its recording cannot be made', async () => {
-  const { asked, newest } = await colleagues()
+  const { request, newest } = await colleagues()
   const record = { 'X-Record': 'true' }
-  const placed = await deskAt('/dev/null').placeCall({ ...asked, callId: 'recorded', headers: record })
+  const placed = await callControlAt('/dev/null').placeCall({ ...request, callId: 'recorded', headers: record })
   assert.ok('value' in placed && placed.value.record === null)
   assert.equal((await newest()).status, 'RINGING')
 })
 
 test('a call of an account without free storage is admitted without a recording', async () => {
-  const { who, asked, newest } = await colleagues()
+  const { who, request, newest } = await colleagues()
   await db.run`insert into stored_bytes (account_id, slot, bytes) values (${who.id}, 0, ${50 * 1024 ** 3})`
   const place = async (callId: string) => {
-    const placed = await deskAt(temporaryFolder()).placeCall({ ...asked, callId, headers: { 'X-Record': 'true' } })
+    const placed = await callControlAt(temporaryFolder()).placeCall({
+      ...request,
+      callId,
+      headers: { 'X-Record': 'true' },
+    })
     return 'value' in placed && placed.value.record !== null
   }
   assert.equal(await place('full'), false)
@@ -134,7 +138,7 @@ test('an inbound call to a trunk without a free channel is refused and gets a CD
   const parties = { from: '+447700900123', to: '+441632960111', name: null }
   const verified = { verstat: 'TN-Validation-Passed', npdi: true, rn: '+441632960001' }
   const came = { trunk: 'x', callId: 'a', ...parties, ...verified, isFull: true }
-  const strict = deskAt(null, 5)
+  const strict = callControlAt(null, 5)
   const come = async (more = {}) => {
     const received = await strict.receiveCall({ ...came, ...more })
     return 'refused' in received ? `${received.refused.status} ${received.refused.reason}` : ''

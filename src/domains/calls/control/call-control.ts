@@ -11,8 +11,6 @@ import type {
   VoiceCallControl,
   VoiceCodeEntry,
   VoiceDecision,
-  VoiceInboundCall,
-  VoiceOutboundCall,
   VoicePlan,
   VoiceTarget,
   VoiceUser,
@@ -86,14 +84,12 @@ export type CallControl = VoiceCallControl & {
 
 const refused = ({ status, reason }: CallRefusal) => ({ refused: { status, reason } })
 
-/** Admits and rates the calls of browsers and trunks, and stores their CDRs. */
-export const makeCallControl = (deps: CallControlDeps): CallControl => {
-  const { db, seal } = deps
-  const cipher = recordingCipher(seal)
-  const running = new Map<string, RunningCall>()
-  const presence = makeRegisteredUsers(db, sipSecret(seal))
+type CallTimelines = ReturnType<typeof makeCallTimelines>
+type RunningCalls = Map<string, RunningCall>
 
-  const timelines = makeCallTimelines(db)
+/** Admits calls that can be paid, and stores the refused ones. */
+const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: CallTimelines) => {
+  const { db } = deps
 
   const storeRefusal = async (call: NewCall, refusal: CallRefusal) => {
     timelines.begin(call.id, call.account_id)
@@ -108,7 +104,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
 
   const countRefused = makeMinuteCounter()
   /** Whether a further refused inbound call gets a CDR, per trunk or account. Carriers retry as fast as we answer. */
-  const getsCdr = (whose: string) => getsRecord(countRefused(whose), deps.config.callsPerMinute)
+  const getsCdr = (payer: string) => getsRecord(countRefused(payer), deps.config.callsPerMinute)
 
   const refuseInbound = async (call: NewCall, refusal: CallRefusal) =>
     getsCdr(call.account_id) ? await storeRefusal(call, refusal) : refused(refusal)
@@ -158,8 +154,16 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     return { value: { call: call.id, ...way, ringSeconds: seconds, record: record?.file ?? null, mostSeconds: null } }
   }
 
-  const place = async (asked: VoiceOutboundCall): Promise<VoiceDecision<VoicePlan>> => {
-    const { person, to, from, headers } = asked
+  return { getsCdr, storeRefusal, refuseInbound, admitCall }
+}
+
+type Admission = ReturnType<typeof makeAdmission>
+
+/** Decides on the calls of users. */
+const makePlaceCall = (deps: CallControlDeps, { storeRefusal, admitCall }: Admission): CallControl['placeCall'] => {
+  const { db } = deps
+  return async (request) => {
+    const { person, to, from, headers } = request
     const { account, user } = person
     const limits = await limitsOf(db, account, deps.config)
     const attempts = await countAttempt(db, account)
@@ -175,9 +179,9 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     // Colleagues see the user who calls, not a number that all of them share.
     const shown = isInside && from === null ? null : await callerIdOf(db, account, from, country, proofs)
     const callerId = shown?.number ?? (isInside ? print('USR', user) : '')
-    const call = outboundCall(asked, found, shown, callerId)
-    const standing = await callPermissionOf(db, user)
-    if (!standing?.may) return await storeRefusal(call, callRefusals.userNotActive())
+    const call = outboundCall(request, found, shown, callerId)
+    const permission = await callPermissionOf(db, user)
+    if (!permission?.may) return await storeRefusal(call, callRefusals.userNotActive())
     if (isHasty) return await storeRefusal(call, callRefusals.attemptOverLimit(attemptsPerMinute, attempts))
     if ('code' in found) return await storeRefusal(call, found)
     const barred = found.isTrunk ? checkDestination(found.to, limits.destinations) : null
@@ -190,6 +194,46 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     const isRecorded = found.isRecorded || recordings.isRequested(headers)
     return await admitCall(call, { callerId, targets: found.targets, isRecorded }, uncovered)
   }
+}
+
+/** Decides on the calls that trunks deliver. */
+const makeReceiveCall = (
+  deps: CallControlDeps,
+  { getsCdr, storeRefusal, refuseInbound, admitCall }: Admission,
+): CallControl['receiveCall'] => {
+  const { db } = deps
+  return async ({ trunk, ...request }) => {
+    const full = callRefusals.trunkFull()
+    if (request.isFull && !getsCdr(`trunk ${trunk}`)) return refused(full)
+    const number = e164(request.to)
+    const called = number && (await calledNumber(db, number))
+    if (!called) return refused(callRefusals.unknownNumber())
+    const { account_id: account, inbound_user_id: user } = called
+    const call = inboundCall(request, called)
+    if (request.isFull) return await storeRefusal(call, full)
+    if (!called.works) return await refuseInbound(call, callRefusals.numberSuspended())
+    const caller = e164(request.from) ?? request.from
+    const isBlocked = await findBlocked(db, [{ account, number: caller }])
+    if (isBlocked(account, caller)) return await refuseInbound(call, callRefusals.callerBlocked())
+    const permission = user ? await callPermissionOf(db, user) : null
+    const targets: VoiceTarget[] = user && permission?.rings ? [{ people: [{ account, user }] }] : []
+    deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
+    const uncovered = callRefusals.inboundNotCovered()
+    return await admitCall(
+      call,
+      { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
+      uncovered,
+    )
+  }
+}
+
+/** Places platform calls, and checks the codes that their callees type. */
+const makePlaceQueuedCall = (
+  deps: CallControlDeps,
+  running: RunningCalls,
+  timelines: CallTimelines,
+): CallControl['placeQueuedCall'] => {
+  const { db, seal } = deps
 
   const findQueued = async ({ account_id: account, ...row }: QueuedCall): Promise<Destination | CallRefusal> => {
     if (row.blocked) return callRefusals.accountBlocked()
@@ -201,7 +245,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     return found.isTrunk && shown ? found : callRefusals.callerIdGone()
   }
 
-  const placeQueued: CallControl['placeQueuedCall'] = async (row) => {
+  return async (row) => {
     const { account_id: account, id: call, to_number: number, caller_id_used: callerId } = row
     const found = await findQueued(row)
     timelines.begin(call, account)
@@ -239,32 +283,16 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     }
     return { plan, entry: { length: codeDigits, seconds: maxCodeEntrySeconds, check: judge } }
   }
+}
 
-  const receive = async ({ trunk, ...asked }: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>> => {
-    const full = callRefusals.trunkFull()
-    if (asked.isFull && !getsCdr(`trunk ${trunk}`)) return refused(full)
-    const number = e164(asked.to)
-    const called = number && (await calledNumber(db, number))
-    if (!called) return refused(callRefusals.unknownNumber())
-    const { account_id: account, inbound_user_id: user } = called
-    const call = inboundCall(asked, called)
-    if (asked.isFull) return await storeRefusal(call, full)
-    if (!called.works) return await refuseInbound(call, callRefusals.numberSuspended())
-    const caller = e164(asked.from) ?? asked.from
-    const isBlocked = await findBlocked(db, [{ account, number: caller }])
-    if (isBlocked(account, caller)) return await refuseInbound(call, callRefusals.callerBlocked())
-    const standing = user ? await callPermissionOf(db, user) : null
-    const targets: VoiceTarget[] = user && standing?.rings ? [{ people: [{ account, user }] }] : []
-    deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
-    const uncovered = callRefusals.inboundNotCovered()
-    return await admitCall(
-      call,
-      { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
-      uncovered,
-    )
-  }
-
-  const runningCall = (call: string) => running.get(call) ?? null
+/** Charges running calls, and stores how they end. */
+const makeCallProgress = (
+  deps: CallControlDeps,
+  running: RunningCalls,
+  timelines: CallTimelines,
+): Pick<CallControl, 'answered' | 'heartbeat' | 'ended'> => {
+  const { db } = deps
+  const cipher = recordingCipher(deps.seal)
 
   /** Schedules the end for when the held minutes run out, not for the next heartbeat. */
   const scheduleEnd = (call: string, known: RunningCall, { seconds, why }: HoldShortfall) => {
@@ -276,50 +304,19 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   }
 
   return {
-    password: presence.password,
-
-    admit: async ({ username, password, identity, generation }) => {
-      const user = parse('USR', identity)
-      const until = expiryOf(username)
-      const account = user && (await callPermissionOf(db, user))?.account
-      if (!user || !account || !until) return refused(callRefusals.badCredentials())
-      const person = { account, user }
-      // Noted before the user's state is read, so that a suspension in between is found now or at the next check.
-      presence.add({ ...person, until: until.getTime(), username, password })
-      if ((await presence.password(username)) !== password) return refused(callRefusals.credentialsRevoked())
-      const newest = await newestGeneration(db, account, user)
-      if (generation !== null && newest !== null && generation < newest) return refused(callRefusals.newerDevice())
-      // The password does not prove the generation. A future generation would lock out every later device; a missing
-      // one would let an old device in.
-      if (generation !== newest) return refused(callRefusals.wrongGeneration())
-      const standing = await callPermissionOf(db, user)
-      if (!standing?.may) return refused(callRefusals.mayNotRegister())
-      return { value: { ...person, generation: generation ?? 0, until: until.getTime() } }
-    },
-
-    // A newer device of the same user has replaced it; other users may still be in a call.
-    left: () => {},
-    registeredUsers: () => presence.active(new Set([...running.values()].map(({ account }) => account))),
-    revokedUsers: presence.revoked,
-
-    placeCall: place,
-    placeQueuedCall: placeQueued,
-    receiveCall: receive,
-    ringing: async () => {},
-
-    answered: async (call, by, kept) => {
-      const known = runningCall(call)
+    answered: async (call, by, openDialogs) => {
+      const known = running.get(call)
       if (!known) return refused(callRefusals.closed())
       const { account, direction } = known
       const user = direction === 'I' && 'people' in by ? (by.people[0]?.user ?? null) : null
-      const isOpen = await db.begin((tx) => callAnswered(tx, account, call, user, kept))
+      const isOpen = await db.begin((tx) => callAnswered(tx, account, call, user, openDialogs))
       if (!isOpen) return refused(callRefusals.closed())
       known.isAnswered = true
       return { value: null }
     },
 
     heartbeat: async (call) => {
-      const known = runningCall(call)
+      const known = running.get(call)
       if (!known) return refused(callRefusals.closed())
       const { account } = known
       try {
@@ -342,7 +339,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     },
 
     ended: async (call, end) => {
-      const known = runningCall(call)
+      const known = running.get(call)
       if (!known) return
       const began = performance.now()
       const recording = known.isRecorded
@@ -360,6 +357,52 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
       timelines.append(call, summary(end))
       running.delete(call)
     },
+  }
+}
+
+/** Checks the credentials of a user who registers. */
+const makeAdmitUser =
+  (db: Db, presence: ReturnType<typeof makeRegisteredUsers>): CallControl['admit'] =>
+  async ({ username, password, identity, generation }) => {
+    const user = parse('USR', identity)
+    const until = expiryOf(username)
+    const account = user && (await callPermissionOf(db, user))?.account
+    if (!user || !account || !until) return refused(callRefusals.badCredentials())
+    const person = { account, user }
+    // Noted before the user's state is read, so that a suspension in between is found now or at the next check.
+    presence.add({ ...person, until: until.getTime(), username, password })
+    if ((await presence.password(username)) !== password) return refused(callRefusals.credentialsRevoked())
+    const newest = await newestGeneration(db, account, user)
+    if (generation !== null && newest !== null && generation < newest) return refused(callRefusals.newerDevice())
+    // The password does not prove the generation. A future generation would lock out every later device; a missing
+    // one would let an old device in.
+    if (generation !== newest) return refused(callRefusals.wrongGeneration())
+    const permission = await callPermissionOf(db, user)
+    if (!permission?.may) return refused(callRefusals.mayNotRegister())
+    return { value: { ...person, generation: generation ?? 0, until: until.getTime() } }
+  }
+
+/** Admits and rates the calls of browsers and trunks, and stores their CDRs. */
+export const makeCallControl = (deps: CallControlDeps): CallControl => {
+  const { db, seal } = deps
+  const running: RunningCalls = new Map()
+  const presence = makeRegisteredUsers(db, sipSecret(seal))
+  const timelines = makeCallTimelines(db)
+  const admission = makeAdmission(deps, running, timelines)
+
+  return {
+    password: presence.password,
+    admit: makeAdmitUser(db, presence),
+    // A newer device of the same user has replaced it; other users may still be in a call.
+    left: () => {},
+    registeredUsers: () => presence.active(new Set([...running.values()].map(({ account }) => account))),
+    revokedUsers: presence.revoked,
+
+    placeCall: makePlaceCall(deps, admission),
+    placeQueuedCall: makePlaceQueuedCall(deps, running, timelines),
+    receiveCall: makeReceiveCall(deps, admission),
+    ringing: async () => {},
+    ...makeCallProgress(deps, running, timelines),
 
     addTimelineEntries: timelines.append,
     flush: () => timelines.flush((call) => !running.has(call)),

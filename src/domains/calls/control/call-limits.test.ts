@@ -13,7 +13,7 @@ const { db, call, tenant, parts } = world
 await call('operator', 'PUT', '/operator/prices', { prices: [{ kind: 'call_out', prefix: '', price: '0.5' }] })
 await parts.prices.ready()
 const cut: string[] = []
-const desk = makeCallControl({
+const callControl = makeCallControl({
   ...{ db, sandboxAccounts: parts.sandboxAccounts, seal: parts.seal, prices: parts.prices, quotas: parts.quotas },
   ...{ log: pino({ level: 'silent' }), config: parts.config },
   ...{ linkOf: () => '', epoch: 1 },
@@ -36,8 +36,8 @@ const furnish = async () => {
   let calls = 0
   const place = async (to = '+447911987654'): Promise<VoicePlan | string> => {
     const person = { account: who.id, user: user.slice(3) }
-    const asked = await desk.placeCall({ person, callId: `${user} ${++calls}`, to, from: null, headers: {} })
-    return 'value' in asked ? asked.value : `${asked.refused.status} ${asked.refused.reason}`
+    const decision = await callControl.placeCall({ person, callId: `${user} ${++calls}`, to, from: null, headers: {} })
+    return 'value' in decision ? decision.value : `${decision.refused.status} ${decision.refused.reason}`
   }
   const change = (limits: object) => call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, limits)
   return { who, place, change }
@@ -55,7 +55,7 @@ test('concurrent attempts start no more calls than the account’s limit', async
   assert.ok(placed.includes('403 The account may have 2 concurrent calls'))
   assert.equal((await reasons(who)).filter((reason) => reason === 'too_many_calls').length, 4)
   const end = { how: 'busy', status: 486, reason: 'Busy', by: 'callee', agoMs: 0, stats: [], recording: null } as const
-  await desk.ended(plan?.call ?? '', end)
+  await callControl.ended(plan?.call ?? '', end)
   assert.equal(typeof (await place()), 'object')
 })
 
@@ -72,7 +72,7 @@ test('attempts above the limit are refused until the next minute; a flood leaves
   const { cdrs } = (await call(who, 'GET', '/open/voip/call-history')).body
   const { status, duration, call_cost, to_number } = cdrs[0]
   assert.deepEqual([status, duration, call_cost.call_price, to_number], ['FAILED', 0, 0, '+447911987654'])
-  await desk.flush()
+  await callControl.flush()
   const { timeline } = (await call(who, 'GET', `/open/voip/call/${cdrs[0].uuid}/timeline`)).body
   assert.match(timeline[0].text, /this is attempt 72$/)
   await pass(60)
@@ -86,17 +86,17 @@ test('the spend limit of a day holds: calls that would exceed it do not start, a
   assert.equal(await place(), '403 The account may spend USD 2.50 per day on calls')
   const [first] = plans
   const name = typeof first === 'object' ? first.call : ''
-  await desk.answered(name, { trunk: 'trunk', number: '+447911987654' }, [])
+  await callControl.answered(name, { trunk: 'trunk', number: '+447911987654' }, [])
   await pass(57)
-  assert.ok('value' in (await desk.heartbeat(name, [])), 'the held minute can be used')
+  assert.ok('value' in (await callControl.heartbeat(name, [])), 'the held minute can be used')
   await until(async () => cut.length > 0)
   assert.deepEqual(cut, [`${name} The daily spend limit is reached`], 'on time, whenever the next heartbeat is')
   await pass(10)
-  assert.deepEqual(await desk.heartbeat(name, []), {
+  assert.deepEqual(await callControl.heartbeat(name, []), {
     refused: { status: 402, reason: 'The daily spend limit is reached' },
   })
   const end = { how: 'balance', status: 402, reason: '', by: null, agoMs: 0, stats: [], recording: null } as const
-  await desk.ended(name, end)
+  await callControl.ended(name, end)
   assert.ok((await reasons(who)).includes('spend_limit'))
   await pass(86_400)
   assert.equal(typeof (await place()), 'object')

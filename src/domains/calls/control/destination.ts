@@ -46,9 +46,9 @@ const internalDestination = (
 })
 
 const toUser = async ({ db }: DestinationDeps, account: string, user: string): Promise<Destination | CallRefusal> => {
-  const standing = await callPermissionOf(db, user)
-  return standing?.account === account && standing.may
-    ? internalDestination(print('USR', user), '', standing.rings ? [{ people: [{ account, user }] }] : [])
+  const permission = await callPermissionOf(db, user)
+  return permission?.account === account && permission.may
+    ? internalDestination(print('USR', user), '', permission.rings ? [{ people: [{ account, user }] }] : [])
     : callRefusals.unknownUser(print('USR', user))
 }
 
@@ -70,8 +70,8 @@ export const findDestination = async (
   const own = await calledNumber(deps.db, number)
   if (own?.account_id === account) {
     const called = own.inbound_user_id
-    const standing = called && own.works ? await callPermissionOf(deps.db, called) : null
-    const targets = called && standing?.rings ? [{ people: [{ account, user: called }] }] : []
+    const permission = called && own.works ? await callPermissionOf(deps.db, called) : null
+    const targets = called && permission?.rings ? [{ people: [{ account, user: called }] }] : []
     return internalDestination(number, country, targets, own.record_inbound)
   }
   const price = deps.prices.of('call_out', number)

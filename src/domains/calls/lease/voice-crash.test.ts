@@ -16,8 +16,8 @@ test('after a kill during a call, its record is closed, the carrier gets a BYE, 
   const { carrier, browser } = await openVoicePlatform(t, killed)
   const [softphone, telephone] = [await closedAfter(t, makeSoftphone()), await closedAfter(t, makeTelephone())]
   const phone = await browser(ada)
-  const asked = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
-  const { dialled } = await dial(phone, asked, softphone)
+  const callRequest = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
+  const { dialled } = await dial(phone, callRequest, softphone)
   const { ends } = await answer(await carrier.call(), telephone)
   const answered = Date.now()
   softphone.sendTone(1_000)

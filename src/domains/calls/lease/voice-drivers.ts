@@ -61,7 +61,7 @@ export type VoiceDrivers = { readonly media: MediaEngine; readonly gateway: Voic
  *  @throws Error if a port is in use, or rtpengine does not answer */
 export const startVoiceDrivers = async (
   config: Config,
-  settings: Pick<GatewaySettings, 'desk' | 'secret' | 'fault'>,
+  settings: Pick<GatewaySettings, 'callControl' | 'secret' | 'fault'>,
   host: string,
 ): Promise<VoiceDrivers> => {
   const { sipPort, sipTlsPort, tlsKey, tlsCert, sandbox } = config
@@ -69,7 +69,7 @@ export const startVoiceDrivers = async (
     sipTlsPort !== null && tlsKey !== null && tlsCert !== null
       ? { port: sipTlsPort, key: readFileSync(tlsKey, 'utf8'), cert: readFileSync(tlsCert, 'utf8') }
       : null
-  const told = advertisedAddress(config)
+  const advertised = advertisedAddress(config)
   const media = await startMedia(config, (reason) => settings.fault(new Error(reason)))
   try {
     const gateway = await startGateway({
@@ -81,7 +81,7 @@ export const startVoiceDrivers = async (
         domain: host,
         realm: host,
       },
-      ...(told === bindAddress(config) ? {} : { advertised: told }),
+      ...(advertised === bindAddress(config) ? {} : { advertised }),
       ...(tls ? { tls } : {}),
     })
     return { media, gateway }

@@ -17,9 +17,9 @@ const db = await testDatabase()
 
 /** Checks the leases in turn, as several processes would. */
 const rounds = async (count: number, ...leases: VoiceLease[]): Promise<string[]> => {
-  const told: string[] = []
-  for (let i = 0; i < count; i++) for (const lease of leases) told.push(await lease.check())
-  return told
+  const notices: string[] = []
+  for (let i = 0; i < count; i++) for (const lease of leases) notices.push(await lease.check())
+  return notices
 }
 
 test('the first process holds the lease while it sends heartbeats, and its release takes effect at once', async () => {
@@ -67,7 +67,7 @@ test('a heartbeat holds the lease for five seconds from its sending, and the nex
 test('an outage of the database ends no epoch: only checks that reach the database count as silence', async () => {
   await freeVoiceLease(db)
   let isAway = false
-  const shaky: Db = { ...db, one: (...asked) => (isAway ? Promise.reject(new Error('away')) : db.one(...asked)) }
+  const shaky: Db = { ...db, one: (...args) => (isAway ? Promise.reject(new Error('away')) : db.one(...args)) }
   const [a, b] = [makeVoiceLease(db, 'a'), makeVoiceLease(shaky, 'b')]
   await rounds(1, a, b)
   await rounds(5, b)
@@ -87,8 +87,8 @@ test('a heartbeat between another process’s read and its takeover prevents the
   let isLast = false
   const late: Db = {
     ...db,
-    one: async (...asked) => {
-      const row = await db.one(...asked)
+    one: async (...args) => {
+      const row = await db.one(...args)
       if (isLast) assert.equal(await a.check(), 'ours')
       return row as never // the unchanged row
     },
@@ -132,9 +132,9 @@ const open = async (t: TestContext, changed: Partial<Config> = {}) => {
   let under: Promise<unknown> = Promise.resolve()
   const unless = <T>(work: () => Promise<T>): Promise<T> => {
     if (isAway) return Promise.reject(new Error('away'))
-    const asked = work()
-    under = asked.catch(() => {})
-    return asked
+    const pending = work()
+    under = pending.catch(() => {})
+    return pending
   }
   const shaky: TestDatabase = {
     ...db,
@@ -143,9 +143,9 @@ const open = async (t: TestContext, changed: Partial<Config> = {}) => {
       const line = db.dedicated(milliseconds)
       return {
         ...line,
-        one: (...asked) => unless(() => line.one(...asked)),
-        maybe: (...asked) => unless(() => line.maybe(...asked)),
-        run: (...asked) => unless(() => line.run(...asked)),
+        one: (...args) => unless(() => line.one(...args)),
+        maybe: (...args) => unless(() => line.maybe(...args)),
+        run: (...args) => unless(() => line.run(...args)),
       }
     },
   }

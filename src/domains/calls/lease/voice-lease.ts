@@ -35,21 +35,21 @@ export const makeVoiceLease = (db: Db, name: string, now: () => number = () => p
   let holder: string | null = null
 
   const renew = async (ours: number): Promise<boolean> => {
-    const asked = now()
+    const requestedAt = now()
     const stays = await db.run`update voice_lease set beats = beats + 1 where fence = ${ours} and holder is not null`
-    if (stays > 0) heldUntil = asked + leaseHeldMs
+    if (stays > 0) heldUntil = requestedAt + leaseHeldMs
     return stays > 0
   }
 
   const take = async ({ fence: known, beats }: LeaseRow): Promise<boolean> => {
-    const asked = now()
+    const requestedAt = now()
     const taken = await db.maybe<{ fence: number }>`
       update voice_lease set fence = fence + 1, beats = 0, holder = ${name}
       where fence = ${known} and beats = ${beats}
       returning fence`
     if (!taken) return false
     fence = taken.fence
-    heldUntil = asked + leaseHeldMs
+    heldUntil = requestedAt + leaseHeldMs
     holder = name
     return true
   }

@@ -54,10 +54,10 @@ export type VoiceNodeDeps = {
 const runsElsewhere = { refused: { status: 503, reason: 'Calls are run by another process' } }
 
 /** Refuses new calls once another process may run them. Current calls go on; the new holder closes their records. */
-const refuseUnlessHeld = (desk: CallControl, isHeld: () => boolean): VoiceCallControl => ({
-  ...desk,
-  placeCall: async (call) => (isHeld() ? desk.placeCall(call) : runsElsewhere),
-  receiveCall: async (call) => (isHeld() ? desk.receiveCall(call) : runsElsewhere),
+const refuseUnlessHeld = (callControl: CallControl, isHeld: () => boolean): VoiceCallControl => ({
+  ...callControl,
+  placeCall: async (call) => (isHeld() ? callControl.placeCall(call) : runsElsewhere),
+  receiveCall: async (call) => (isHeld() ? callControl.receiveCall(call) : runsElsewhere),
 })
 
 /** Opens the ports and closes the calls of earlier epochs. @throws Error as `startVoiceDrivers` */
@@ -73,14 +73,18 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     while ((await db.begin((tx) => closeEarlierEpochs(tx, epoch, recoveryBatchSize))) > 0);
   }
   const secret = seal.derive('sip nonces').toString('base64')
-  const drivers = await startVoiceDrivers(config, { desk: refuseUnlessHeld(control, deps.isHeld), secret, fault }, host)
+  const drivers = await startVoiceDrivers(
+    config,
+    { callControl: refuseUnlessHeld(control, deps.isHeld), secret, fault },
+    host,
+  )
   gateway = drivers.gateway
   // Only a process that can run calls may close those of earlier epochs.
   await closeLeft().catch(fault)
 
-  const releaseDialogs = async ({ account_id, call_id, dialogs: kept }: dialogs.LeftDialogs) => {
-    const told = await drivers.gateway.releaseDialogs(kept.list)
-    log.info({ call: call_id, told }, 'voice: ended a call left open by a crash')
+  const releaseDialogs = async ({ account_id, call_id, dialogs: left }: dialogs.LeftDialogs) => {
+    const released = await drivers.gateway.releaseDialogs(left.list)
+    log.info({ call: call_id, told: released }, 'voice: ended a call left open by a crash')
     await dialogs.deleteDialogs(db, account_id, call_id)
   }
 
@@ -128,7 +132,7 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
 
   return {
     ...drivers,
-    epoch: epoch,
+    epoch,
     checkUsers: look,
     placeQueued: async () => {
       if (!deps.isHeld() || closed) return

@@ -71,14 +71,14 @@ test('a telephone calls a bought number: its user’s browser rings, and the CDR
   const [softphone, telephone] = await peers(t)
   const state = (await call('GET', '/operator/connections')).body
   assert.ok(state.connections.some(({ state }: { state?: { calls?: number } }) => state?.calls === 0))
-  const asked = { from: '<sip:+447700900777@carrier.test>', uri: '' }
-  const at = (to: string) => ({ ...asked, uri: `sip:${to}@127.0.0.1:${platform.voicePort}` })
+  const headers = { from: '<sip:+447700900777@carrier.test>', uri: '' }
+  const at = (to: string) => ({ ...headers, uri: `sip:${to}@127.0.0.1:${platform.voicePort}` })
 
   const { dialled: unknown } = await dial(carrier, at('+447700900999'), telephone)
   await until(async () => unknown.refused[0]?.startsWith('404'))
   await ring(null)
-  const { dialled: nobody } = await dial(carrier, at(number), telephone)
-  await until(async () => nobody.refused[0]?.startsWith('480'))
+  const { dialled: unanswered } = await dial(carrier, at(number), telephone)
+  await until(async () => unanswered.refused[0]?.startsWith('480'))
   assert.deepEqual([(await ended()).status, (await newest()).from], ['MISSED', '+447700900777'])
 
   await ring(grace)
@@ -128,8 +128,8 @@ test('an operator ends a call: both sides are informed, and the record states th
   await until(async () => (await newest()).status === 'ANSWERED')
   await mediaFlow(softphone)
   const hangUp = async () => await call('POST', `/operator/accounts/${account}/calls/${(await newest()).uuid}/hangup`)
-  const asked = await hangUp()
-  assert.deepEqual([asked.status, asked.body.cdr.active], [202, true])
+  const response = await hangUp()
+  assert.deepEqual([response.status, response.body.cdr.active], [202, true])
   await until(async () => ends.length > 0 && dialled.ends.length > 0)
   const { status, end_reason } = await ended()
   assert.deepEqual([status, end_reason], ['COMPLETED', 'operator'])
@@ -160,8 +160,8 @@ test('a recording is served by a link, agent left and remote side right, and the
   const { carrier, browser } = await openVoicePlatform(t, platform)
   const [softphone, telephone] = await peers(t)
   const phone = await browser(ada)
-  const asked = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
-  const { dialled } = await dial(phone, asked, softphone)
+  const callRequest = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
+  const { dialled } = await dial(phone, callRequest, softphone)
   await answer(await carrier.call(), telephone)
   softphone.sendTone(1_000)
   telephone.sendTone(620)

@@ -27,7 +27,7 @@ import {
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { startRecordingTasks, storeOf } from '../recordings/recording-upload.ts'
 import { refusals } from '../refusals.ts'
-import { type LeaseHolder, makeVoiceLease } from './voice-lease.ts'
+import { type LeaseHolder, makeVoiceLease, type VoiceLease } from './voice-lease.ts'
 import { openVoiceNode, type VoiceNode, type VoiceNodeDeps } from './voice-node.ts'
 
 // One process at a time holds the voice lease and runs the calls. While it does, it has an open voice node: the SIP
@@ -102,128 +102,173 @@ const starting: VoiceStatus = {
 }
 const lapsed: VoiceStatus = { state: 'hindered', reason: 'the database was unreachable for too long' }
 
-export const makeVoiceService = ({
-  db,
-  seal,
-  changes,
-  prices,
-  config,
-  log,
-  publicUrl,
-  clock,
-  quotas,
-  sandboxAccounts,
-  proxies,
-}: VoiceDeps): VoiceService => {
-  // The lease has a connection of its own, so that waiting requests cannot delay its heartbeat.
-  const leaseDb = db.dedicated(leaseTimeoutMs)
-  const lease = makeVoiceLease(leaseDb, `${hostname()}, process ${process.pid}`)
-  let trunks: readonly TrunkConnection[] = []
-  let node: VoiceNode | null = null
-  /** Status while no node is open. */
-  let idle = starting
-  let pausedUntil = 0
-  const ticks: { end(): Promise<void> }[] = []
-  let isClosed = false
-  let closing: Promise<void> | null = null
-  /** Set while the node opens or closes. */
-  let following: Promise<void> | null = null
-  const decided = Promise.withResolvers<void>()
-  const onError = (error: unknown) => log.error({ err: error }, 'voice: periodic task failed')
-  const { urlOf: linkOf } = recordingLinks({ seal, clock, publicUrl })
-
+/** Opens the voice node of this process while it holds the lease, and closes it when the lease is lost. */
+class VoiceNodeOwner {
+  readonly #deps: VoiceDeps
+  readonly #leaseDb: Db
+  readonly #lease: VoiceLease
   // Serialised, so that an older list never replaces a newer one.
-  const queue = makeSerialQueue()
-  const refresh = () =>
-    queue(async () => {
-      if (!node) return
-      trunks = await enabledConnections(db, seal, 'sip-trunk')
-      await node.gateway.apply(trunks.map(trunkOf))
-    }).catch(onError)
-  changes.on('connections', () => void refresh())
-  for (const topic of ['accounts', 'users', 'tokens'] as const)
-    changes.on(topic, () => void node?.checkUsers().catch(onError))
-  changes.on('calls', () => {
-    void node?.placeQueued().catch(onError)
-    void node?.hangUp().catch(onError)
-  })
+  readonly #queue = makeSerialQueue()
+  readonly #decided = Promise.withResolvers<void>()
+  #trunks: readonly TrunkConnection[] = []
+  #node: VoiceNode | null = null
+  /** Status while no node is open. */
+  #idle = starting
+  #pausedUntil = 0
+  #isClosed = false
+  /** Set while the node opens or closes. */
+  #following: Promise<void> | null = null
 
-  const standing = (): VoiceStatus => {
-    if (node) return lease.isHeld() ? running : lapsed
-    return idle
+  constructor(deps: VoiceDeps) {
+    this.#deps = deps
+    // The lease has a connection of its own, so that waiting requests cannot delay its heartbeat.
+    this.#leaseDb = deps.db.dedicated(leaseTimeoutMs)
+    this.#lease = makeVoiceLease(this.#leaseDb, `${hostname()}, process ${process.pid}`)
   }
 
-  /** Opens the node. If that fails, the lease is released for other processes; all but voice goes on here. */
-  const openNode = async (epoch: number): Promise<void> => {
-    const host = new URL(publicUrl()).hostname
-    const ground: VoiceNodeDeps = {
-      ...{ db, sandboxAccounts, seal, prices, config, log, linkOf, quotas, host, epoch },
-      isHeld: lease.isHeld,
-      trunks: () => trunks,
-    }
-    try {
-      node = await openVoiceNode(ground)
-    } catch (error) {
-      const reason = openFailureOf(error)
-      if (idle.reason !== reason) log.error({ err: error }, `voice: there are no calls for now: ${reason}`)
-      idle = { state: 'hindered', reason }
-      pausedUntil = performance.now() + recoveryIntervalMs
-      await lease.release()
-      return
-    }
-    if (idle.state !== 'starting') log.info('voice: calls are possible now: this process runs them')
-    await refresh()
-    void node.recover().catch(onError)
+  get node(): VoiceNode | null {
+    return this.#node
   }
 
-  /** Ends the calls of a node that has lost the lease, or whose lease lapsed too long ago. */
-  const end = async (lost: VoiceNode, then: VoiceStatus): Promise<void> => {
-    log.error({ holder: lease.holder() }, `voice: ended the calls of this process: ${then.reason}`)
-    node = null
-    idle = then
-    await lost.close(0, true)
+  get trunks(): readonly TrunkConnection[] {
+    return this.#trunks
   }
 
-  /** Opens or closes the node to match the lease. */
-  const applyLease = async (whose: LeaseHolder | null): Promise<void> => {
-    const epoch = lease.epoch()
-    if (node && node.epoch !== epoch) await end(node, standby)
-    else if (node && lease.lapsedMs() > maxUnpersistedMs) await end(node, lapsed)
-    else if (!node && !isClosed && epoch !== null && lease.isHeld()) await openNode(epoch)
-    else if (whose === 'theirs' && idle.state !== 'standby') {
-      idle = standby
-      log.info(
-        { holder: lease.holder() },
-        'voice: another process runs the calls: this one takes over when that one is gone',
-      )
-    }
-    if (whose === 'ours' || whose === 'theirs') decided.resolve()
+  get status(): VoiceStatus {
+    if (this.#node) return this.#lease.isHeld() ? running : lapsed
+    return this.#idle
+  }
+
+  /** Resolves once it is known which process runs the calls, or that this one cannot. */
+  get decided(): Promise<void> {
+    return this.#decided.promise
+  }
+
+  readonly onError = (error: unknown) => this.#deps.log.error({ err: error }, 'voice: periodic task failed')
+
+  /** Resolves when the lists of trunks that are queued have been applied. */
+  refreshed(): Promise<void> {
+    return this.#queue(async () => {})
+  }
+
+  async refresh(): Promise<void> {
+    const { db, seal } = this.#deps
+    await this.#queue(async () => {
+      if (!this.#node) return
+      this.#trunks = await enabledConnections(db, seal, 'sip-trunk')
+      await this.#node.gateway.apply(this.#trunks.map(trunkOf))
+    }).catch(this.onError)
   }
 
   /** Renews or takes the lease and adjusts the node. Does not wait until a node opens or closes. */
-  const checkLease = async (): Promise<void> => {
-    if ((isClosed && !node) || performance.now() < pausedUntil) return
-    let whose: LeaseHolder | null = null
+  async checkLease(): Promise<void> {
+    if ((this.#isClosed && !this.#node) || performance.now() < this.#pausedUntil) return
+    let holder: LeaseHolder | null = null
     try {
-      whose = await lease.check()
+      holder = await this.#lease.check()
     } finally {
-      following ??= applyLease(whose)
-        .catch(onError)
+      this.#following ??= this.#applyLease(holder)
+        .catch(this.onError)
         .finally(() => {
-          following = null
+          this.#following = null
         })
     }
   }
 
-  const closeNode = async (milliseconds: number) => {
-    await node?.close(milliseconds)
-    node = null
+  async start(): Promise<void> {
+    await this.checkLease()
+    await this.#following
   }
 
-  const state = (connection: string) => node?.gateway.trunk(connection) ?? null
+  /** Stops new calls, and ends the current ones after a while. @param endTicks ends what uses the node */
+  async close(endTicks: () => Promise<void>): Promise<void> {
+    this.#isClosed = true
+    await this.#closeNode(closeGraceMs)
+    await endTicks()
+    await this.#following
+    await this.refreshed()
+    // A node that was opening meanwhile.
+    await this.#closeNode(0)
+    await this.#lease.release().catch(this.onError)
+    await this.#leaseDb.end()
+  }
+
+  async #closeNode(milliseconds: number): Promise<void> {
+    await this.#node?.close(milliseconds)
+    this.#node = null
+  }
+
+  /** Opens or closes the node to match the lease. */
+  async #applyLease(holder: LeaseHolder | null): Promise<void> {
+    const [lease, node] = [this.#lease, this.#node]
+    const epoch = lease.epoch()
+    if (node && node.epoch !== epoch) await this.#end(node, standby)
+    else if (node && lease.lapsedMs() > maxUnpersistedMs) await this.#end(node, lapsed)
+    else if (!node && !this.#isClosed && epoch !== null && lease.isHeld()) await this.#openNode(epoch)
+    else if (holder === 'theirs' && this.#idle.state !== 'standby') {
+      this.#idle = standby
+      this.#deps.log.info(
+        { holder: lease.holder() },
+        'voice: another process runs the calls: this one takes over when that one is gone',
+      )
+    }
+    if (holder === 'ours' || holder === 'theirs') this.#decided.resolve()
+  }
+
+  /** Opens the node. If that fails, the lease is released for other processes; all but voice goes on here. */
+  async #openNode(epoch: number): Promise<void> {
+    const { db, sandboxAccounts, seal, prices, config, log, quotas, publicUrl } = this.#deps
+    const nodeDeps: VoiceNodeDeps = {
+      ...{ db, sandboxAccounts, seal, prices, config, log, quotas, epoch },
+      linkOf: recordingLinks(this.#deps).urlOf,
+      host: new URL(publicUrl()).hostname,
+      isHeld: this.#lease.isHeld,
+      trunks: () => this.#trunks,
+    }
+    try {
+      this.#node = await openVoiceNode(nodeDeps)
+    } catch (error) {
+      const reason = openFailureOf(error)
+      if (this.#idle.reason !== reason) log.error({ err: error }, `voice: there are no calls for now: ${reason}`)
+      this.#idle = { state: 'hindered', reason }
+      this.#pausedUntil = performance.now() + recoveryIntervalMs
+      await this.#lease.release()
+      return
+    }
+    if (this.#idle.state !== 'starting') log.info('voice: calls are possible now: this process runs them')
+    await this.refresh()
+    void this.#node.recover().catch(this.onError)
+  }
+
+  /** Ends the calls of a node that has lost the lease, or whose lease lapsed too long ago. */
+  async #end(lost: VoiceNode, then: VoiceStatus): Promise<void> {
+    const holder = this.#lease.holder()
+    this.#deps.log.error({ holder }, `voice: ended the calls of this process: ${then.reason}`)
+    this.#node = null
+    this.#idle = then
+    await lost.close(0, true)
+  }
+}
+
+export const makeVoiceService = (deps: VoiceDeps): VoiceService => {
+  const { db, seal, changes, config, proxies } = deps
+  const owner = new VoiceNodeOwner(deps)
+  const { onError } = owner
+  const ticks: { end(): Promise<void> }[] = []
+  let closing: Promise<void> | null = null
+
+  changes.on('connections', () => void owner.refresh())
+  for (const topic of ['accounts', 'users', 'tokens'] as const)
+    changes.on(topic, () => void owner.node?.checkUsers().catch(onError))
+  changes.on('calls', () => {
+    void owner.node?.placeQueued().catch(onError)
+    void owner.node?.hangUp().catch(onError)
+  })
+
+  const state = (connection: string) => owner.node?.gateway.trunk(connection) ?? null
 
   const settled = async (connection: string, seconds: number) => {
-    await queue(() => {})
+    await owner.refreshed()
     for (const end = performance.now() + seconds * 1_000; performance.now() < end; ) {
       const { state: how, registered } = state(connection) ?? {}
       if (how === undefined || how === 'down' || (how === 'up' && registered !== false)) break
@@ -232,23 +277,12 @@ export const makeVoiceService = ({
     return state(connection)
   }
 
-  const close = async () => {
-    isClosed = true
-    await closeNode(closeGraceMs)
-    for (const one of ticks) await one.end()
-    await following
-    await queue(() => {})
-    // A node that was opening meanwhile.
-    await closeNode(0)
-    await lease.release().catch(onError)
-    await leaseDb.end()
-  }
-
   return {
     upgrade: {
       path: '/voice',
       open: async (request, socket, head) => {
-        const { reason } = standing()
+        const { reason } = owner.status
+        const { node } = owner
         if (!node || reason !== null) {
           const why = ticks.length > 0 ? reason : 'it does not have the role voice'
           throw refusals.notTakingCalls(why)
@@ -257,7 +291,7 @@ export const makeVoiceService = ({
       },
     },
     states: () =>
-      trunks.flatMap(({ id }) => {
+      owner.trunks.flatMap(({ id }) => {
         const found = state(id)
         return found ? [{ id, state: found }] : []
       }),
@@ -269,11 +303,13 @@ export const makeVoiceService = ({
       const working = found.state === 'up' && found.registered !== false
       return { working, message: working ? 'up' : (found.lastError ?? found.state) }
     },
-    examine: async (connection, echo) => (node ? await Array.fromAsync(node.gateway.diagnose(connection, echo)) : []),
+    examine: async (connection, echo) =>
+      owner.node ? await Array.fromAsync(owner.node.gateway.diagnose(connection, echo)) : [],
     stats: () => {
+      const { node, trunks } = owner
       const media = node?.media.state() ?? { calls: 0, capacity: 0 }
       return {
-        isRunning: standing().state === 'running',
+        isRunning: owner.status.state === 'running',
         calls: node?.gateway.calls() ?? 0,
         freeCapacity: media.capacity - media.calls,
         trunks: node
@@ -281,24 +317,23 @@ export const makeVoiceService = ({
           : [],
       }
     },
-    port: () => node?.gateway.port ?? null,
-    status: standing,
-    decided: () => decided.promise,
+    port: () => owner.node?.gateway.port ?? null,
+    status: () => owner.status,
+    decided: () => owner.decided,
     start: async () => {
-      await checkLease()
-      await following
+      await owner.start()
       ticks.push(
-        tick(leaseHeartbeatMs, checkLease, onError),
-        tick(recoveryIntervalMs, async () => node?.recover(), onError),
-        tick(registrationCheckMs, async () => node?.checkUsers(), onError),
-        tick(registrationCheckMs, async () => node?.hangUp(), onError),
-        tick(registrationCheckMs, async () => node?.placeQueued(), onError),
-        tick(timelineFlushMs, async () => node?.flush(), onError),
+        tick(leaseHeartbeatMs, () => owner.checkLease(), onError),
+        tick(recoveryIntervalMs, async () => owner.node?.recover(), onError),
+        tick(registrationCheckMs, async () => owner.node?.checkUsers(), onError),
+        tick(registrationCheckMs, async () => owner.node?.hangUp(), onError),
+        tick(registrationCheckMs, async () => owner.node?.placeQueued(), onError),
+        tick(timelineFlushMs, async () => owner.node?.flush(), onError),
         // Runs in every process, as no other machine can reach the files on this disk.
         startRecordingTasks({
           db,
           config,
-          linkOf,
+          linkOf: recordingLinks(deps).urlOf,
           cipher: recordingCipher(seal),
           store: storeOf(config),
           failed: onError,
@@ -306,7 +341,9 @@ export const makeVoiceService = ({
       )
     },
     close: () => {
-      closing ??= close()
+      closing ??= owner.close(async () => {
+        for (const one of ticks) await one.end()
+      })
       return closing
     },
   }

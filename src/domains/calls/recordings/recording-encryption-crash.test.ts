@@ -23,8 +23,8 @@ test('the recording of a real call is encrypted at its end, and after a kill by 
   const phone = await browser(ada)
   const talk = async () => {
     const [softphone, telephone] = [await closedAfter(t, makeSoftphone()), await closedAfter(t, makeTelephone())]
-    const asked = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
-    const { dialled } = await dial(phone, asked, softphone)
+    const callRequest = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
+    const { dialled } = await dial(phone, callRequest, softphone)
     await answer(await carrier.call(), telephone)
     softphone.sendTone(1_000)
     await receivesTone(telephone, 1_000)

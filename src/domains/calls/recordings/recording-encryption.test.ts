@@ -42,17 +42,17 @@ const world = await makeWorld(
 )
 const { db, parts, call, tenant } = world
 const failed: unknown[] = []
-const ground: RecordingDeps = {
+const deps: RecordingDeps = {
   ...{ db, config: parts.config, linkOf: recordingLinks(parts).urlOf, store: storeOf(parts.config) },
   cipher: recordingCipher(parts.seal),
   failed: (error) => failed.push(error),
 }
-const off: RecordingDeps = { ...ground, config: { ...ground.config, encryptFiles: false } }
+const off: RecordingDeps = { ...deps, config: { ...deps.config, encryptFiles: false } }
 const base = await world.app.listen({ host: '127.0.0.1', port: 0 })
 const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
-const move = () => uploadRecordings(ground, new AbortController().signal)
+const move = () => uploadRecordings(deps, new AbortController().signal)
 
-const deskOf = ({ config }: RecordingDeps) =>
+const callControlOf = ({ config }: RecordingDeps) =>
   makeCallControl({
     ...{
       db,
@@ -61,7 +61,7 @@ const deskOf = ({ config }: RecordingDeps) =>
       quotas: parts.quotas,
       sandboxAccounts: parts.sandboxAccounts,
       log,
-      linkOf: ground.linkOf,
+      linkOf: deps.linkOf,
       epoch: 1,
     },
     config: { ...parts.config, ...config },
@@ -70,25 +70,25 @@ const deskOf = ({ config }: RecordingDeps) =>
   })
 
 /** Makes an answered call with a recording on the disk, and a function to end it. */
-const record = async (who: Tenant, content = wav, at = ground) => {
-  const desk = deskOf(at)
+const record = async (who: Tenant, content = wav, at = deps) => {
+  const callControl = callControlOf(at)
   const user = async (name: string) => {
     const names = { first_name: name, last_name: 'L', email: `${crypto.randomUUID()}@example.com` }
     return String((await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)).body.user.uuid)
   }
   const person = { account: who.id, user: (await user('Ada')).slice(3) }
-  const asked = { person, to: await user('Grace'), from: null, headers: { 'X-Record': 'true' }, callId: 'c' }
-  const placed = await desk.placeCall(asked)
+  const request = { person, to: await user('Grace'), from: null, headers: { 'X-Record': 'true' }, callId: 'c' }
+  const placed = await callControl.placeCall(request)
   assert.ok('value' in placed && placed.value.record !== null)
   const { call: id, record: file, targets } = placed.value
   const [target] = targets
   assert.ok(target)
-  await desk.answered(id, target, [])
+  await callControl.answered(id, target, [])
   writeFileSync(file, content, { mode: 0o600 })
   const end = async (isLeft = false) => {
     const recording = isLeft ? ('left' as const) : await repairWav(file)
     const said = { how: 'completed', status: 200, reason: '', by: 'caller', agoMs: 0, stats: [], recording } as const
-    await desk.ended(id, said)
+    await callControl.ended(id, said)
   }
   return { id, file, encrypted: `${file}.enc`, end }
 }
@@ -134,7 +134,7 @@ test('a finished recording is ciphertext on disk and in the bucket, and is serve
   assert.equal(existsSync(encrypted), false)
   await isHeardWhole(who, id)
   await pass(91 * 86_400)
-  await deleteExpired(ground, new AbortController().signal)
+  await deleteExpired(deps, new AbortController().signal)
   assert.deepEqual([bucket.objects.size, await urlOf(who, id)], [0, undefined])
 })
 
@@ -144,7 +144,7 @@ test('an expired encrypted recording is deleted from the disk', async () => {
   await end()
   assert.ok(existsSync(encrypted))
   await pass(91 * 86_400)
-  await deleteExpired({ ...ground, store: null }, new AbortController().signal)
+  await deleteExpired({ ...deps, store: null }, new AbortController().signal)
   assert.equal(existsSync(encrypted), false)
 })
 
@@ -176,18 +176,18 @@ test('a recording left by a crash is repaired and encrypted, at whichever step t
   const half = `${crashed.encrypted}.half`
   writeFileSync(half, 'half')
   await pass(10)
-  await repairRecordings(ground)
+  await repairRecordings(deps)
   assert.deepEqual([existsSync(crashed.file), existsSync(half), isPlain(crashed.encrypted)], [false, false, false])
   await isHeardWhole(who, crashed.id)
 
   // The crash comes after the encrypted file is complete: before the plain one is removed, or before the commit.
   for (const hasPlain of [true, false]) {
     const later = await record(who)
-    await recordings.encrypt(ground, who.id, later.id)
+    await recordings.encrypt(deps, who.id, later.id)
     await later.end(true)
     if (hasPlain) leave(later.file)
     await pass(10)
-    await repairRecordings(ground)
+    await repairRecordings(deps)
     assert.deepEqual([existsSync(later.file), existsSync(later.encrypted)], [false, true])
     await isHeardWhole(who, later.id)
   }
@@ -205,10 +205,10 @@ test('a recording is withheld until its encryption succeeds', async () => {
   assert.deepEqual([await urlOf(who, id), existsSync(file)], [undefined, true])
   utimesSync(file, 1, 1)
   await pass(10)
-  await repairRecordings(ground)
+  await repairRecordings(deps)
   assert.deepEqual([await urlOf(who, id), failed.splice(0).length], [undefined, 1])
   rmdirSync(encrypted)
-  await repairRecordings(ground)
+  await repairRecordings(deps)
   assert.equal(existsSync(file), false)
   await isHeardWhole(who, id)
   assert.deepEqual(
@@ -259,17 +259,17 @@ test('a modified, truncated, exchanged or decrypted recording is refused; one mo
 test('a wrong master key is named in the log', async () => {
   const who = await tenant()
   const { id, encrypted, end } = await record(who)
-  const stranger = { ...ground, cipher: recordingCipher(makeSeal(randomBytes(32))) }
+  const stranger = { ...deps, cipher: recordingCipher(makeSeal(randomBytes(32))) }
   await end(true)
   const plain = encrypted.slice(0, -4)
   copyFileSync(plain, `${plain}.copy`)
   await recordings.encrypt(stranger, who.id, id)
   await pass(10)
-  await repairRecordings(ground)
+  await repairRecordings(deps)
   assert.match(String(failed.splice(0)[0]), /under another master key \([0-9a-f]{16}\)/)
   rmSync(encrypted)
   copyFileSync(`${plain}.copy`, plain)
   utimesSync(plain, 1, 1)
-  await repairRecordings(ground)
+  await repairRecordings(deps)
   await isHeardWhole(who, id)
 })

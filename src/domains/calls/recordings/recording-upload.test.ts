@@ -26,7 +26,7 @@ const bucket = await startBucket()
 const world = await makeWorld({ TRUNKLINE_HOME: temporaryFolder(), TRUNKLINE_MEDIA_STORE: bucket.address })
 const { db, tenant, call, app } = world
 const failed: unknown[] = []
-const kept: RecordingDeps = {
+const withStore: RecordingDeps = {
   db,
   config: world.parts.config,
   linkOf: recordingLinks(world.parts).urlOf,
@@ -35,15 +35,16 @@ const kept: RecordingDeps = {
   failed: (error) => failed.push(error),
 }
 /** Dependencies without a store. */
-const ground: RecordingDeps = { ...kept, config: { ...kept.config, mediaStore: null }, store: null }
+const withoutStore: RecordingDeps = { ...withStore, config: { ...withStore.config, mediaStore: null }, store: null }
 const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
 const forget = (from: RecordingDeps) => deleteExpired(from, new AbortController().signal)
-const move = (more: Partial<RecordingDeps> = {}) => uploadRecordings({ ...kept, ...more }, new AbortController().signal)
+const move = (more: Partial<RecordingDeps> = {}) =>
+  uploadRecordings({ ...withStore, ...more }, new AbortController().signal)
 
 /** Makes an ended call whose recording is unfinished. */
 const record = async (who: Tenant, isAnswered = true) => {
   const id = uuid()
-  const prepared = await recordings.prepareFolder(kept.config, who.id, id)
+  const prepared = await recordings.prepareFolder(withStore.config, who.id, id)
   assert.ok(!(prepared instanceof Error))
   await db.begin(async (tx) => {
     await beginCall(tx, {
@@ -69,7 +70,7 @@ const hearable = async (who: Tenant) => {
   const { id, file } = await record(who)
   leave(file)
   await pass(10)
-  await repairRecordings(kept)
+  await repairRecordings(withStore)
   return { id, file }
 }
 
@@ -96,34 +97,34 @@ test('an unrepairable recording does not block the repair of others, nor an unde
   const [good, stuck] = [await record(who), await record(who)]
   for (const { file } of [good, stuck]) leave(file)
   await pass(10)
-  for (let i = 0; i < 2; i++) await repairRecordings(ground)
+  for (let i = 0; i < 2; i++) await repairRecordings(withoutStore)
   assert.deepEqual([await mended(who, good.id), await mended(who, stuck.id)], [52, 52])
 
   rmSync(stuck.file)
   mkdirSync(stuck.file)
   await pass(91 * 86_400)
-  await forget(ground)
+  await forget(withoutStore)
   assert.equal(failed.length, 1)
   assert.deepEqual([await mended(who, good.id), await mended(who, stuck.id)], [null, 52])
   rmdirSync(stuck.file)
-  await forget(ground)
+  await forget(withoutStore)
   assert.deepEqual([failed.length, await mended(who, stuck.id), existsSync(good.file)], [1, null, false])
 })
 
 test('a recording repaired after the end of its call is published in a further event, with its link', async () => {
   const who = await tenant()
   const { id } = await hearable(who)
-  await repairRecordings(kept)
-  const told = await db.many<{ name: string; url: string | null }>`
+  await repairRecordings(withStore)
+  const events = await db.many<{ name: string; url: string | null }>`
     select payload::jsonb ->> 'event' as name, payload::jsonb ->> 'recording_url' as url
     from events where account_id = ${who.id} order by id`
   assert.deepEqual(
-    told.slice(-3).map(({ name }) => name),
+    events.slice(-3).map(({ name }) => name),
     ['call.status.update', 'call.outbound.completed', 'call.status.update'],
   )
   const url = await urlOf(who, id)
   assert.deepEqual(
-    told.slice(-3).map(({ url }) => url),
+    events.slice(-3).map(({ url }) => url),
     [null, null, url],
   )
 })
@@ -132,7 +133,7 @@ test('the recording of an unanswered call is given up at once', async () => {
   const who = await tenant()
   const { id } = await record(who, false)
   await pass(10)
-  await repairRecordings(kept)
+  await repairRecordings(withStore)
   assert.equal(await db.maybe`select from call_recordings where call_id = ${id}`, null)
 })
 
@@ -167,23 +168,23 @@ test('a recording is uploaded, is served from disk or store, whole or in part, a
   assert.deepEqual([pending.statusCode, pending.json().error_code], [503, 'recording_pending'])
 
   await pass(91 * 86_400)
-  await forget(kept)
+  await forget(withStore)
   assert.equal(await where(who, id), 'store')
   bucket.store.isAway = false
-  await forget(kept)
+  await forget(withStore)
   assert.deepEqual([await where(who, id), bucket.objects.size, await urlOf(who, id)], [undefined, 0, undefined])
 })
 
 test('a recording is available on its last day, and is deleted after it', async () => {
   const who = await alone()
   const { id, file } = await hearable(who)
-  const days = kept.config.recordingDays
+  const days = withStore.config.recordingDays
   assert.equal(days, 90)
   await pass(days * 86_400 - 60)
-  await forget(ground)
+  await forget(withoutStore)
   assert.deepEqual([(await hear(who, id)).statusCode, existsSync(file)], [200, true])
   await pass(120)
-  await forget(ground)
+  await forget(withoutStore)
   assert.deepEqual([await where(who, id), await urlOf(who, id), existsSync(file)], [undefined, undefined, false])
 })
 
@@ -216,9 +217,9 @@ test('a recording that another machine may still upload answers "try again"; a l
 })
 
 /** Dependencies of a process with another folder and the same database and store. */
-const elsewhere = (): RecordingDeps => ({ ...kept, config: { ...kept.config, home: temporaryFolder() } })
+const elsewhere = (): RecordingDeps => ({ ...withStore, config: { ...withStore.config, home: temporaryFolder() } })
 
-test('a recording on another machine is neither given up, nor kept from its upload, nor deleted', async () => {
+test('a recording on another machine is neither given up, nor barred from its upload, nor deleted', async () => {
   const who = await alone()
   const { id, file } = await record(who)
   leave(file)
@@ -232,7 +233,7 @@ test('a recording on another machine is neither given up, nor kept from its uplo
   }
   await pass(2 * 86_400)
   await lookThere()
-  await repairRecordings(kept)
+  await repairRecordings(withStore)
   assert.deepEqual([await mended(who, id), existsSync(file)], [52, true])
   await lookThere()
   await db.run`update call_recordings set kept = 'both' where call_id = ${id}`
@@ -256,7 +257,7 @@ test('recordings from before folders had ids are assigned to the machine that ha
   await assignFolderId(elsewhere())
   await move()
   assert.equal(await where(who, id), 'disk')
-  await assignFolderId(kept)
+  await assignFolderId(withStore)
   await move()
   assert.deepEqual([await where(who, id), existsSync(file)], ['store', false])
 })
@@ -268,10 +269,10 @@ test('a recording that may still be open is not repaired; data written after a r
   const now = Date.now() / 1_000 + 60
   utimesSync(file, now, now)
   await pass(10)
-  await repairRecordings(ground)
+  await repairRecordings(withoutStore)
   assert.equal(await mended(who, id), null)
   utimesSync(file, 1, 1)
-  await repairRecordings(ground)
+  await repairRecordings(withoutStore)
   assert.equal(await mended(who, id), 52)
   leave(file, Buffer.concat([wavHeader(0), Buffer.alloc(16)]))
   const longer = await repairWav(file)
@@ -289,7 +290,7 @@ test('a recording uploaded before a crash, or during its deletion, is deleted fr
   const one = await hearable(who)
   await put(one)
   await pass(91 * 86_400)
-  await forget(kept)
+  await forget(withStore)
   assert.deepEqual([await where(who, one.id), bucket.objects.size], [undefined, 0])
 
   const other = await hearable(who)
@@ -299,9 +300,9 @@ test('a recording uploaded before a crash, or during its deletion, is deleted fr
     delete: () => db.run`update call_recordings set kept = 'both' where call_id = ${other.id}`,
   }
   await put(other)
-  await forget({ ...kept, store: { ...moving, delete: async () => void (await moving.delete()) } })
+  await forget({ ...withStore, store: { ...moving, delete: async () => void (await moving.delete()) } })
   assert.deepEqual([await where(who, other.id), bucket.objects.size], ['both', 1])
-  await forget(kept)
+  await forget(withStore)
   assert.deepEqual([await where(who, other.id), bucket.objects.size], [undefined, 0])
 })
 
@@ -311,9 +312,9 @@ test('the end of a process does not wait for a hanging store', async () => {
   await move()
   await pass(91 * 86_400)
   const store = { ...makeS3Store(bucket.address), delete: () => new Promise<never>(() => {}) }
-  await startRecordingTasks({ ...kept, store }).end()
+  await startRecordingTasks({ ...withStore, store }).end()
   assert.equal(await where(who, id), 'store')
-  await forget(kept)
+  await forget(withStore)
 })
 
 // Last test: the store is unreachable after it.
@@ -329,7 +330,7 @@ test('an unreachable store loses no recording, and recordings on the disk stay a
   assert.deepEqual([(await hear(who, near.id)).statusCode, (await hear(who, far.id)).statusCode], [200, 503])
   await pass(91 * 86_400)
   const before = failed.length
-  await forget(kept)
+  await forget(withStore)
   assert.match(String(failed[before]), /fetch failed/)
   assert.equal(await where(who, far.id), 'store')
 })

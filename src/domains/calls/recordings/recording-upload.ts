@@ -109,9 +109,9 @@ export const repairRecordings = async (deps: RecordingDeps): Promise<void> => {
   )) {
     const path = fileOf(config, account, call)
     if (await isOpen(path)) continue
-    const made = await repairAndEncrypt(deps, account, call).catch(failed)
-    if (!made || (!made.recording && !is_hopeless)) continue
-    const { recording, isEncrypted } = made
+    const repaired = await repairAndEncrypt(deps, account, call).catch(failed)
+    if (!repaired || (!repaired.recording && !is_hopeless)) continue
+    const { recording, isEncrypted } = repaired
     await db.begin(async (tx) => {
       if (await completeRecording(tx, account, call, recording, isEncrypted))
         await recordingReady(tx, account, call, linkOf)

@@ -32,20 +32,20 @@ export const makeCallTimelines = (db: Db) => {
   return {
     begin: (call: string, account: string) => void timelines.set(call, { account, lines: [], place: 0 }),
     append: (call: string, lines: readonly VoiceTimelineEntry[]) => {
-      const story = timelines.get(call)
-      if (!story) return
-      const room = maxTimelineEntries - story.place - story.lines.length
-      story.lines.push(...lines.slice(0, Math.max(0, room)))
+      const timeline = timelines.get(call)
+      if (!timeline) return
+      const room = maxTimelineEntries - timeline.place - timeline.lines.length
+      timeline.lines.push(...lines.slice(0, Math.max(0, room)))
     },
     /** Persists the collected entries. @param isOver whether a call has ended; it is dropped once it has no entries */
     flush: async (isOver: (call: string) => boolean): Promise<void> => {
-      const rows = [...timelines].flatMap(([call, story]) => {
-        if (story.lines.length === 0 && isOver(call)) timelines.delete(call)
-        const lines = story.lines.splice(0)
+      const rows = [...timelines].flatMap(([call, timeline]) => {
+        if (timeline.lines.length === 0 && isOver(call)) timelines.delete(call)
+        const lines = timeline.lines.splice(0)
         return lines.map((line) => ({
           ...line,
           text: storable(line.text, maxTimelineEntryLength),
-          ...{ call, account: story.account, place: story.place++ },
+          ...{ call, account: timeline.account, place: timeline.place++ },
         }))
       })
       if (rows.length > 0) await insert(db, rows)

@@ -104,6 +104,6 @@ export const callVerdict = ({ status, end_reason: code, duration }: CallRow): Ve
   // Statuses other than FAILED say more than the code of the carrier.
   const found =
     (status === 'FAILED' ? known : undefined) ?? byStatus.get(status) ?? reason('The call ended', nothingToDo)
-  const isOwnWish = status === 'CANCELED'
-  return { state: isOwnWish ? 'succeeded' : 'failed', code, text: `${found.text}.`, step: found.step }
+  const isOwnEnd = status === 'CANCELED'
+  return { state: isOwnEnd ? 'succeeded' : 'failed', code, text: `${found.text}.`, step: found.step }
 }
