@@ -115,7 +115,7 @@ test('messages are listed by the user who sent them in the inbox', async () => {
 /** Each time costs two requests: the usual form has fewer. */
 const collisions = process.env.TRUNKLINE_TEST_LONG === '1' ? 100 : randomInputs(20)
 
-test('of two agents who answer at once, one is shown the answer of the other, each time', async () => {
+test('when two agents answer at once, one is shown the answer of the other, each time', async () => {
   const { who, path, channel_uuid, shown } = await stage()
   const [ada, bob] = await agents(who)
   for (let i = 0; i < collisions; i++) {
@@ -170,9 +170,9 @@ test('a send whose response was lost is repeated with its key, and charged once'
 test('a note with a mention is published with the mentioned user, and found until it is deleted', async () => {
   const { who, path } = await stage()
   const [ada, bob] = await agents(who)
-  const made = await ada.call('POST', `${path}/notes`, { text: 'Ask Bob about zebras', mentions: [bob.user] })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  const { uuid } = made.body.item
+  const created = await ada.call('POST', `${path}/notes`, { text: 'Ask Bob about zebras', mentions: [bob.user] })
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  const { uuid } = created.body.item
   const event = await db.one<{ payload: { item: { note: { mentions: string[] } } } }>`
     select payload from events where account_id = ${who.id} and name = 'conversation.note.created'`
   assert.deepEqual(event.payload.item.note.mentions, [bob.user])

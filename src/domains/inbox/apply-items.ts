@@ -88,8 +88,8 @@ const begin = async (
   const who = await identify(tx, account, items)
   const now = await store.now(tx)
   const rows = [...items].map(([counterpart, own]): ConversationRow => {
-    const made = { account_id: account, id: uuid(), created_at: now, ...who(counterpart) }
-    const row = { ...conversationOf(made, own), counterpart, items_before: incomplete.get(counterpart) ?? null }
+    const created = { account_id: account, id: uuid(), created_at: now, ...who(counterpart) }
+    const row = { ...conversationOf(created, own), counterpart, items_before: incomplete.get(counterpart) ?? null }
     return mode === 'history' ? asHistory(row, now) : row
   })
   // A fixed order prevents deadlocks of two transactions that begin the same conversations.
@@ -130,14 +130,14 @@ const wordsOfNames = (account: string, rows: readonly ConversationRow[]): store.
 export const applyItems = async (
   tx: Tx,
   account: string,
-  given: readonly NewItem[],
+  batch: readonly NewItem[],
   mode: ApplyMode = 'live',
   by: string | null = null,
 ): Promise<AppliedConversation[]> => {
-  const numbers = new Map(given.flatMap(({ former, counterpart }) => (former === null ? [] : [[former, counterpart]])))
+  const numbers = new Map(batch.flatMap(({ former, counterpart }) => (former === null ? [] : [[former, counterpart]])))
   const renamed = numbers.size > 0 ? await store.counterpartsAmong(tx, account, [...numbers.keys()]) : []
   for (const former of renamed) await revealNumber(tx, account, former, numbers.get(former) ?? former)
-  const byCounterpart = Map.groupBy(given, ({ counterpart }) => counterpart)
+  const byCounterpart = Map.groupBy(batch, ({ counterpart }) => counterpart)
   let known = await store.lockByCounterpart(tx, account, [...byCounterpart.keys()])
   const knownNames = new Set(known.map(({ counterpart }) => counterpart))
   const begun = new Map(
@@ -145,16 +145,16 @@ export const applyItems = async (
       ([counterpart, items]) => !knownNames.has(counterpart) && items.some(({ begins }) => begins),
     ),
   )
-  const made = begun.size > 0 ? await begin(tx, account, begun, mode) : { rows: [], items: new Map() }
+  const created = begun.size > 0 ? await begin(tx, account, begun, mode) : { rows: [], items: new Map() }
   // Another transaction may have begun the same conversation at the same time.
-  if (made.rows.length < begun.size) {
-    const own = new Set(made.rows.map(({ id }) => id))
+  if (created.rows.length < begun.size) {
+    const own = new Set(created.rows.map(({ id }) => id))
     const all = await store.lockByCounterpart(tx, account, [...byCounterpart.keys()])
     known = all.filter(({ id }) => !own.has(id))
   }
   const places: store.ItemPlace[] = [
-    ...made.rows.flatMap(({ id, counterpart }) =>
-      (made.items.get(counterpart) ?? []).map((item: NewItem) => ({ conversation: id, item })),
+    ...created.rows.flatMap(({ id, counterpart }) =>
+      (created.items.get(counterpart) ?? []).map((item: NewItem) => ({ conversation: id, item })),
     ),
     ...known.flatMap(({ id, counterpart }) =>
       (byCounterpart.get(counterpart) ?? []).map((item) => ({ conversation: id, item })),
@@ -172,15 +172,15 @@ export const applyItems = async (
     itemsOf,
     mode,
   )
-  await store.putWords(tx, account, [...wordsOfItems(account, freshPlaces), ...wordsOfNames(account, made.rows)])
+  await store.putWords(tx, account, [...wordsOfItems(account, freshPlaces), ...wordsOfNames(account, created.rows)])
   const applied = [
-    ...made.rows.map((row) => ({ row, isNew: true, items: itemsOf(row.id) })),
+    ...created.rows.map((row) => ({ row, isNew: true, items: itemsOf(row.id) })),
     ...changed.map(({ after: row }) => ({ row, isNew: false, items: itemsOf(row.id) })),
   ]
   if (mode === 'live') await requestNotices(tx, account, applied.flatMap(noticeOf))
   if (mode === 'live')
     await publishConversations(tx, account, [
-      ...made.rows.map((row) => ({ name: 'conversation.created' as const, row, by })),
+      ...created.rows.map((row) => ({ name: 'conversation.created' as const, row, by })),
       ...changed.flatMap(({ before, after }) => [
         { name: 'conversation.updated' as const, row: after, by },
         ...(before.assignee_id === after.assignee_id

@@ -60,10 +60,10 @@ export const readChange = async (sql: Sql, account: string, now: number, body: C
  * Returns a conversation after a change. A time or reply to snooze until means the status `snoozed`.
  * @throws Problem 400 for the status `snoozed` without an end
  */
-export const changed = (row: ConversationRow, wanted: ChangeRequest, now: Date): ConversationRow => {
-  const { snoozedUntil, snoozedTillReply } = wanted
+export const changed = (row: ConversationRow, change: ChangeRequest, now: Date): ConversationRow => {
+  const { snoozedUntil, snoozedTillReply } = change
   const isSnooze = snoozedUntil instanceof Date || snoozedTillReply === true
-  const status = wanted.status ?? (isSnooze ? 'snoozed' : row.status)
+  const status = change.status ?? (isSnooze ? 'snoozed' : row.status)
   const isSnoozed = status === 'snoozed'
   const until = isSnoozed ? (snoozedUntil === undefined ? row.snoozed_until : snoozedUntil) : null
   const tillReply = isSnoozed ? (snoozedTillReply ?? row.snoozed_till_reply) : false
@@ -75,10 +75,10 @@ export const changed = (row: ConversationRow, wanted: ChangeRequest, now: Date):
     snoozed_till_reply: tillReply,
     closed_at: status === 'closed' ? (row.closed_at ?? now) : null,
     // A closed conversation waits for nothing.
-    waiting_since: status === 'closed' ? null : (wanted.waitingSince ?? row.waiting_since),
-    assignee_id: wanted.assignee === undefined ? row.assignee_id : wanted.assignee,
-    priority: wanted.priority ?? row.priority,
-    tags: wanted.tags === undefined ? row.tags : [...wanted.tags],
+    waiting_since: status === 'closed' ? null : (change.waitingSince ?? row.waiting_since),
+    assignee_id: change.assignee === undefined ? row.assignee_id : change.assignee,
+    priority: change.priority ?? row.priority,
+    tags: change.tags === undefined ? row.tags : [...change.tags],
   }
 }
 
@@ -126,7 +126,7 @@ const eventsOf = (before: ConversationRow, row: ConversationRow, by: string | nu
 export const changeConversations = async (
   tx: Tx,
   rows: readonly ConversationRow[],
-  wanted: ChangeRequest | ((row: ConversationRow) => ChangeRequest),
+  request: ChangeRequest | ((row: ConversationRow) => ChangeRequest),
   by: string | null,
   isBulk = false,
 ): Promise<ConversationRow[]> => {
@@ -137,7 +137,7 @@ export const changeConversations = async (
   const events: ConversationEvent[] = []
   const after: ConversationRow[] = []
   for (const row of rows) {
-    const draft = changed(row, typeof wanted === 'function' ? wanted(row) : wanted, now)
+    const draft = changed(row, typeof request === 'function' ? request(row) : request, now)
     const fields = fieldsChanged(row, draft)
     if (fields.length === 0) {
       after.push(row)

@@ -76,46 +76,48 @@ const statementOf = (
     unreadAfter: string
   },
 ) => {
-  const asked = makeConditions()
+  const filterConditions = makeConditions()
   const isByWaiting = filter.sort === 'waiting_since'
   const [time, direction, beyond] = isByWaiting ? ['waiting_since', '', '>'] : ['last_at', 'desc', '<']
-  asked.add('account_id = ?', access.account)
-  if (isByWaiting) asked.push("status = 'open' and waiting_since is not null")
-  if (ids !== null) asked.add('id = any (?::uuid[])', ids)
+  filterConditions.add('account_id = ?', access.account)
+  if (isByWaiting) filterConditions.push("status = 'open' and waiting_since is not null")
+  if (ids !== null) filterConditions.add('id = any (?::uuid[])', ids)
   // A leading column of an index, or rows of which few do not match.
-  asked.add('status = ?', filter.status)
+  filterConditions.add('status = ?', filter.status)
   const assigned = "coalesce(assignee_id, '00000000-0000-0000-0000-000000000000')"
-  asked.add('last_channel = ?', filter.channel)
-  asked.add('contact_id = ?', filter.contact)
+  filterConditions.add('last_channel = ?', filter.channel)
+  filterConditions.add('contact_id = ?', filter.contact)
   if (filter.priority !== null && filter.priority > 0)
-    asked.push(`priority > 0 and priority = ${asked.bind(filter.priority)}`)
-  if (filter.waiting === true) asked.push("status = 'open' and waiting_since is not null")
-  asked.add('last_at >= ?', filter.since)
-  asked.add('last_at < ?', filter.until)
+    filterConditions.push(`priority > 0 and priority = ${filterConditions.bind(filter.priority)}`)
+  if (filter.waiting === true) filterConditions.push("status = 'open' and waiting_since is not null")
+  filterConditions.add('last_at >= ?', filter.since)
+  filterConditions.add('last_at < ?', filter.until)
   if (after !== null) {
     const [at = '', id = ''] = after
-    asked.push(`(${time}, id) ${beyond} (${asked.bind(at)}::timestamptz, ${asked.bind(id)}::uuid)`)
+    filterConditions.push(
+      `(${time}, id) ${beyond} (${filterConditions.bind(at)}::timestamptz, ${filterConditions.bind(id)}::uuid)`,
+    )
   }
   const order = `order by ${time} ${direction}, id ${direction}`
   // Each assignee is a range of the index, and the ranges are merged. A narrowed reader has two.
   const visible = access.isNarrowed ? [none, ...(access.userId === null ? [] : [access.userId])] : null
   const assignees = filter.assignees?.filter((user) => visible?.includes(user) !== false) ?? visible
-  const ranges = assignees?.map((user) => `${assigned} = ${asked.bind(user)}::uuid`) ?? ['true']
+  const ranges = assignees?.map((user) => `${assigned} = ${filterConditions.bind(user)}::uuid`) ?? ['true']
   if (ranges.length === 0) ranges.push('false')
   const bound = `limit ${examinedConversations + 1}`
   const selectOne = (range: string, rowLimit: string) =>
-    `(select * from conversations ${asked.text} and ${range} ${order} ${rowLimit})`
-  const boundValues = [...asked.values]
+    `(select * from conversations ${filterConditions.text} and ${range} ${order} ${rowLimit})`
+  const boundValues = [...filterConditions.values]
   const conditions: string[] = []
   const push = (text: string) => void conditions.push(text)
-  if (filter.tag !== null) push(`tags @> array[${asked.bind(filter.tag)}::uuid]`)
-  if (filter.kind !== null) push(`last_kind = ${asked.bind(filter.kind)}`)
+  if (filter.tag !== null) push(`tags @> array[${filterConditions.bind(filter.tag)}::uuid]`)
+  if (filter.kind !== null) push(`last_kind = ${filterConditions.bind(filter.kind)}`)
   if (filter.priority === 0) push('priority = 0')
   if (filter.waiting === false) push("not (status = 'open' and waiting_since is not null)")
   if (filter.unread !== null) {
-    const read = `select r.read_until from conversation_reads r where r.account_id = ${asked.bind(access.account)}
-      and r.user_id = ${asked.bind(access.user)} and r.conversation_id = e.id`
-    const isUnread = `e.last_inbound is not null and e.last_inbound > coalesce((${read}), ${asked.bind(mark)}::uuid)`
+    const read = `select r.read_until from conversation_reads r where r.account_id = ${filterConditions.bind(access.account)}
+      and r.user_id = ${filterConditions.bind(access.user)} and r.conversation_id = e.id`
+    const isUnread = `e.last_inbound is not null and e.last_inbound > coalesce((${read}), ${filterConditions.bind(mark)}::uuid)`
     push(filter.unread ? isUnread : `not (${isUnread})`)
   }
   const isExamined = conditions.length > 0
@@ -127,7 +129,7 @@ const statementOf = (
   const exact = exactTime(time)
   return {
     isExamined,
-    values: asked.values,
+    values: filterConditions.values,
     boundValues,
     text: `select e.*, ${exact} as exact from (${source(isExamined ? bound : `limit ${limit + 1}`)}) e ${where} ${order} limit ${limit + 1}`,
     /** The last row that the statement examines, if it does not examine all. */

@@ -54,13 +54,13 @@ export const foldItems = (before: ConversationRow, items: readonly NewItem[], la
 
 /** Returns a new conversation with its items, of which there is at least one, in the order of their ids. */
 export const conversationOf = (
-  made: Pick<ConversationRow, 'account_id' | 'id' | 'contact_id' | 'name' | 'created_at'>,
+  created: Pick<ConversationRow, 'account_id' | 'id' | 'contact_id' | 'name' | 'created_at'>,
   items: readonly NewItem[],
 ): ConversationRow => {
   const [first] = items
   if (!first) throw new Error('a conversation without items')
   const blank: ConversationRow = {
-    ...made,
+    ...created,
     counterpart: first.counterpart,
     group_id: first.group,
     status: 'open',

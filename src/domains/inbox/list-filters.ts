@@ -14,18 +14,18 @@ import { refusals } from './refusals.ts'
 export type FilterQuery = Omit<Static<typeof c.listConversations.query>, 'view' | 'cursor' | 'results_per_page'>
 
 /** No user has this id: a key has no conversations of its own. */
-const nobody = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+const noUser = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-const assigneeOf = async (sql: Sql, { account, userId }: Access, given: string): Promise<string> => {
-  if (given === 'none') return keyReader
-  if (given === 'me') return userId ?? nobody
-  const id = parse('USR', given)
-  return id && (await store.exists(sql, account, 'users', id)) ? id : refuse(refusals.unknownUser(given))
+const assigneeOf = async (sql: Sql, { account, userId }: Access, value: string): Promise<string> => {
+  if (value === 'none') return keyReader
+  if (value === 'me') return userId ?? noUser
+  const id = parse('USR', value)
+  return id && (await store.exists(sql, account, 'users', id)) ? id : refuse(refusals.unknownUser(value))
 }
 
-const assigneesOf = async (sql: Sql, access: Access, given: string): Promise<readonly string[]> => {
+const assigneesOf = async (sql: Sql, access: Access, value: string): Promise<readonly string[]> => {
   const found: string[] = []
-  for (const each of given.split(',')) found.push(await assigneeOf(sql, access, each))
+  for (const each of value.split(',')) found.push(await assigneeOf(sql, access, each))
   return [...new Set(found)]
 }
 
@@ -45,7 +45,7 @@ export const readFilter = async (sql: Sql, access: Access, query: FilterQuery): 
   return {
     status: query.status ?? null,
     assignees: assignee === undefined ? null : await assigneesOf(sql, access, assignee),
-    mentioned: query.mentioned === undefined ? null : (access.userId ?? nobody),
+    mentioned: query.mentioned === undefined ? null : (access.userId ?? noUser),
     tag: tagId,
     channel: found?.id ?? null,
     kind: query.kind ?? null,

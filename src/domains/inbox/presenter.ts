@@ -122,8 +122,8 @@ const loadChannels = async (sql: Sql, account: string, rows: readonly Conversati
   )
   const all = isWhole ? await context.writableChannels(sql, account) : []
   const groupOf = ({ group_id }: ConversationRow) => (group_id === null ? undefined : groups.get(group_id))
-  const wanted = new Map(rows.map((row) => [row.id, channelIds(row, all, groupOf(row)?.channel_id)]))
-  const ids = [...new Set([...wanted.values()].flat())]
+  const channelsOf = new Map(rows.map((row) => [row.id, channelIds(row, all, groupOf(row)?.channel_id)]))
+  const ids = [...new Set([...channelsOf.values()].flat())]
   const numbers = rows.map(({ counterpart }) => counterpart)
   const channels = new Map(
     (ids.length > 0 ? await context.channelsById(sql, account, ids, numbers) : []).map((channel) => [
@@ -132,7 +132,7 @@ const loadChannels = async (sql: Sql, account: string, rows: readonly Conversati
     ]),
   )
   return (row: ConversationRow): PresentedChannel[] =>
-    (wanted.get(row.id) ?? []).flatMap((id) => {
+    (channelsOf.get(row.id) ?? []).flatMap((id) => {
       const channel = channels.get(id)
       if (!channel) return []
       const reason = reasonOf(row, channel, groupOf(row))

@@ -198,7 +198,7 @@ test('the counters agree with the conversations after every change', async () =>
   })
 })
 
-test('what the projector missed while it was stopped is there after its start, once', async () => {
+test('items that the projector missed while it was stopped appear after its start, once', async () => {
   const { who, line } = await account()
   await inbox.stop()
   for (let n = 0; n < 30; n++) await inbox.write(ada, line.number, `Text ${n}`)

@@ -50,73 +50,85 @@ export const conversationOf = async (
   return row && maySee(access, row) ? row : refuse(refusals.unknownConversation(printed))
 }
 
-export const inboxRoutes = (services: Services) => {
-  const { db, clock } = services
+const presentOne = async (sql: Sql, access: Access, row: ConversationRow) =>
+  (await presentConversations(sql, access, [row], true))[0] ?? refuse(refusals.unknownConversation(row.id))
+
+const conversationRoutes = ({ db, clock }: Services) => [
+  route(c.listConversations, async ({ query: { view, cursor, results_per_page: limit = 50, ...own }, ...call }) => {
+    const access = await accessOf(db, call)
+    const id = view === undefined ? null : parse('VIW', view)
+    const saved = id && (await store.view(db, access, id))
+    if (view !== undefined && !saved) throw refusals.unknownView(view)
+    const filter = await readFilter(db, access, saved ? { ...saved.query, ...own } : own)
+    const { rows, next } = await listConversations(db, access, filter, cursors.key(cursor), limit)
+    return ok({
+      count: rows.length,
+      conversations: await presentConversations(db, access, rows),
+      ...(next === null ? {} : { next_cursor: cursors.write({ time: next[0], id: next[1] }) }),
+    })
+  }),
+
+  route(c.countConversations, async ({ query, ...call }) => {
+    const counts = await countLists(db, await accessOf(db, call), query.views?.split(','))
+    return ok({ counts })
+  }),
+
+  route(c.beginConversation, async ({ account, body, tx, reply, ...call }) => {
+    const access = await accessOf(tx, { account, ...call })
+    const { number, group_uuid: group, channel_uuid: channel } = body
+    const groupId = group === undefined ? null : (parse('WAG', group) ?? refuse(refusals.unknownGroup(group)))
+    if (group !== undefined && groupId && !(await store.exists(tx, account.id, 'msgapp_groups', groupId)))
+      throw refusals.unknownGroup(group)
+    const place = channel === undefined ? null : (parseChannel(channel) ?? refuse(refusals.unknownChannel(channel)))
+    if (channel !== undefined && place && !(await store.exists(tx, account.id, place.table, place.id)))
+      throw refusals.unknownChannel(channel)
+    if ((number === undefined) === (group === undefined)) throw refusals.counterpartRequired()
+    const thread = threadOf(number === undefined ? null : phoneNumber(number), groupId)
+    const { row, isNew } = await beginConversation(tx, account.id, thread, access.userId)
+    if (!maySee(access, row)) throw refusals.unknownConversation(thread.counterpart)
+    if (!isNew) reply.code(200)
+    return ok({ conversation: await presentOne(tx, access, row) })
+  }),
+
+  route(c.getConversation, async ({ params, ...call }) => {
+    const access = await accessOf(db, call)
+    return ok({
+      conversation: await presentOne(db, access, await conversationOf(db, access, params.conversation_uuid)),
+    })
+  }),
+
+  route(c.changeConversation, async ({ params, body, tx, audit, ...call }) => {
+    const access = await accessOf(tx, call)
+    const before = await conversationOf(tx, access, params.conversation_uuid, (_, account, id) =>
+      store.lock(tx, account, id),
+    )
+    if (body.version !== undefined && body.version !== before.version) throw refusals.versionConflict(before.version)
+    const change = await readChange(tx, access.account, clock.now(), body)
+    const [row = before] = await changeConversations(tx, [before], change, access.userId)
+    const fields = fieldsChanged(before, row)
+    await audit(tx, {
+      before: Object.fromEntries(fields.map(({ field, from }) => [field, from])),
+      after: Object.fromEntries(fields.map(({ field, to }) => [field, to])),
+    })
+    return ok({ conversation: await presentOne(tx, access, row) })
+  }),
+
+  route(c.listContactConversations, async ({ params, ...call }) => {
+    const access = await accessOf(db, call)
+    const id = parse('CON', params.contact_uuid)
+    const exists = id !== null && (await store.exists(db, access.account, 'contacts', id))
+    if (!exists) throw refusals.unknownContact(params.contact_uuid)
+    const rows = await store.ofContact(db, access.account, id, conversationsOfContact)
+    const visible = rows.filter((row) => maySee(access, row))
+    return ok({ conversations: await presentConversations(db, access, visible) })
+  }),
+]
+
+/** The items of a conversation, and how far they are read. */
+const itemRoutes = (services: Services) => {
+  const { db } = services
   const presentItems = makeItemPresenter(services)
-
-  const presentOne = async (sql: Sql, access: Access, row: ConversationRow) =>
-    (await presentConversations(sql, access, [row], true))[0] ?? refuse(refusals.unknownConversation(row.id))
-
   return [
-    route(c.listConversations, async ({ query: { view, cursor, results_per_page: limit = 50, ...own }, ...call }) => {
-      const access = await accessOf(db, call)
-      const id = view === undefined ? null : parse('VIW', view)
-      const saved = id && (await store.view(db, access, id))
-      if (view !== undefined && !saved) throw refusals.unknownView(view)
-      const filter = await readFilter(db, access, saved ? { ...saved.query, ...own } : own)
-      const { rows, next } = await listConversations(db, access, filter, cursors.key(cursor), limit)
-      return ok({
-        count: rows.length,
-        conversations: await presentConversations(db, access, rows),
-        ...(next === null ? {} : { next_cursor: cursors.write({ time: next[0], id: next[1] }) }),
-      })
-    }),
-
-    route(c.countConversations, async ({ query, ...call }) => {
-      const counts = await countLists(db, await accessOf(db, call), query.views?.split(','))
-      return ok({ counts })
-    }),
-
-    route(c.beginConversation, async ({ account, body, tx, reply, ...call }) => {
-      const access = await accessOf(tx, { account, ...call })
-      const { number, group_uuid: group, channel_uuid: channel } = body
-      const groupId = group === undefined ? null : (parse('WAG', group) ?? refuse(refusals.unknownGroup(group)))
-      if (group !== undefined && groupId && !(await store.exists(tx, account.id, 'msgapp_groups', groupId)))
-        throw refusals.unknownGroup(group)
-      const place = channel === undefined ? null : (parseChannel(channel) ?? refuse(refusals.unknownChannel(channel)))
-      if (channel !== undefined && place && !(await store.exists(tx, account.id, place.table, place.id)))
-        throw refusals.unknownChannel(channel)
-      if ((number === undefined) === (group === undefined)) throw refusals.counterpartRequired()
-      const thread = threadOf(number === undefined ? null : phoneNumber(number), groupId)
-      const { row, isNew } = await beginConversation(tx, account.id, thread, access.userId)
-      if (!maySee(access, row)) throw refusals.unknownConversation(thread.counterpart)
-      if (!isNew) reply.code(200)
-      return ok({ conversation: await presentOne(tx, access, row) })
-    }),
-
-    route(c.getConversation, async ({ params, ...call }) => {
-      const access = await accessOf(db, call)
-      return ok({
-        conversation: await presentOne(db, access, await conversationOf(db, access, params.conversation_uuid)),
-      })
-    }),
-
-    route(c.changeConversation, async ({ params, body, tx, audit, ...call }) => {
-      const access = await accessOf(tx, call)
-      const before = await conversationOf(tx, access, params.conversation_uuid, (_, account, id) =>
-        store.lock(tx, account, id),
-      )
-      if (body.version !== undefined && body.version !== before.version) throw refusals.versionConflict(before.version)
-      const wanted = await readChange(tx, access.account, clock.now(), body)
-      const [row = before] = await changeConversations(tx, [before], wanted, access.userId)
-      const fields = fieldsChanged(before, row)
-      await audit(tx, {
-        before: Object.fromEntries(fields.map(({ field, from }) => [field, from])),
-        after: Object.fromEntries(fields.map(({ field, to }) => [field, to])),
-      })
-      return ok({ conversation: await presentOne(tx, access, row) })
-    }),
-
     route(c.listItems, async ({ params, query, ...call }) => {
       const access = await accessOf(db, call)
       const row = await conversationOf(db, access, params.conversation_uuid)
@@ -125,8 +137,8 @@ export const inboxRoutes = (services: Services) => {
       const cursor = query.cursor === undefined ? null : readItemCursor(query.cursor)
       const center = around === undefined || cursor !== null ? null : parseItem(around)
       if (around !== undefined && cursor === null) {
-        const isThere = center !== null && (await store.findItem(db, access.account, row.id, center)) !== null
-        if (!isThere) throw refusals.unknownItem(around)
+        const exists = center !== null && (await store.findItem(db, access.account, row.id, center)) !== null
+        if (!exists) throw refusals.unknownItem(around)
       }
       const isForward = cursor?.direction === 'after'
       const newerLimit = isForward ? limit : Math.floor(limit / 2)
@@ -173,18 +185,10 @@ export const inboxRoutes = (services: Services) => {
       }
       return ok({ unread: (await unreadOf(tx, access, [row])).get(row.id) ?? 0 })
     }),
-
-    route(c.listContactConversations, async ({ params, ...call }) => {
-      const access = await accessOf(db, call)
-      const id = parse('CON', params.contact_uuid)
-      const isThere = id !== null && (await store.exists(db, access.account, 'contacts', id))
-      if (!isThere) throw refusals.unknownContact(params.contact_uuid)
-      const rows = await store.ofContact(db, access.account, id, conversationsOfContact)
-      const visible = rows.filter((row) => maySee(access, row))
-      return ok({ conversations: await presentConversations(db, access, visible) })
-    }),
   ]
 }
+
+export const inboxRoutes = (services: Services) => [...conversationRoutes(services), ...itemRoutes(services)]
 
 const neighbour = (id: string, step: bigint): string => {
   const hex = (BigInt(`0x${id.replaceAll('-', '')}`) + step).toString(16).padStart(32, '0')

@@ -14,14 +14,14 @@ const his = '+447700900402'
 
 const connect = async (tenant: Tenant, number: string, app_secret: string): Promise<string> => {
   const settings = { business_account_id: '1', access_token: 't', app_secret, verify_token: 'words' }
-  const made = await world.call('operator', 'POST', '/operator/connections', {
+  const created = await world.call('operator', 'POST', '/operator/connections', {
     kind: 'whatsapp-cloud',
     name: number,
     settings,
     account_uuids: [tenant.uuid],
   })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  const { uuid } = made.body.connection
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  const { uuid } = created.body.connection
   const channel = { phone_number: number, connection: uuid }
   assert.equal((await world.call(tenant, 'POST', '/open/msgapp/channel/create', channel)).status, 201)
   return uuid
@@ -55,7 +55,7 @@ const tell = async (connection: string, body: string, key = secret): Promise<num
   return answer.statusCode
 }
 
-const kept = async (tenant: Tenant, number: string): Promise<string[]> => {
+const storedMessages = async (tenant: Tenant, number: string): Promise<string[]> => {
   const { body } = await world.call(tenant, 'GET', `/open/msgapp/messages/${number}?results_per_page=100`)
   return body.messages.map((one: { wa_msg_id: string }) => one.wa_msg_id)
 }
@@ -65,14 +65,14 @@ test('a process that does not run the connection stores inbound events, and each
   const body = notice(hers, ids)
   const statuses = await Promise.all(Array.from({ length: 8 }, () => tell(connections.hers, body)))
   assert.deepEqual(new Set(statuses), new Set([200]))
-  assert.deepEqual((await kept(ada, hers)).toReversed(), ids)
+  assert.deepEqual((await storedMessages(ada, hers)).toReversed(), ids)
 })
 
 test('an inbound event is not accepted for a number of another connection, whatever its signature', async () => {
   assert.equal(await tell(connections.his, notice(hers, ['wamid.strange']), 'another secret'), 200)
   assert.equal(await tell(connections.his, notice(his, ['wamid.strange'])), 401)
-  assert.equal((await kept(ada, hers)).includes('wamid.strange'), false)
-  assert.deepEqual(await kept(bob, his), [])
+  assert.equal((await storedMessages(ada, hers)).includes('wamid.strange'), false)
+  assert.deepEqual(await storedMessages(bob, his), [])
 })
 
 test('an inbound event that cannot be stored now is not acknowledged, so that it is redelivered', async () => {
@@ -82,19 +82,19 @@ test('an inbound event that cannot be stored now is not acknowledged, so that it
   await world.db.run`alter table msgapp_messages_away rename to msgapp_messages`
   assert.ok(status >= 500, `answered ${status}`)
   assert.equal(await tell(connections.his, body, 'another secret'), 200)
-  assert.deepEqual(await kept(bob, his), ['wamid.later'])
+  assert.deepEqual(await storedMessages(bob, his), ['wamid.later'])
 })
 
 test('an event that no database can store becomes one dead letter, and the others are stored', async () => {
   const body = notice(hers, ['wamid.first', 'wamid.\0', 'wamid.last'])
   for (const _ of [1, 2]) assert.equal(await tell(connections.hers, body), 200)
-  assert.deepEqual((await kept(ada, hers)).toReversed().slice(-2), ['wamid.first', 'wamid.last'])
-  const aside = await world.db.many<{
+  assert.deepEqual((await storedMessages(ada, hers)).toReversed().slice(-2), ['wamid.first', 'wamid.last'])
+  const deadLetters = await world.db.many<{
     reason: string
     content: string
   }>`select reason, content from msgapp_dead_letters`
   assert.deepEqual(
-    aside.map(({ reason, content }) => [reason.slice(0, 5), JSON.parse(content)[0].id]),
+    deadLetters.map(({ reason, content }) => [reason.slice(0, 5), JSON.parse(content)[0].id]),
     [['22021', 'wamid.\0']],
   )
 })
@@ -106,7 +106,11 @@ test('a callback is rejected if it is too long, or its connection is disabled, m
   const body = notice(his, ['wamid.off'])
   assert.equal(await tell(connections.his, body, 'another secret'), 401)
   const settings = { host: '127.0.0.1', port: 1, token: 'a token' }
-  const made = await world.call('operator', 'POST', '/operator/connections', { kind: 'sandbox', name: 'x', settings })
-  for (const other of [made.body.connection.uuid, 'CNX01a1fcca-93ab-7cbc-9f10-be702f775479', 'nonsense'])
+  const created = await world.call('operator', 'POST', '/operator/connections', {
+    kind: 'sandbox',
+    name: 'x',
+    settings,
+  })
+  for (const other of [created.body.connection.uuid, 'CNX01a1fcca-93ab-7cbc-9f10-be702f775479', 'nonsense'])
     assert.equal(await tell(other, body), 401, other)
 })

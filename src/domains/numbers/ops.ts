@@ -60,11 +60,11 @@ export const reserve = async (
   if (!found)
     return number ? refuse(refusals.numberUnavailable(number)) : refuse(refusals.groupSoldOut(group.id, group.location))
   await inventory.setOwner(tx, found.number, 'held', account)
-  const made = await inventory.addReservation(tx, account, uuid(), found, minutes)
-  const payload = { account, id: made.id, number: made.number }
-  await enqueue(tx, 'numbers.expire', payload, { account, runAt: made.expires_at })
+  const reservation = await inventory.addReservation(tx, account, uuid(), found, minutes)
+  const payload = { account, id: reservation.id, number: reservation.number }
+  await enqueue(tx, 'numbers.expire', payload, { account, runAt: reservation.expires_at })
   await inventory.adjustFreeCounts(tx, new Map([[found.group_id, -1]]))
-  return made
+  return reservation
 }
 
 /** Returns unheld numbers: our own become free again, a supplier's go back to the supplier. */
@@ -106,8 +106,8 @@ const selectNumbers = async (
     const found = await inventory.lock(tx, number)
     const isOurs =
       found?.state === 'held' && found.account_id === account && (await inventory.isReserved(tx, account, number))
-    const isWanted = found && (group === null || found.group_id === group.id) && (found.state === 'free' || isOurs)
-    return isWanted ? [found] : refuse(refusals.numberUnavailable(number))
+    const isSuitable = found && (group === null || found.group_id === group.id) && (found.state === 'free' || isOurs)
+    return isSuitable ? [found] : refuse(refusals.numberUnavailable(number))
   }
   const reserved = await inventory.lockReserved(tx, account, group?.id ?? null)
   if (group === null) return reserved.length > 0 ? reserved : refuse(refusals.nothingReserved())

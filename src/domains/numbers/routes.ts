@@ -81,8 +81,8 @@ const nearbyCities = async (db: Sql, search: store.Search) =>
   }))
 
 /** Finds a type by its id or name. */
-const typeOf = (given: string) =>
-  groupTypes.find((name, i) => name === given || String(i + 1) === given) ??
+const typeOf = (value: string) =>
+  groupTypes.find((name, i) => name === value || String(i + 1) === value) ??
   refuse(refusals.badDidType(groupTypes.join(', ')))
 
 const zone = (name: string) => {
@@ -102,18 +102,16 @@ const setMissingSuppliers = (reply: FastifyReply, names: readonly string[]) => {
 
 const cursors = cursorsOf(c.listVirtualNumbers)
 
-export const numberRoutes = (parts: Services) => {
-  const { db, config, changes, suppliers, quotas } = parts
-  const supplierPurchase = makeSupplierPurchase(parts)
-  const purchase = makePurchase(parts, supplierPurchase)
-  /** Runs the work in the request's own transaction, if it has one. */
-  const within = <T>(tx: Tx | null, work: (tx: Tx) => Promise<T>): Promise<T> => (tx ? work(tx) : db.begin(work))
-  const countryOf = async (given: string) => {
-    const code = given.toUpperCase()
-    return (await store.country(db, code)) ?? refuse(refusals.unknownCountry(code))
-  }
-  const numberId = (printed: string) => parse('DID', printed) ?? refuse(refusals.unknownVirtualNumber(printed))
+const countryOf = async (db: Sql, iso: string) => {
+  const code = iso.toUpperCase()
+  return (await store.country(db, code)) ?? refuse(refusals.unknownCountry(code))
+}
 
+const numberId = (printed: string) => parse('DID', printed) ?? refuse(refusals.unknownVirtualNumber(printed))
+
+/** Countries, places and groups of numbers on offer. */
+const catalogueRoutes = (parts: Services) => {
+  const { db, suppliers } = parts
   return [
     route(c.listCountries, async ({ account }) => {
       const rows = await store.countries(db, offeredTo(parts, account.id))
@@ -121,13 +119,13 @@ export const numberRoutes = (parts: Services) => {
     }),
 
     route(c.listRegions, async ({ query }) => {
-      const country = await countryOf(query.country)
+      const country = await countryOf(db, query.country)
       const rows = await store.regions(db, country.iso_country_code)
       return ok({ data: { regions: rows.map(({ name, ...row }) => ({ ...row, region_name: name })) } })
     }),
 
     route(c.listCities, async ({ account, query }) => {
-      const country = await countryOf(query.country)
+      const country = await countryOf(db, query.country)
       const rows = await store.cities(db, country.iso_country_code, query.region ?? null, offeredTo(parts, account.id))
       return ok({ data: { cities: rows.map(({ name, ...row }) => ({ ...row, city_name: name })) } })
     }),
@@ -135,20 +133,20 @@ export const numberRoutes = (parts: Services) => {
     route(c.listTypes, async () => ok({ data: { did_types: groupTypes.map((name, i) => ({ id: i + 1, name })) } })),
 
     route(c.listRequirements, async ({ query }) => {
-      const country = await countryOf(query.country)
+      const country = await countryOf(db, query.country)
       const type = query.did_type === undefined || query.did_type === 'all' ? null : typeOf(query.did_type)
       const rows = await store.requirements(db, country.iso_country_code, type)
       return ok({ data: { requirements: rows.map(presentRequirement) } })
     }),
 
     route(c.listGroups, async ({ account, query, reply }) => {
-      const country = await countryOf(query.country)
+      const country = await countryOf(db, query.country)
       const { region_id, city_id, city_name_or_prefix, did_type, group_id } = query
       const code = country.iso_country_code
       if (code === 'US' && !hasPlace(query) && group_id === undefined) throw refusals.regionRequired()
       if (group_id !== undefined) await groupOf(db, group_id, offeredTo(parts, account.id))
-      const wanted = city_name_or_prefix === undefined ? null : parseCityQuery(city_name_or_prefix, country.prefix)
-      if (city_name_or_prefix !== undefined && !wanted)
+      const city = city_name_or_prefix === undefined ? null : parseCityQuery(city_name_or_prefix, country.prefix)
+      if (city_name_or_prefix !== undefined && !city)
         return ok({ count: 0, page: pageOf(query).page, total: 0, data: { groups: [] } })
       const { page, limit, offset } = pageOf(query)
       const filter = {
@@ -157,7 +155,7 @@ export const numberRoutes = (parts: Services) => {
         city: city_id ?? null,
         type: did_type === undefined || did_type === 'all' ? null : did_type,
         id: group_id ?? null,
-        wanted,
+        cityQuery: city,
         limit: isPaged(query) ? limit : null,
         skip: isPaged(query) ? offset : 0,
         offered: offeredTo(parts, account.id),
@@ -172,28 +170,39 @@ export const numberRoutes = (parts: Services) => {
       const nearby = isEmpty && page === 0 ? { nearby: await nearbyCities(db, filter) } : {}
       return ok({ count: groups.length, page, total: first?.total ?? 0, data: { groups, ...nearby } })
     }),
+  ]
+}
 
+/** Free numbers of a group, their reservation and purchase. */
+const purchaseRoutes = (parts: Services) => {
+  const { db, config, quotas } = parts
+  const supplierPurchase = makeSupplierPurchase(parts)
+  const purchase = makePurchase(parts, supplierPurchase)
+  /** Runs the work in the request's own transaction, if it has one. */
+  const within = <T>(tx: Tx | null, work: (tx: Tx) => Promise<T>): Promise<T> => (tx ? work(tx) : db.begin(work))
+
+  return [
     route(c.listAvailable, async ({ account, query, reply }) => {
       const group = await groupOf(db, query.group_id, offeredTo(parts, account.id))
       if (!group.allow_number_selection) throw refusals.noNumberSelection(group.id)
       const { page, limit, offset } = pageOf(query)
-      const wanted = query.number_contains ?? query.contains ?? ''
-      const digits = vanityDigits(wanted)
-      if (digits === '' && wanted !== '') throw refusals.emptyNumberSearch()
-      const there = await supplierPurchase.available(account.id, group.id, digits)
-      if (there) {
-        setMissingSuppliers(reply, there.missing === null ? [] : [there.missing])
+      const search = query.number_contains ?? query.contains ?? ''
+      const digits = vanityDigits(search)
+      if (digits === '' && search !== '') throw refusals.emptyNumberSearch()
+      const supplied = await supplierPurchase.available(account.id, group.id, digits)
+      if (supplied) {
+        setMissingSuppliers(reply, supplied.missing === null ? [] : [supplied.missing])
         // A supplier returns a random sample of numbers and has no pages.
-        const some = there.numbers.slice(offset, offset + limit)
+        const some = supplied.numbers.slice(offset, offset + limit)
         const numbers = some.map((number) => ({ id: number.slice(1), number }))
-        return ok({ count: numbers.length, page, total: there.numbers.length, data: { numbers } })
+        return ok({ count: numbers.length, page, total: supplied.numbers.length, data: { numbers } })
       }
-      const asked = requestedPage(query, query.cursor === undefined ? null : [query.cursor])
+      const pageRequest = requestedPage(query, query.cursor === undefined ? null : [query.cursor])
       const found = await freeNumbers(db, group, digits, query.cursor ?? null, {
         limit,
-        skip: asked.read.skip,
+        skip: pageRequest.read.skip,
       })
-      refuseBeyond(asked, found.numbers)
+      refuseBeyond(pageRequest, found.numbers)
       const numbers = found.numbers.map((number) => ({ id: number.slice(1), number }))
       const next = found.next === null ? {} : { next_cursor: found.next }
       return ok({ count: numbers.length, page, total: found.total, data: { numbers }, ...next })
@@ -203,26 +212,27 @@ export const numberRoutes = (parts: Services) => {
       const number = body.number === undefined ? null : phoneNumber(body.number)
       const request = { group: body.group_id, number, offered: offeredTo(parts, account.id) }
       const who = { account: account.id, isKeyed: tx !== null }
-      const there = await supplierPurchase.seek(who, request, true)
-      if (there && request.number === null && !there.selectable) throw refusals.notReservable(request.group)
-      if (there && !(await supplierPurchase.mayHold(account.id))) throw refusals.accountHoldsUsedUp()
-      const held = there && (await supplierPurchase.holdNumber(who, there, request.number))
+      const supplierGroup = await supplierPurchase.seek(who, request, true)
+      if (supplierGroup && request.number === null && !supplierGroup.selectable)
+        throw refusals.notReservable(request.group)
+      if (supplierGroup && !(await supplierPurchase.mayHold(account.id))) throw refusals.accountHoldsUsedUp()
+      const held = supplierGroup && (await supplierPurchase.holdNumber(who, supplierGroup, request.number))
       if (held && held.reservation === null) throw refusals.supplierHoldsUsedUp()
       const minutes = config.reservationMinutes
       const keep = () =>
         within(tx, async (tx) => {
-          const made = await (held
+          const stored = await (held
             ? reserveHeld(tx, account.id, held, minutes)
             : reserve(tx, account.id, request, minutes))
           await quotas.check(tx, account, 'reservations', () => inventory.countReservations(tx, account.id))
-          return made
+          return stored
         })
-      const made = await (held ? supplierPurchase.withHold(held, keep) : keep())
+      const reservation = await (held ? supplierPurchase.withHold(held, keep) : keep())
       const reservation_details = {
-        uuid: made.id,
-        number: made.number,
-        created_at: iso(made.created_at),
-        expires_at: iso(made.expires_at),
+        uuid: reservation.id,
+        number: reservation.number,
+        created_at: iso(reservation.created_at),
+        expires_at: iso(reservation.expires_at),
       }
       return ok({ data: { reservation_details } })
     }),
@@ -255,50 +265,59 @@ export const numberRoutes = (parts: Services) => {
       })
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(presentNumber) } })
     }),
-
-    route(c.listVirtualNumbers, async ({ account, query }) => {
-      if (query.country !== undefined) await countryOf(query.country)
-      const asked = requestedPage(query, cursors.key(query.cursor))
-      const [found, total] = await Promise.all([
-        virtualNumbers.page(db, account.id, asked.read, query),
-        virtualNumbers.total(db, account.id, query),
-      ])
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
-      return ok({ ...fields, ...totalFields(total), numbers: rows.map(presentNumber) })
-    }),
-
-    route(c.getVirtualNumber, async ({ account, params }) => {
-      const printed = params.virtual_number_uuid
-      const row =
-        (await virtualNumbers.find(db, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
-      return ok({ number: presentNumber(row) })
-    }),
-
-    route(c.changeVirtualNumber, async ({ account, params, body, tx, audit }) => {
-      const printed = params.virtual_number_uuid
-      const row =
-        (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
-      const { inbound_user_uuid: user } = body
-      const userId = user ? parse('USR', user) : null
-      if (user && !(userId && (await isActive(tx, account.id, userId)))) throw refusals.noActiveUser(user)
-      const changed = await virtualNumbers.change(tx, account.id, row.id, {
-        friendly_name: body.friendly_name ?? row.friendly_name,
-        record_inbound: body.record_inbound ?? row.record_inbound,
-        timezone: body.timezone === undefined ? row.timezone : zone(body.timezone),
-        inbound_user_id: user === undefined ? row.inbound_user_id : userId,
-      })
-      await audit(tx, { before: presentNumber(row), after: presentNumber(changed) })
-      await changes.invalidate(tx, 'numbers')
-      return ok({ number: presentNumber(changed) })
-    }),
-
-    route(c.deleteVirtualNumber, async ({ account, params, tx, audit }) => {
-      const printed = params.virtual_number_uuid
-      const released =
-        (await release(tx, changes, account.id, numberId(printed), 'requested', config.quarantineDays)) ??
-        refuse(refusals.unknownVirtualNumber(printed))
-      await audit(tx, { before: { phone_number: released.number, friendly_name: released.friendly_name } })
-      return ok({})
-    }),
   ]
 }
+
+/** The account's own numbers. */
+const virtualNumberRoutes = ({ db, config, changes }: Services) => [
+  route(c.listVirtualNumbers, async ({ account, query }) => {
+    if (query.country !== undefined) await countryOf(db, query.country)
+    const pageRequest = requestedPage(query, cursors.key(query.cursor))
+    const [found, total] = await Promise.all([
+      virtualNumbers.page(db, account.id, pageRequest.read, query),
+      virtualNumbers.total(db, account.id, query),
+    ])
+    const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
+    return ok({ ...fields, ...totalFields(total), numbers: rows.map(presentNumber) })
+  }),
+
+  route(c.getVirtualNumber, async ({ account, params }) => {
+    const printed = params.virtual_number_uuid
+    const row =
+      (await virtualNumbers.find(db, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
+    return ok({ number: presentNumber(row) })
+  }),
+
+  route(c.changeVirtualNumber, async ({ account, params, body, tx, audit }) => {
+    const printed = params.virtual_number_uuid
+    const row =
+      (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
+    const { inbound_user_uuid: user } = body
+    const userId = user ? parse('USR', user) : null
+    if (user && !(userId && (await isActive(tx, account.id, userId)))) throw refusals.noActiveUser(user)
+    const changed = await virtualNumbers.change(tx, account.id, row.id, {
+      friendly_name: body.friendly_name ?? row.friendly_name,
+      record_inbound: body.record_inbound ?? row.record_inbound,
+      timezone: body.timezone === undefined ? row.timezone : zone(body.timezone),
+      inbound_user_id: user === undefined ? row.inbound_user_id : userId,
+    })
+    await audit(tx, { before: presentNumber(row), after: presentNumber(changed) })
+    await changes.invalidate(tx, 'numbers')
+    return ok({ number: presentNumber(changed) })
+  }),
+
+  route(c.deleteVirtualNumber, async ({ account, params, tx, audit }) => {
+    const printed = params.virtual_number_uuid
+    const released =
+      (await release(tx, changes, account.id, numberId(printed), 'requested', config.quarantineDays)) ??
+      refuse(refusals.unknownVirtualNumber(printed))
+    await audit(tx, { before: { phone_number: released.number, friendly_name: released.friendly_name } })
+    return ok({})
+  }),
+]
+
+export const numberRoutes = (parts: Services) => [
+  ...catalogueRoutes(parts),
+  ...purchaseRoutes(parts),
+  ...virtualNumberRoutes(parts),
+]

@@ -100,7 +100,7 @@ export type Search = {
   city: number | null
   type: GroupType | null
   id: string | null
-  wanted: CityQuery | null
+  cityQuery: CityQuery | null
   limit: number | null
   /** Groups before the page. */
   skip: number
@@ -111,9 +111,9 @@ export type Search = {
  * Returns matching groups, exact names first, and their total. The cost is that of the country's groups, however many
  * numbers there are.
  */
-export const groups = (db: Sql, { iso, region, city, type, id, wanted, limit, skip, offered }: Search) => {
-  const name = wanted && 'name' in wanted ? wanted.name : null
-  const prefixes = wanted && 'prefixes' in wanted ? wanted.prefixes : null
+export const groups = (db: Sql, { iso, region, city, type, id, cityQuery, limit, skip, offered }: Search) => {
+  const name = cityQuery && 'name' in cityQuery ? cityQuery.name : null
+  const prefixes = cityQuery && 'prefixes' in cityQuery ? cityQuery.prefixes : null
   return db.many<GroupRow & { total: number }>`
     select * from (
     select g.id, g.iso_country_code, g.type, g.prefix, g.location, r.name as region_name, c.setup_price, c.monthly_price,
@@ -143,8 +143,8 @@ export type CityWithNumbers = PlaceRow & { region_id: number | null; same_region
  * Returns cities of a country that have free numbers of a type. Cities of the searched region, or of the region of the
  * searched city, come first; then those with the most numbers.
  */
-export const citiesWithNumbers = (db: Sql, { iso, region, city, type, wanted, offered }: Search, limit: number) => {
-  const name = wanted && 'name' in wanted ? wanted.name : null
+export const citiesWithNumbers = (db: Sql, { iso, region, city, type, cityQuery, offered }: Search, limit: number) => {
+  const name = cityQuery && 'name' in cityQuery ? cityQuery.name : null
   return db.many<CityWithNumbers>`
     with near as materialized (
       select id from number_regions where id = ${region}::integer or parent_id = ${region}::integer

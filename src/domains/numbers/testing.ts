@@ -69,15 +69,15 @@ export const openShop = async (seal = makeSeal(randomBytes(32))) => {
     return { id, key, call, balance: balanceNow }
   }
 
-  let made = 100_000
+  let serial = 100_000
   /** Creates a group with the given number of free numbers. */
   const group = async (id: string, size: number, iso = 'GB') => {
     await db.run`
       insert into number_groups (id, iso_country_code, type, prefix, location, folded, setup_price, monthly_price, ppm,
         allow_number_selection, is_eligible_for_free_number, supplier)
       values (${id}, ${iso}, 'local', '1632', 'Nowhere', 'nowhere', 1, 1.5, 0.005, true, false, 'test')`
-    const first = made
-    made += size
+    const first = serial
+    serial += size
     const numbers = Array.from({ length: size }, (_, i) => `+441632${String(first + i).padStart(6, '0')}`)
     await db.run`
       insert into numbers (number, group_id, shuffle)

@@ -11,17 +11,17 @@ import { installWebhookMetrics } from './ops.ts'
 const { db } = await makeWorld()
 
 test('pending deliveries are counted once for all metrics of a scrape', async () => {
-  let asked = 0
+  let requestCount = 0
   const counting = new Proxy(db, {
     get: (target, name: keyof typeof db) => {
-      if (name === 'one') asked++
+      if (name === 'one') requestCount++
       return target[name]
     },
   })
   const metrics = makeMetrics()
   installWebhookMetrics(metrics, counting)
   assert.match(await metrics.registry.metrics(), /trunkline_webhook_deliveries_pending 0/)
-  assert.equal(asked, 1)
+  assert.equal(requestCount, 1)
 })
 
 test('a stored error is as long as a stored excerpt', async () => {

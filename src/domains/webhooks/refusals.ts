@@ -16,8 +16,8 @@ export const refusals = {
     invalid(`since is required: webhook ${webhook} was never disabled`, 'since_missing').at('since'),
   periodTooLong: (step: string, days: number) =>
     invalid(`since must be at most ${days} days before until with the step ${step}`).at('since'),
-  eventMismatch: (field: string, given: string, event: string) =>
-    invalid(`${field} is ${given}, but the webhook receives ${event}: leave ${field} out`, 'event_mismatch').at(field),
+  eventMismatch: (field: string, value: string, event: string) =>
+    invalid(`${field} is ${value}, but the webhook receives ${event}: leave ${field} out`, 'event_mismatch').at(field),
   payloadTooLarge: (bytes: number, most: number) =>
     invalid(`payload has ${bytes} bytes of JSON: at most ${most} are allowed`, 'payload_too_large').at('payload'),
   eventNotOfChannel: (event: string, channel: string, kinds: string) =>

@@ -22,22 +22,27 @@ import { presentListed, presentWebhook } from './subscriptions/webhook-presenter
 const printed = (rows: readonly store.WebhookRow[]): string[] => rows.map(({ id }) => print('WHK', id))
 
 /** @throws the 400 Problem if the name is not that of the webhook's event */
-const checkEvent = (row: store.WebhookRow, field: string, given: unknown): void => {
-  if (given === undefined || given === row.event || given === row.event_name) return
-  throw refusals.eventMismatch(field, String(given).slice(0, 60), row.event_name)
+const checkEvent = (row: store.WebhookRow, field: string, value: unknown): void => {
+  if (value === undefined || value === row.event || value === row.event_name) return
+  throw refusals.eventMismatch(field, String(value).slice(0, 60), row.event_name)
 }
 
 /** Returns the payload of a test, marked as one. @throws the 400 Problem */
-const checkedPayload = (row: store.WebhookRow, given: object) => {
-  const bytes = Buffer.byteLength(JSON.stringify(given))
+const checkedPayload = (row: store.WebhookRow, value: object) => {
+  const bytes = Buffer.byteLength(JSON.stringify(value))
   if (bytes > maxTestPayloadBytes) throw refusals.payloadTooLarge(bytes, maxTestPayloadBytes)
-  const payload: { readonly [key: string]: unknown } = { ...given, test: true }
+  const payload: { readonly [key: string]: unknown } = { ...value, test: true }
   checkEvent(row, 'payload.event', payload.event)
   return payload
 }
 
-export const webhookRoutes = (parts: Services) => {
-  const { db, seal, outbound, changes, clock, config, quotas } = parts
+/** Returns the webhook, or all with its address, locked. */
+const targetsOf = async (tx: Tx, row: store.WebhookRow, isEndpoint: boolean): Promise<readonly store.WebhookRow[]> =>
+  isEndpoint ? store.lockByAddress(tx, row.account_id, row.hook_url) : [row]
+
+/** Subscribing, and changes of webhooks. */
+const subscriptionRoutes = (parts: Services) => {
+  const { seal, outbound, changes, config, quotas } = parts
 
   /**
    * Returns why an address must not be called. Runs outside the transaction: resolving a host name may take
@@ -48,9 +53,6 @@ export const webhookRoutes = (parts: Services) => {
   const checkQuota = (tx: Tx, account: Account) =>
     quotas.check(tx, account, 'webhooks', () => store.countUsed(tx, account.id))
   const announce = (tx: Tx) => changes.invalidate(tx, 'webhooks')
-  /** Returns the webhook, or all with its address, locked. */
-  const targetsOf = async (tx: Tx, row: store.WebhookRow, isEndpoint: boolean): Promise<readonly store.WebhookRow[]> =>
-    isEndpoint ? store.lockByAddress(tx, row.account_id, row.hook_url) : [row]
 
   return [
     routeWithPreparation(
@@ -60,10 +62,10 @@ export const webhookRoutes = (parts: Services) => {
         const { account, request } = call
         assertMayMake(request, { kind: 'webhook' })
         // Aliases in the path were translated at the edge; payloads use the spelling of the subscription.
-        const asked = decodeURIComponent(
+        const requestedName = decodeURIComponent(
           request.originalUrl.split('?', 1)[0]?.replace(/\/$/, '').split('/').at(-1) ?? '',
         )
-        const msgappName = asked === params.event_name ? null : config.msgappName
+        const msgappName = requestedName === params.event_name ? null : config.msgappName
         const names = { spelt: params.event_name, msgappName }
         const caller = { account: account.id, contents: await contentsOf(tx, call) }
         const { row, isNew, wasEnabled } = await subscribe(tx, seal, caller, names, body, prepared)
@@ -77,29 +79,6 @@ export const webhookRoutes = (parts: Services) => {
         return ok({ data: { ...presentWebhook(row), signing_secret: seal.open(row.sealed_secret) } })
       },
     ),
-
-    route(c.listWebhooks, async ({ account, query }) => {
-      const { enabled = 'true' } = query
-      const rows = await store.list(db, account.id, enabled === 'any' ? null : enabled === 'true')
-      return ok({ webhooks: rows.map(presentListed) })
-    }),
-
-    route(c.listChannelWebhooks, async ({ account, params }) => {
-      const { kind, id } = await channelBy(db, account.id, params.channel_uuid, 'account')
-      const rows = await store.listByChannel(db, account.id, kind, id)
-      return ok({ webhooks: rows.map(presentWebhook) })
-    }),
-
-    route(c.getWebhook, async ({ account, params }) => {
-      const row = await findWebhook(db, account.id, params.webhook_uuid)
-      const until = row.previous_until
-      return ok({
-        webhook: {
-          ...presentListed(row),
-          ...(until && until.getTime() > clock.now() ? { previous_secret_valid_until: iso(until) } : {}),
-        },
-      })
-    }),
 
     routeWithPreparation(c.changeWebhook, judgeAddress, async ({ params, body, tx, prepared, audit, ...call }) => {
       const { account } = call
@@ -154,35 +133,63 @@ export const webhookRoutes = (parts: Services) => {
       await announce(tx)
       return ok({ signing_secret: secret, previous_secret_valid_until: iso(until) })
     }),
-
-    route(c.testWebhook, async ({ account, params, body, tx }) => {
-      const row = await findEnabledWebhook(db, account.id, params.webhook_uuid)
-      const own = body.payload === undefined ? null : checkedPayload(row, body.payload)
-      checkEvent(row, 'event_name', body.event_name)
-      const example = { name: row.event, channel: row.match_id, group: row.to_group }
-      const payload = own ?? (await exampleFor(tx, account.id, example)).payload
-      const event = await recordFor(tx, row.id, {
-        account: account.id,
-        name: row.event,
-        channel: row.match_id,
-        conversation: `test ${row.id}`,
-        payload,
-      })
-      return ok({ delivery_id: printDelivery({ webhook: row.id, event }) })
-    }),
-
-    route(c.showWebhooks, async () => {
-      const { oldest_seconds, ...totals } = await store.totals(db)
-      const rows = await store.findFailing(db)
-      return ok({
-        ...totals,
-        oldest_pending_seconds: Math.floor(oldest_seconds),
-        webhooks: rows.map((row) => ({
-          ...presentListed(row),
-          account_uuid: print('ACC', row.account_id),
-          pending: row.pending,
-        })),
-      })
-    }),
   ]
 }
+
+/** Lists and tests of webhooks. */
+const webhookViewRoutes = ({ db, clock }: Services) => [
+  route(c.listWebhooks, async ({ account, query }) => {
+    const { enabled = 'true' } = query
+    const rows = await store.list(db, account.id, enabled === 'any' ? null : enabled === 'true')
+    return ok({ webhooks: rows.map(presentListed) })
+  }),
+
+  route(c.listChannelWebhooks, async ({ account, params }) => {
+    const { kind, id } = await channelBy(db, account.id, params.channel_uuid, 'account')
+    const rows = await store.listByChannel(db, account.id, kind, id)
+    return ok({ webhooks: rows.map(presentWebhook) })
+  }),
+
+  route(c.getWebhook, async ({ account, params }) => {
+    const row = await findWebhook(db, account.id, params.webhook_uuid)
+    const until = row.previous_until
+    return ok({
+      webhook: {
+        ...presentListed(row),
+        ...(until && until.getTime() > clock.now() ? { previous_secret_valid_until: iso(until) } : {}),
+      },
+    })
+  }),
+
+  route(c.testWebhook, async ({ account, params, body, tx }) => {
+    const row = await findEnabledWebhook(db, account.id, params.webhook_uuid)
+    const own = body.payload === undefined ? null : checkedPayload(row, body.payload)
+    checkEvent(row, 'event_name', body.event_name)
+    const example = { name: row.event, channel: row.match_id, group: row.to_group }
+    const payload = own ?? (await exampleFor(tx, account.id, example)).payload
+    const event = await recordFor(tx, row.id, {
+      account: account.id,
+      name: row.event,
+      channel: row.match_id,
+      conversation: `test ${row.id}`,
+      payload,
+    })
+    return ok({ delivery_id: printDelivery({ webhook: row.id, event }) })
+  }),
+
+  route(c.showWebhooks, async () => {
+    const { oldest_seconds, ...totals } = await store.totals(db)
+    const rows = await store.findFailing(db)
+    return ok({
+      ...totals,
+      oldest_pending_seconds: Math.floor(oldest_seconds),
+      webhooks: rows.map((row) => ({
+        ...presentListed(row),
+        account_uuid: print('ACC', row.account_id),
+        pending: row.pending,
+      })),
+    })
+  }),
+]
+
+export const webhookRoutes = (parts: Services) => [...subscriptionRoutes(parts), ...webhookViewRoutes(parts)]

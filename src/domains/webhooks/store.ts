@@ -147,12 +147,12 @@ export const remove = (tx: Tx, account: string, id: string) => tx.run`
   where account_id = ${account} and id = ${id} and deleted_at is null`
 
 /** Deletes the webhooks that share the address and channel of these, but are for other events. @returns them */
-export const removeOthers = (tx: Tx, account: string, kept: readonly WebhookRow[]) => tx.many<WebhookRow>`
+export const removeOthers = (tx: Tx, account: string, remaining: readonly WebhookRow[]) => tx.many<WebhookRow>`
   update webhooks set enabled = false, disabled_reason = coalesce(disabled_reason, 'paused'),
     deleted_at = (select app_now()), updated_at = (select app_now())
-  where account_id = ${account} and hook_url = ${kept[0]?.hook_url ?? ''} and deleted_at is null
-    and (channel_id is null or channel_id = any(${kept.flatMap((w) => w.channel_id ?? [])}::uuid[]))
-    and id <> all(${kept.map((w) => w.id)}::uuid[])
+  where account_id = ${account} and hook_url = ${remaining[0]?.hook_url ?? ''} and deleted_at is null
+    and (channel_id is null or channel_id = any(${remaining.flatMap((w) => w.channel_id ?? [])}::uuid[]))
+    and id <> all(${remaining.map((w) => w.id)}::uuid[])
   returning *`
 
 /** Replaces the secret. The previous one also signs for a day. */

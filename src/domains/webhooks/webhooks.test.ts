@@ -97,7 +97,7 @@ test('an invalid subscription is rejected, and the message says why', async () =
 test('a slow name server delays no other request', async () => {
   const ada = await tenant()
   const { promise, resolve } = Promise.withResolvers<null>()
-  const { promise: asked, resolve: seen } = Promise.withResolvers<void>()
+  const { promise: requested, resolve: seen } = Promise.withResolvers<void>()
   let waiting = 0
   const judge = () => {
     if (++waiting === 20) seen()
@@ -116,7 +116,7 @@ test('a slow name server delays no other request', async () => {
       const url = '/open/webhooks/subscribe/contact.created'
       return app.inject({ method: 'POST', url, headers: { ...headers, ...key }, payload })
     })
-    await asked
+    await requested
     // More requests than the pool has connections, and yet one is free.
     assert.equal((await to(ada, 'contact.updated', { hook_url: receiver.url('/quick') })).status, 201)
     resolve(null)
@@ -140,13 +140,13 @@ test('payloads use the spelling of the subscription', async () => {
   const three = (await to(ada, 'call.outgoing.completed', { hook_url: receiver.url('/outgoing') })).body.data
   for (const { uuid: id } of [one, two, three])
     assert.equal((await call(ada, 'POST', `/open/webhooks/${id}/test`)).status, 202)
-  const told = async (path: string) => {
+  const delivered = async (path: string) => {
     const [got] = await until(async () => receiver.of(path).length > 0 && receiver.of(path))
     return JSON.parse(got?.body ?? '')
   }
-  assert.equal((await told('/own')).event, 'msgapp.call.received')
-  assert.equal((await told('/alias')).event, 'chatapp.call.received')
-  const outgoing = await told('/outgoing')
+  assert.equal((await delivered('/own')).event, 'msgapp.call.received')
+  assert.equal((await delivered('/alias')).event, 'chatapp.call.received')
+  const outgoing = await delivered('/outgoing')
   assert.deepEqual([outgoing.event, outgoing.test], ['call.outgoing.completed', true])
   assert.equal(typeof outgoing.is_msgapp_call, 'boolean')
 })

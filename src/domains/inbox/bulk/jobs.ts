@@ -80,7 +80,7 @@ const snoozeOf = ({ status, snoozedUntil, snoozedTillReply }: store.BulkEdit, ro
 }
 
 /** Returns what a change means for one conversation. */
-const wantedOf = (edit: store.BulkEdit, known: ReadonlySet<string>) => {
+const changeOf = (edit: store.BulkEdit, known: ReadonlySet<string>) => {
   const { addTags = [], removeTags = [], snoozedUntil: _until, snoozedTillReply: _tillReply, ...rest } = edit
   const added = addTags.filter((tag) => known.has(tag))
   const hasTags = added.length > 0 || removeTags.length > 0
@@ -134,9 +134,9 @@ const changeSome = async (tx: Tx, row: store.BulkRow): Promise<store.BulkRow | n
   const known = tags.length > 0 ? await store.lockTags(tx, row.account_id, [...new Set(tags)]) : new Set<string>()
   const access = accessOf(row)
   const rows = locked.filter((one) => maySee(access, one))
-  const wanted = wantedOf(row.change, known)
+  const changeRequest = changeOf(row.change, known)
   const change = (one: ConversationRow): ChangeRequest => {
-    if (row.undo_of === null) return wanted(one)
+    if (row.undo_of === null) return changeRequest(one)
     const { before, after } = states.get(one.id) ?? {}
     return before && after ? restored(one, { before, after }, known) : {}
   }
@@ -179,7 +179,7 @@ const step = async (tx: Tx, account: string, job: string): Promise<boolean> => {
  * change. Each transaction stores what it did: after a crash the rest follows, and nothing happens twice.
  */
 export const bulkJob = ({ db }: { readonly db: Db }): JobKind => {
-  const made: JobKind<BulkPayload, void> = {
+  const kind: JobKind<BulkPayload, void> = {
     kind: bulkKind,
     concurrency: 2,
     leaseSeconds: 30,
@@ -195,7 +195,7 @@ export const bulkJob = ({ db }: { readonly db: Db }): JobKind => {
     },
   }
   // All jobs of this kind are added by the routes.
-  return made as JobKind
+  return kind as JobKind
 }
 
 /** Deletes changes that ended long ago. */

@@ -78,10 +78,10 @@ export const bulkRoutes = ({ db, clock }: Pick<Services, 'db' | 'clock'>) => {
       if ((ids === null) === (filter === null)) throw refusals.conversationsRequired()
       if (Object.keys(change).length === 0) throw refusals.changeRequired()
       const { add_tags = [], remove_tags = [], ...rest } = change
-      const wanted = await readChange(tx, account, clock.now(), rest)
-      const ends = wanted.snoozedUntil instanceof Date || wanted.snoozedTillReply === true
-      if (wanted.status === 'snoozed' && !ends) throw refusals.snoozeWithoutEnd()
-      const { snoozedUntil, ...others } = wanted
+      const changeRequest = await readChange(tx, account, clock.now(), rest)
+      const ends = changeRequest.snoozedUntil instanceof Date || changeRequest.snoozedTillReply === true
+      if (changeRequest.status === 'snoozed' && !ends) throw refusals.snoozeWithoutEnd()
+      const { snoozedUntil, ...others } = changeRequest
       const edit: store.BulkEdit = {
         ...Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined)),
         ...(snoozedUntil === undefined ? {} : { snoozedUntil: snoozedUntil?.toISOString() ?? null }),

@@ -40,10 +40,10 @@ export const rebuildAll = async (
     const all = await store.accounts(db)
     const one = printed === null ? null : parse('ACC', printed)
     if (printed !== null && (one === null || !all.includes(one))) throw new Error(`there is no account ${printed}`)
-    const wanted = one === null ? all : [one]
+    const accounts = one === null ? all : [one]
     let conversations = 0
-    for (const account of wanted) conversations += await rebuildAccount(db, account, control)
-    return { accounts: wanted.length, conversations }
+    for (const account of accounts) conversations += await rebuildAccount(db, account, control)
+    return { accounts: accounts.length, conversations }
   } finally {
     await db.end()
     await database.close()

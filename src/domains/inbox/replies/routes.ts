@@ -73,9 +73,9 @@ export const replyRoutes = ({ db }: Pick<Services, 'db'>) => [
     const limit = isShared ? maxSharedReplies : maxOwnReplies
     if ((await store.count(tx, account.id, user_id)) >= limit) throw refusals.tooManyReplies(limit)
     const { title, text } = body
-    const made = { id: uuid(), user_id, shortcut: shortcutOf(body.shortcut), title, text, updated_by: actor.userId }
-    if (await store.isTaken(tx, account.id, made)) throw refusals.shortcutExists(made.shortcut)
-    return ok({ reply: presentReply(await store.create(tx, account.id, made)) })
+    const reply = { id: uuid(), user_id, shortcut: shortcutOf(body.shortcut), title, text, updated_by: actor.userId }
+    if (await store.isTaken(tx, account.id, reply)) throw refusals.shortcutExists(reply.shortcut)
+    return ok({ reply: presentReply(await store.create(tx, account.id, reply)) })
   }),
 
   route(c.changeReply, async ({ params, body, tx, ...call }) => {

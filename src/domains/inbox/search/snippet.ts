@@ -16,9 +16,9 @@ const wordForm = /[\p{L}\p{N}\p{M}]+/gu
 /** Returns the part of a text around the first of the words, on one line. */
 export const snippetOf = (whole: string, { words, last }: WordQuery): Snippet => {
   const text = whole.replace(/\s+/g, ' ').trim()
-  const isWanted = (word: string) => wordsOf(word).some((one) => words.includes(one) || one.startsWith(last))
+  const isMatch = (word: string) => wordsOf(word).some((one) => words.includes(one) || one.startsWith(last))
   const ranges = [...text.matchAll(wordForm)]
-    .filter(([word]) => isWanted(word))
+    .filter(([word]) => isMatch(word))
     .map((match): [number, number] => [match.index, match.index + match[0].length])
   const [first] = ranges
   const start = first && first[1] > snippetLength ? Math.max(0, first[0] - snippetLength / 4) : 0

@@ -17,7 +17,7 @@ export const untagJob = ({ db }: { readonly db: Db }): JobKind => {
       await changeConversations(tx, rows, ({ tags }) => ({ tags: tags.filter((one) => one !== tag) }), null, true)
       return rows.length > 0
     })
-  const made: JobKind<UntagPayload, void> = {
+  const kind: JobKind<UntagPayload, void> = {
     kind: untagKind,
     concurrency: 1,
     leaseSeconds: 30,
@@ -28,5 +28,5 @@ export const untagJob = ({ db }: { readonly db: Db }): JobKind => {
     },
   }
   // All jobs of this kind are added by the routes.
-  return made as JobKind
+  return kind as JobKind
 }

@@ -56,8 +56,8 @@ export const tagRoutes = ({ db }: Pick<Services, 'db'>) => [
     const name = body.name.trim()
     await store.lockAccount(tx, account.id)
     if ((await store.count(tx, account.id)) >= maxTags) throw refusals.tooManyTags(maxTags)
-    const made = await store.create(tx, account.id, { id: uuid(), name, key: keyOf(name), color: body.color ?? 'grey' })
-    return ok({ tag: presentTag(made ?? refuse(refusals.tagExists(name))) })
+    const tag = await store.create(tx, account.id, { id: uuid(), name, key: keyOf(name), color: body.color ?? 'grey' })
+    return ok({ tag: presentTag(tag ?? refuse(refusals.tagExists(name))) })
   }),
 
   route(c.changeTag, async ({ account, params, body, tx }) => {

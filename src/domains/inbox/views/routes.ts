@@ -41,9 +41,9 @@ export const viewRoutes = ({ db }: Pick<Services, 'db'>) => [
     const limit = isShared ? maxSharedViews : maxOwnViews
     if (n >= limit) throw refusals.tooManyViews(limit)
     const { name, page, query } = body
-    const made = { id: uuid(), user_id, name, page, query: storedQuery(page, query), place }
-    await store.create(tx, account.id, made)
-    return ok({ view: presentView(made) })
+    const view = { id: uuid(), user_id, name, page, query: storedQuery(page, query), place }
+    await store.create(tx, account.id, view)
+    return ok({ view: presentView(view) })
   }),
 
   route(c.changeView, async ({ params, body, tx, ...call }) => {

@@ -186,7 +186,7 @@ export const makeChannel = async (
   if (!(await isProved(tx, account, number, connection, isSandbox(account)))) throw refusals.numberUnproved(number)
   await displaceUnproved(tx, account, number, isSandbox)
   const country = mainCountryOf(number) ?? ''
-  const made = await store.create(tx, {
+  const created = await store.create(tx, {
     account_id: account,
     id,
     connection_id: connection.id,
@@ -197,7 +197,7 @@ export const makeChannel = async (
     timezones: timeZonesOf(number.slice(1)),
   })
   // Clients match these words (completions.md part 8).
-  if (!made) throw refusals.numberTaken(number)
+  if (!created) throw refusals.numberTaken(number)
   await addChannelCallerId(tx, account, { channel: id, number, name, country })
   await changes.invalidate(tx, 'msgapp')
   return id

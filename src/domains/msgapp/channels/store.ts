@@ -56,10 +56,10 @@ export type StatusFilter = 'connected' | 'disconnected' | 'all'
  * needs no index.
  */
 const channelsOf = (account: string, status: StatusFilter) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add("(connection_status = 'C') = ?", status === 'all' ? null : status === 'connected')
-  return makeListQuery({ table: 'msgapp_channel_status', key: byTimeAndId(), isNewestFirst: true }, asked)
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add("(connection_status = 'C') = ?", status === 'all' ? null : status === 'connected')
+  return makeListQuery({ table: 'msgapp_channel_status', key: byTimeAndId(), isNewestFirst: true }, conditions)
 }
 
 export const page = (db: Sql, account: string, status: StatusFilter, at: ListPage) => {

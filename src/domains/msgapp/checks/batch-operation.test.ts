@@ -29,7 +29,7 @@ test('a batch reports each number as it was given: one written in two ways, an i
   const { batch, results } = await done(body.batch.uuid)
   assert.equal(batch.checked, 5)
   assert.deepEqual(
-    numbers.map((given) => results[given].on_msgapp ?? results[given].is_valid),
+    numbers.map((number) => results[number].on_msgapp ?? results[number].is_valid),
     [true, true, false, true, false],
   )
   assert.equal(results[business].msgapp_info.is_business, true)

@@ -33,8 +33,8 @@ export const presentBatch = (row: store.BatchRow) => ({
 })
 
 /** Presents the result of a number as it was given. */
-export const resultOf = (given: string, found: ChatNumberCheck | null, full: boolean) => {
-  const target = numberFacts(given)
+export const resultOf = (number: string, found: ChatNumberCheck | null, full: boolean) => {
+  const target = numberFacts(number)
   return target ? presentCheck(target, found, full) : { is_valid: false }
 }
 
@@ -60,9 +60,9 @@ export const requestNext = async (tx: Tx, account: string, channel: string, shar
 
 /** The next chunk of a share, by number: one number may be written in several ways. */
 const nextChunk = ({ numbers }: ChannelShare) => {
-  const given = numbers.slice(0, checkChunkSize)
-  const e164 = new Map(given.map((one) => [one, numberFacts(one)?.e164 ?? one]))
-  return { given, e164, distinct: [...new Set(e164.values())] }
+  const chunk = numbers.slice(0, checkChunkSize)
+  const e164 = new Map(chunk.map((one) => [one, numberFacts(one)?.e164 ?? one]))
+  return { given: chunk, e164, distinct: [...new Set(e164.values())] }
 }
 
 /** Checks the next chunk of a batch. */
@@ -86,7 +86,7 @@ export const makeBatchOperation = (): Operation<ChannelShare, readonly ChatNumbe
   },
   onDiscard: async (tx, { account, payload }) => {
     if (account === null) return
-    const unknown = payload.numbers.map((given) => [given, resultOf(given, null, false)])
+    const unknown = payload.numbers.map((number) => [number, resultOf(number, null, false)])
     await addResults(tx, account, payload.batch, Object.fromEntries(unknown))
   },
 })

@@ -3,8 +3,8 @@ import { geocodeNumber } from '../../../platform/lib/phone-geocoding.ts'
 import type { ChatNumberCheck } from '../../../ports/chat.ts'
 
 /** Offline facts about a number; null for an impossible one. Digits without a `+` are accepted. */
-export const numberFacts = (given: string) => {
-  const text = given.trim()
+export const numberFacts = (number: string) => {
+  const text = number.trim()
   const parsed = /^\+?[\d\s().-]+$/.test(text) ? numberDetails(text.startsWith('+') ? text : `+${text}`) : undefined
   if (!parsed?.isValid()) return null
   return {
@@ -35,7 +35,7 @@ export const presentCheck = ({ number }: NumberFacts, found: ChatNumberCheck | n
   if (!found || found.there === 'unknown') return { ...base, on_msgapp_unknown: true }
   if (found.there === 'no') return { ...base, on_msgapp: false }
   const { business, status } = found
-  const { enterprise, business_hours, map_pin, website, categories, ...told } = business ?? {}
+  const { enterprise, business_hours, map_pin, website, categories, ...details } = business ?? {}
   return {
     ...base,
     on_msgapp: true,
@@ -43,10 +43,10 @@ export const presentCheck = ({ number }: NumberFacts, found: ChatNumberCheck | n
       ...withoutUnknown({
         number_id: found.id,
         contact_profile_pic: found.picture,
-        verified_name: told.verified_name,
-        short_name: told.short_name,
+        verified_name: details.verified_name,
+        short_name: details.short_name,
         pushname: found.pushname,
-        verified_level: told.verified_level,
+        verified_level: details.verified_level,
         status_text: full ? status : null,
       }),
       is_business: business !== null,
@@ -54,7 +54,7 @@ export const presentCheck = ({ number }: NumberFacts, found: ChatNumberCheck | n
       ...(full && business
         ? {
             business_information: {
-              ...told,
+              ...details,
               ...withoutUnknown({ business_hours, map_pin }),
               ...(website ? { website: [...website] } : {}),
               ...(categories ? { categories: [...categories] } : {}),

@@ -11,11 +11,11 @@ const world = await makeWorld()
 const twin = await makeWorld({}, {}, { db: world.db })
 
 const connection = await idleConnection(world.db)
-let made = 0
+let serial = 0
 
 /** A number of the tenant that counts as connected for an hour. */
 const connect = async ({ id: account }: Tenant): Promise<string> => {
-  const [id, number] = [uuid(), `+4477009${String(++made).padStart(5, '0')}`]
+  const [id, number] = [uuid(), `+4477009${String(++serial).padStart(5, '0')}`]
   await world.db.run`
     insert into msgapp_channels (account_id, id, connection_id, platform, phone_number, friendly_name, iso_country_code,
       timezone, created_at, updated_at)

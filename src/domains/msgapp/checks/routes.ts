@@ -16,11 +16,11 @@ import * as c from './contract.ts'
 import * as store from './store.ts'
 
 export const checkRoutes = ({ db }: Services) => {
-  const lineOf = async (account: string, given: string): Promise<store.CheckChannelRow> => {
-    const id = parse('WPN', given)
-    const number = id ? null : e164(given)
+  const lineOf = async (account: string, text: string): Promise<store.CheckChannelRow> => {
+    const id = parse('WPN', text)
+    const number = id ? null : e164(text)
     const by = id ? { id } : number ? { number } : null
-    return (by && (await store.findChannel(db, account, by))) || refuse(refusals.notAConnectedNumber(given))
+    return (by && (await store.findChannel(db, account, by))) || refuse(refusals.notAConnectedNumber(text))
   }
 
   return [
@@ -35,7 +35,7 @@ export const checkRoutes = ({ db }: Services) => {
 
       const place = { account: account.id, connection: line.connection_id, extra }
 
-      const asked = await db.begin(async (tx): Promise<ChatNumberCheck | { id: string; wait: number } | null> => {
+      const request = await db.begin(async (tx): Promise<ChatNumberCheck | { id: string; wait: number } | null> => {
         const [cached] = await store.findFresh(tx, place, [target.e164])
         // Without a network to ask, the request is not a check.
         if (!cached && (checksPerMinute === 0 || line.connection_status !== 'C')) return null
@@ -54,15 +54,15 @@ export const checkRoutes = ({ db }: Services) => {
         })
         return { id, wait }
       })
-      if (!asked || 'there' in asked) return presentCheck(target, asked, full)
-      const answer = await waitForAnswer<ChatNumberCheck | null>(db, asked.id, asked.wait + checkTimeoutMs)
+      if (!request || 'there' in request) return presentCheck(target, request, full)
+      const answer = await waitForAnswer<ChatNumberCheck | null>(db, request.id, request.wait + checkTimeoutMs)
       return presentCheck(target, answer?.outcome === 'done' ? answer.value : null, full)
     }),
 
     route(c.checkNumbers, async ({ account, body, tx }) => {
       const { extra_information: extra = false } = body
       const numbers = [...new Set(body.numbers)]
-      const valid = numbers.filter((given) => numberFacts(given))
+      const valid = numbers.filter((number) => numberFacts(number))
       const lines = await store.listConnected(tx, account.id)
       if (lines.length === 0) throw refusals.noConnectedNumber()
       const paces = new Map<string, number>()
@@ -78,16 +78,16 @@ export const checkRoutes = ({ db }: Services) => {
 
       const id = uuid()
       await store.addBatch(tx, account.id, id, numbers, extra)
-      const e164 = valid.map((given) => numberFacts(given)?.e164 ?? given)
+      const e164 = valid.map((number) => numberFacts(number)?.e164 ?? number)
       const fresh = new Map<string, ChatNumberCheck>()
       for (const connection of new Set(able.map(({ connection_id }) => connection_id)))
         for (const { number, found } of await store.findFresh(tx, { account: account.id, connection, extra }, e164))
           fresh.set(number, found)
       const open = valid.filter((_, i) => able.length > 0 && !fresh.has(e164[i] ?? ''))
-      const told = numbers
-        .filter((given) => !open.includes(given))
-        .map((given) => [given, resultOf(given, fresh.get(numberFacts(given)?.e164 ?? '') ?? null, full)])
-      await addResults(tx, account.id, id, Object.fromEntries(told))
+      const results = numbers
+        .filter((number) => !open.includes(number))
+        .map((number) => [number, resultOf(number, fresh.get(numberFacts(number)?.e164 ?? '') ?? null, full)])
+      await addResults(tx, account.id, id, Object.fromEntries(results))
       for (const [i, { id: channel, connection_id: connection, limit: pace }] of able.entries()) {
         const share = open.filter((_, place) => place % able.length === i)
         const limit = Math.min(pace, account.onTrial ? budget.trialChecksPerMinute : Number.POSITIVE_INFINITY)

@@ -22,11 +22,11 @@ const refusals = /^(?:429 too_many_checks|503 [a-z_]+)$/
 const hammer = async (platforms: readonly Platform[], check: (on: Platform, n: number) => Promise<Answer>) => {
   const taken: TimeSpan[] = []
   const began = performance.now()
-  let asked = 0
+  let requestCount = 0
   const client = async (on: Platform) => {
     for (let from = began; from < began + lasting; ) {
       from = performance.now()
-      const { status, body } = await check(on, asked++)
+      const { status, body } = await check(on, requestCount++)
       const to = performance.now()
       if (status !== 200) assert.match(`${status} ${body.error_code}`, refusals)
       if (status === 200) {
@@ -71,9 +71,9 @@ test('two processes share the rate limits of a real minute, for cached and for n
       .body
     const { key } = (await first.call('POST', `/operator/accounts/${account.uuid}/keys`, { label: 'checks' })).body
     const as = { 'x-user-api-key': String(key) }
-    const made = await first.call('POST', '/open/msgapp/channel/create', { phone_number: number }, as)
-    assert.equal(made.status, 201, JSON.stringify(made.body))
-    const { uuid } = made.body.channel
+    const created = await first.call('POST', '/open/msgapp/channel/create', { phone_number: number }, as)
+    assert.equal(created.status, 201, JSON.stringify(created.body))
+    const { uuid } = created.body.channel
     await until(async () => {
       const { body } = await first.call('GET', `/open/msgapp/channel/${uuid}/status`, undefined, as)
       return body.connection_status === 'C'

@@ -67,16 +67,16 @@ export const withDeadLetters = (
   const guarded =
     <Given extends unknown[]>(
       what: keyof InboundHandlers,
-      keep: (channelRef: ChannelRef, ...given: Given) => Promise<void>,
+      keep: (channelRef: ChannelRef, ...args: Given) => Promise<void>,
     ) =>
-    async (channelRef: ChannelRef, ...given: Given): Promise<void> => {
+    async (channelRef: ChannelRef, ...args: Given): Promise<void> => {
       for (let attempt = 1; ; attempt++) {
         try {
-          return await keep(channelRef, ...given)
+          return await keep(channelRef, ...args)
         } catch (error) {
           if (!isRejectedData(error)) throw error
           if (attempt === maxStoreTries) {
-            const isNew = await addDeadLetter(db, channelRef, what, given, error)
+            const isNew = await addDeadLetter(db, channelRef, what, args, error)
             const { channel, platform } = channelRef
             log.error({ err: error, channel, platform, what, isNew }, 'msgapp: inbound event moved to dead letters')
             return

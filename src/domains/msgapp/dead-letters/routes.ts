@@ -54,9 +54,9 @@ export const deadLetterRoutes = (parts: Services) => {
   return [
     route(c.listDeadLetters, async ({ query }) => {
       const after = cursors.read(query.cursor)
-      const asked = requestedPage({ results_per_page: most }, after && [after.id])
-      const found = await store.list(db, asked.read, maxShownContentLength)
-      const { rows, fields } = cutPage(asked, found, ({ created_at, id }) =>
+      const pageRequest = requestedPage({ results_per_page: most }, after && [after.id])
+      const found = await store.list(db, pageRequest.read, maxShownContentLength)
+      const { rows, fields } = cutPage(pageRequest, found, ({ created_at, id }) =>
         cursors.write({ time: created_at.toISOString(), id }),
       )
       return ok({

@@ -32,16 +32,16 @@ test('participants who were only invited, or are not on the network, stay listed
     },
   })
   const group = { name: 'Friends', participants: [joined, invited, absent, leaves] }
-  const made = await call(who, 'POST', '/open/msgapp/group/create', { from_number: line.number, group })
-  assert.equal(made.status, 200, JSON.stringify(made.body))
-  const url = `/open/msgapp/group/${made.body.group.uuid}`
+  const created = await call(who, 'POST', '/open/msgapp/group/create', { from_number: line.number, group })
+  assert.equal(created.status, 200, JSON.stringify(created.body))
+  const url = `/open/msgapp/group/${created.body.group.uuid}`
 
-  let told = [member(line.number, { admin: true, creator: true }), member(joined)]
+  let members = [member(line.number, { admin: true, creator: true }), member(joined)]
   let reads = 0
   chat.network.groups = async () => {
     reads++
     const head = { id: 'g1@g.us', name: 'Friends', description: null, readOnly: false }
-    return { outcome: 'done', value: [{ ...head, members: told }] }
+    return { outcome: 'done', value: [{ ...head, members }] }
   }
   const codes = async () => {
     const { participants } = (await call(who, 'GET', url)).body.group
@@ -65,7 +65,7 @@ test('participants who were only invited, or are not on the network, stay listed
   assert.deepEqual(await codes(), before)
 
   // The participant accepted the invitation.
-  told = [...told, member(invited)]
+  members = [...members, member(invited)]
   await synchronise()
   assert.deepEqual(await codes(), { ...before, [invited]: [200, false] })
 })

@@ -69,7 +69,7 @@ test('a group request that waits for its network delays no other request with a 
 
 test('members that the API or a handset adds and removes reach the channel’s webhooks once', async () => {
   const own = await makeScene(world, 'members')
-  const [from_number, handset, guest] = [own.chatNumber(), '+447700900511', '+447700900512']
+  const [from_number, handset, connection] = [own.chatNumber(), '+447700900511', '+447700900512']
   const channel_uuid = await own.chat(from_number)
   const must = async (method: string, url: string, body: object) => {
     const { status, body: answer } = await world.call(own.tenant, method, url, body)
@@ -79,27 +79,27 @@ test('members that the API or a handset adds and removes reach the channel’s w
   const { url: hook_url, bodies } = hooks.open()
   for (const what of ['join', 'leave', 'remove'])
     await must('POST', `/open/webhooks/subscribe/msgapp.group.${what}`, { hook_url, channel_uuid })
-  const told = () =>
+  const events = () =>
     bodies.map(({ event, participants }) => `${event.replace('msgapp.group.', '')} ${participants.toSorted().join()}`)
-  const next = (event: string) => until(async () => told().at(-1) === event && told())
+  const next = (event: string) => until(async () => events().at(-1) === event && events())
   const body = { from_number, group: { name: 'Members', participants: [handset] } }
   const { group } = await must('POST', '/open/msgapp/group/create', body)
   await next(`join ${[from_number, handset].toSorted().join()}`)
-  const api = (what: string) => must('POST', `/open/msgapp/group/${group.uuid}/${what}`, { participants: [guest] })
+  const api = (what: string) => must('POST', `/open/msgapp/group/${group.uuid}/${what}`, { participants: [connection] })
   const real = (what: string, more: object = {}) =>
-    must('POST', `/sandbox/handsets/${guest}/${what}`, { group_uuid: group.uuid, ...more })
+    must('POST', `/sandbox/handsets/${connection}/${what}`, { group_uuid: group.uuid, ...more })
   await api('add-participant')
-  await next(`join ${guest}`)
+  await next(`join ${connection}`)
   await api('remove-participant')
-  await next(`remove ${guest}`)
+  await next(`remove ${connection}`)
   await real('join-group')
-  await next(`join ${guest}`)
+  await next(`join ${connection}`)
   await real('leave-group')
-  await next(`leave ${guest}`)
+  await next(`leave ${connection}`)
   await real('join-group')
-  await next(`join ${guest}`)
+  await next(`join ${connection}`)
   await real('leave-group', { removed: true })
-  assert.equal((await next(`remove ${guest}`)).length, 7)
+  assert.equal((await next(`remove ${connection}`)).length, 7)
   assert.deepEqual([bodies[0]?.group_uuid, bodies[0]?.channel_uuid], [group.uuid, channel_uuid])
   const again = await world.call(own.tenant, 'POST', `/sandbox/handsets/${handset}/join-group`, {
     group_uuid: group.uuid,

@@ -85,15 +85,15 @@ export const changeMembers = async (
 
   // A rejection does not remove a member.
   const members = new Map(put.map(({ who, ...rest }) => [nameOf(who), { ...rest, member: nameOf(who) }]))
-  const kept = [...members.values()].filter(({ code, member }) => code === 200 || !isIn(member))
-  const came = kept.filter(({ code, member }) => code === 200 && !isIn(member)).map(({ member }) => member)
+  const present = [...members.values()].filter(({ code, member }) => code === 200 || !isIn(member))
+  const came = present.filter(({ code, member }) => code === 200 && !isIn(member)).map(({ member }) => member)
   const leaving =
     gone === 'others' ? [...stored.keys()].filter((one) => isIn(one) && !members.has(one)) : gone.map(nameOf)
   // Before the first sync only the network knows the members.
   const isUnread = gone !== 'others' && locked.joined && !locked.members_read
   const went = leaving.filter((one) => isIn(one) || (isUnread && !stored.has(one)))
   if (leaving.length > 0) await store.removeMembers(tx, account, group, leaving)
-  if (kept.length > 0) await store.addMembers(tx, account, group, kept)
+  if (present.length > 0) await store.addMembers(tx, account, group, present)
 
   const isOut = went.includes(ours)
   await store.storeMembership(tx, account, group, {

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Db, Sql } from '../../../platform/db/sql.ts'
 import { type HandlerInput, ok, route, routeHotPath, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { cutPage, optionalPage, totalFields } from '../../../platform/http/paging.ts'
@@ -23,76 +24,78 @@ import * as store from './store.ts'
 
 const cursors = cursorsOf(c.listGroups)
 
+/** Finds a group that a reader may see. @throws Problem 404 */
+const groupOf = async (db: Sql, call: NarrowingCall, printed: string): Promise<store.GroupRow> => {
+  const id = parse('WAG', printed)
+  const row = id && (await store.find(db, call.account.id, id))
+  if (!row || (await isHiddenGroup(db, await narrowingOf(db, call), row.id))) throw refusals.unknownGroup(printed)
+  return row
+}
+
+const demand = async (db: Sql, connection: string, ability: ChatCapability) =>
+  (await abilitiesOf(db, connection)).require(ability)
+
+/**
+ * Requests an operation and waits for it.
+ * @throws the Problem of its result
+ */
+const perform = async <V>(
+  db: Db,
+  { account, connection, id: channel }: Channel,
+  act: string,
+  payload: GroupCreation | GroupChange,
+  request: FastifyRequest,
+): Promise<V> => {
+  const { 'idempotency-key': key } = request.headers
+  const id = typeof key === 'string' ? requestIdOf(account, key, act, { ...payload, channel }) : uuid()
+  const groupBody = {
+    account,
+    connection,
+    channel,
+    act,
+    key: channel,
+    payload: { ...payload },
+    milliseconds: groupOperationWaitMs,
+    id,
+  }
+  await db.begin((tx) => requestOnce(tx, groupBody))
+  const answer: Answer<V> | null = await waitForAnswer<V>(db, id, groupOperationWaitMs + 1_000)
+  if (answer?.outcome === 'done') return answer.value
+  if (answer?.outcome === 'refused') throw refusals.refusedByNetwork(answer.reason)
+  const why = answer && 'reason' in answer ? answer.reason : 'the network did not answer in time'
+  throw refusals.resultUnknown(why)
+}
+
+const shownOne = async (db: Sql, account: string, id: string) => {
+  const row = (await store.find(db, account, id)) ?? refuse(refusals.groupDeleted())
+  const [group] = await presentGroups(db, account, [row])
+  return group ?? refuse(refusals.groupDeleted())
+}
+
+const changed = async (
+  db: Db,
+  row: store.GroupRow,
+  change: Exclude<ChatGroupChange, { act: 'picture' }>,
+  request: FastifyRequest,
+) => {
+  const channel = await channelOf(db, row.account_id, print('WPN', row.channel_id))
+  await demand(db, channel.connection, 'group_changes')
+  requireConnected(channel)
+  const { id: group, network_id: networkId } = row
+  if (networkId === null) throw refusals.groupNotCreated()
+  return await perform<readonly ChatParticipant[]>(db, channel, changeOperation, { group, networkId, change }, request)
+}
+
 export const groupRoutes = ({ db, outbound }: Services) => {
-  /** Finds a group that a reader may see. @throws Problem 404 */
-  const groupOf = async (call: NarrowingCall, printed: string): Promise<store.GroupRow> => {
-    const id = parse('WAG', printed)
-    const row = id && (await store.find(db, call.account.id, id))
-    if (!row || (await isHiddenGroup(db, await narrowingOf(db, call), row.id))) throw refusals.unknownGroup(printed)
-    return row
-  }
-
-  const demand = async (connection: string, ability: ChatCapability) =>
-    (await abilitiesOf(db, connection)).require(ability)
-
-  /**
-   * Requests an operation and waits for it.
-   * @throws the Problem of its result
-   */
-  const perform = async <V>(
-    { account, connection, id: channel }: Channel,
-    act: string,
-    payload: GroupCreation | GroupChange,
-    request: FastifyRequest,
-  ): Promise<V> => {
-    const { 'idempotency-key': key } = request.headers
-    const id = typeof key === 'string' ? requestIdOf(account, key, act, { ...payload, channel }) : uuid()
-    const groupBody = {
-      account,
-      connection,
-      channel,
-      act,
-      key: channel,
-      payload: { ...payload },
-      milliseconds: groupOperationWaitMs,
-      id,
-    }
-    await db.begin((tx) => requestOnce(tx, groupBody))
-    const answer: Answer<V> | null = await waitForAnswer<V>(db, id, groupOperationWaitMs + 1_000)
-    if (answer?.outcome === 'done') return answer.value
-    if (answer?.outcome === 'refused') throw refusals.refusedByNetwork(answer.reason)
-    const why = answer && 'reason' in answer ? answer.reason : 'the network did not answer in time'
-    throw refusals.resultUnknown(why)
-  }
-
-  const shownOne = async (account: string, id: string) => {
-    const row = (await store.find(db, account, id)) ?? refuse(refusals.groupDeleted())
-    const [group] = await presentGroups(db, account, [row])
-    return group ?? refuse(refusals.groupDeleted())
-  }
-
-  const changed = async (
-    row: store.GroupRow,
-    change: Exclude<ChatGroupChange, { act: 'picture' }>,
-    request: FastifyRequest,
-  ) => {
-    const channel = await channelOf(db, row.account_id, print('WPN', row.channel_id))
-    await demand(channel.connection, 'group_changes')
-    requireConnected(channel)
-    const { id: group, network_id: networkId } = row
-    if (networkId === null) throw refusals.groupNotCreated()
-    return await perform<readonly ChatParticipant[]>(channel, changeOperation, { group, networkId, change }, request)
-  }
-
   const members =
     (act: 'add' | 'remove' | 'promote' | 'demote') =>
     async ({ params, body, ...call }: HandlerInput<typeof c.addParticipant>) => {
       const { account, request } = call
-      const row = await groupOf(call, params.group_uuid)
+      const row = await groupOf(db, call, params.group_uuid)
       const numbers = [...new Set(body.participants.map(phoneNumber))]
-      const told = await changed(row, { act, numbers }, request)
-      const group = await shownOne(account.id, row.id)
-      const participants = told.map(({ number, code, message, invited }) => [
+      const outcome = await changed(db, row, { act, numbers }, request)
+      const group = await shownOne(db, account.id, row.id)
+      const participants = outcome.map(({ number, code, message, invited }) => [
         number,
         group.participants[number] && code === 200
           ? { ...group.participants[number], statusCode: code, message }
@@ -106,19 +109,20 @@ export const groupRoutes = ({ db, outbound }: Services) => {
       const channel = await channelOfNumber(db, account.id, phoneNumber(from_number))
       const participants = [...new Set(group.participants.map(phoneNumber))].filter((one) => one !== channel.number)
       if (participants.length === 0) throw refusals.noOtherParticipant()
-      await demand(channel.connection, 'groups')
+      await demand(db, channel.connection, 'groups')
       requireConnected(channel)
       const { name, description = null } = group
       const id = await perform<string>(
+        db,
         channel,
         createOperation,
         { number: channel.number, name, description, participants },
         request,
       )
-      const made = await shownOne(account.id, id)
-      const isIn = (number: string) => made.participants[number]?.statusCode === 200
+      const created = await shownOne(db, account.id, id)
+      const isIn = (number: string) => created.participants[number]?.statusCode === 200
       return ok({
-        group: made,
+        group: created,
         accepted_numbers: participants.filter(isIn),
         unaccepted_numbers: participants.filter((number) => !isIn(number)),
       })
@@ -129,18 +133,18 @@ export const groupRoutes = ({ db, outbound }: Services) => {
       const narrowing = await narrowingOf(db, call)
       const channel = await channelOfNumber(db, account.id, phoneNumber(params.number))
       const after = cursors.read(query.cursor)
-      const asked = optionalPage(query, after && [after.id])
-      const found = await store.page(db, account.id, channel.id, narrowing, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const pageRequest = optionalPage(query, after && [after.id])
+      const found = await store.page(db, account.id, channel.id, narrowing, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
       const total =
-        asked.limit === null
+        pageRequest.limit === null
           ? { total: found.length }
           : totalFields(await store.total(db, account.id, channel.id, narrowing))
       return ok({ data: await presentGroups(db, account.id, rows), ...fields, ...total })
     }),
 
     route(c.getGroup, async ({ params, ...call }) => {
-      const group = await shownOne(call.account.id, (await groupOf(call, params.group_uuid)).id)
+      const group = await shownOne(db, call.account.id, (await groupOf(db, call, params.group_uuid)).id)
       return ok({ group, data: group })
     }),
 
@@ -150,16 +154,16 @@ export const groupRoutes = ({ db, outbound }: Services) => {
     routeHotPath(c.demoteParticipant, members('demote')),
 
     routeHotPath(c.setGroupDescription, async ({ params, body, ...call }) => {
-      const row = await groupOf(call, params.group_uuid)
-      await changed(row, { act: 'description', text: body.description }, call.request)
-      return ok({ group: await shownOne(call.account.id, row.id) })
+      const row = await groupOf(db, call, params.group_uuid)
+      await changed(db, row, { act: 'description', text: body.description }, call.request)
+      return ok({ group: await shownOne(db, call.account.id, row.id) })
     }),
 
     routeWithPreparation(
       c.setGroupPicture,
       async ({ params, body, ...call }) => {
-        const row = await groupOf(call, params.group_uuid)
-        await demand(row.connection_id, 'group_changes')
+        const row = await groupOf(db, call, params.group_uuid)
+        await demand(db, row.connection_id, 'group_changes')
         await checkPictureUrl(outbound.of(call.request.isSandbox), body.url)
         return row
       },

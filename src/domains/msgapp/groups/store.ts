@@ -37,12 +37,14 @@ export const find = (sql: Sql, account: string, id: string) => sql.maybe<GroupRo
 
 /** Groups of a channel are few: the condition of a narrowed reader is not bounded. */
 const groupsOf = (account: string, channel: string, narrowing: Narrowing | null) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('channel_id = ?', channel)
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('channel_id = ?', channel)
   if (narrowing !== null)
-    asked.push(visibleSql("array['WAG' || msgapp_groups.id]", asked.bind(account), asked.bind(narrowing.user)))
-  return makeListQuery({ table: 'msgapp_groups', key: [{ name: 'id', type: 'uuid' }], isNewestFirst: true }, asked)
+    conditions.push(
+      visibleSql("array['WAG' || msgapp_groups.id]", conditions.bind(account), conditions.bind(narrowing.user)),
+    )
+  return makeListQuery({ table: 'msgapp_groups', key: [{ name: 'id', type: 'uuid' }], isNewestFirst: true }, conditions)
 }
 
 /** Newest first. */

@@ -22,7 +22,7 @@ const folder = makeFolderStore(join(home, 'media'))
 type Put = typeof folder.put
 /** How these tests put files into the store; each test may replace it. */
 const store: { put: Put } = { put: folder.put }
-const media = makeMedia(world.parts, { ...folder, put: (...given) => store.put(...given) })
+const media = makeMedia(world.parts, { ...folder, put: (...args) => store.put(...args) })
 const parts = { ...world.parts, chat: { ...world.parts.chat, media } }
 const worker = startWorker({ db, kinds: [mediaGc(media), mediaRetention({ mediaDays: 30 })], log: parts.log })
 after(() => worker.stop())
@@ -38,10 +38,10 @@ const holdPut = (work = async () => {}) => {
   const begun = Promise.withResolvers<void>()
   const free = Promise.withResolvers<void>()
   const there = Promise.withResolvers<void>()
-  store.put = async (...given) => {
+  store.put = async (...args) => {
     begun.resolve()
     await free.promise
-    await folder.put(...given)
+    await folder.put(...args)
     there.resolve()
     await work()
   }
@@ -84,18 +84,18 @@ const furnish = async () => {
   /** Waits until no deletion is pending. */
   const settled = () =>
     until(async () => !(await db.maybe`select 1 from jobs where kind = 'msgapp.media.discard' limit 1`))
-  const kept = (n: number) =>
+  const listed = (n: number) =>
     until(
       async () => (await list()).filter(({ message }) => message.media.size === bytes.length).length === n && list(),
     )
-  return { tenant, path, pathOf, given, come, list, remove, settled, kept }
+  return { tenant, path, pathOf, given, come, list, remove, settled, listed }
 }
 
 test('the bytes of a file leave the store with the last message that has them', async () => {
-  const { path, come, remove, settled, kept } = await furnish()
+  const { path, come, remove, settled, listed } = await furnish()
   await come('+447700900123')
   await come('+447700900124')
-  const [newer, older] = await kept(2)
+  const [newer, older] = await listed(2)
   assert.ok(newer && older && existsSync(path))
   await remove(newer)
   await settled()
@@ -103,14 +103,14 @@ test('the bytes of a file leave the store with the last message that has them', 
   await remove(older)
   await until(async () => !existsSync(path))
   await come('+447700900125')
-  await kept(1)
+  await listed(1)
   assert.ok(existsSync(path), 'bytes that arrive again are stored again')
 })
 
 test('expired files leave the store, and their messages stay and show the reason', async () => {
-  const { path, come, list, settled, kept, tenant } = await furnish()
+  const { path, come, list, settled, listed, tenant } = await furnish()
   await come('+447700900123')
-  const [one] = await kept(1)
+  const [one] = await listed(1)
   const link = one?.message.media.url?.replace(/^http:\/\/[^/]+/, '') ?? ''
   const look = async () => {
     const { run } = expireOldFiles({ mediaDays: 30 })
@@ -145,14 +145,14 @@ test('expired files leave the store, and their messages stay and show the reason
   assert.deepEqual([gone.statusCode, gone.json().error_code], [404, 'media_not_found'])
   await come('+447700900124')
   // The expired file still shows its size.
-  await kept(2)
+  await listed(2)
   assert.ok(existsSync(path), 'bytes that arrive again are stored again')
 })
 
 test('identical bytes of another account are stored separately', async () => {
-  const { path, come, remove, settled, kept, tenant } = await furnish()
+  const { path, come, remove, settled, listed, tenant } = await furnish()
   await come('+447700900123')
-  const [one] = await kept(1)
+  const [one] = await listed(1)
   assert.ok(one)
   const other = await world.tenant()
   assert.notEqual(other.id, tenant.id)
@@ -184,27 +184,27 @@ for (const [how, end] of [
   })
 
 test('bytes that a crash left in the store are deleted when the file arrives with other bytes', async () => {
-  const { path, pathOf, given, come, settled, kept } = await furnish()
+  const { path, pathOf, given, come, settled, listed } = await furnish()
   const { begun, free } = holdPut(crash)
   await come('+447700900123')
   await begun
   given.bytes = randomBytes(1_000)
   free()
-  await kept(1)
+  await listed(1)
   await settled()
   assert.ok(!existsSync(path))
   assert.ok(existsSync(pathOf(given.bytes)))
 })
 
 test('a file that arrives while an identical one is being deleted is stored in the end', async () => {
-  const { path, come, remove, settled, kept, list } = await furnish()
+  const { path, come, remove, settled, listed, list } = await furnish()
   await come('+447700900100')
   for (let n = 1; n <= 25; n++) {
-    const [last] = await kept(1)
+    const [last] = await listed(1)
     assert.ok(last && existsSync(path), `round ${n}`)
     await Promise.all([come(`+4477009001${String(n).padStart(2, '0')}`), remove(last)])
   }
-  await kept(1)
+  await listed(1)
   await settled()
   assert.ok(existsSync(path))
   const [last] = await list()

@@ -28,7 +28,7 @@ export const isBehind = (tx: Tx, most: number): Promise<boolean> => store.hasJob
 
 /** Deletes bytes from the store that no message has any more. An unavailable store is retried for some 20 hours. */
 export const mediaGc = (media: { discard(account: string, digest: Buffer): Promise<void> }): JobKind => {
-  const made: JobKind<Payload, void> = {
+  const jobKind: JobKind<Payload, void> = {
     kind,
     // Each job holds a database connection while the store answers, 40 s at most.
     concurrency: 1,
@@ -38,5 +38,5 @@ export const mediaGc = (media: { discard(account: string, digest: Buffer): Promi
     run: ({ account, payload }) => media.discard(account ?? '', Buffer.from(payload.digest, 'hex')),
   }
   // All jobs of this kind were added above.
-  return made as JobKind
+  return jobKind as JobKind
 }

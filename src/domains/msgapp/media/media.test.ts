@@ -23,12 +23,12 @@ const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_HOME: home 
 const { call, app } = world
 const them = '+447700900123'
 const picture = randomBytes(200_000)
-let asked = 0
+let requestCount = 0
 /** Requests that are never answered. */
 const held: string[] = []
 
 const files = createServer((request, response) => {
-  asked++
+  requestCount++
   const path = request.url ?? ''
   if (path.startsWith('/menu.pdf')) response.setHeader('content-type', 'application/pdf').end('%PDF-1.7 menu')
   else if (path === '/moved') response.writeHead(302, { location: '/photo.jpg' }).end()
@@ -46,7 +46,7 @@ const files = createServer((request, response) => {
       .on('error', () => {})
       .pipe(response)
   } else if (path.startsWith('/silent')) held.push(path)
-  else if (path === '/later.pdf' && asked === 1) response.writeHead(503, { 'retry-after': '0.2' }).end()
+  else if (path === '/later.pdf' && requestCount === 1) response.writeHead(503, { 'retry-after': '0.2' }).end()
   else if (path === '/later.pdf') response.setHeader('content-type', 'application/pdf').end('%PDF later')
   else response.writeHead(404).end()
 }).listen(0, '127.0.0.1')
@@ -55,7 +55,7 @@ after(() => files.close().closeAllConnections())
 const base = `http://127.0.0.1:${(files.address() as AddressInfo).port}` // it listens on TCP
 
 const furnish = async () => {
-  asked = 0
+  requestCount = 0
   const tenant = await world.tenant()
   const chat = await makeChatHarness(world, tenant.id)
   const send = async (url: string, text = '') => {
@@ -93,7 +93,7 @@ test('a file given by URL is fetched once, stored, sent, and served by a signed 
     [headers['content-type'], headers['x-content-type-options'], headers['content-length'], headers['accept-ranges']],
     ['image/jpeg', 'nosniff', '200000', 'bytes'],
   )
-  assert.equal(asked, 2, 'the redirect and the file')
+  assert.equal(requestCount, 2, 'the redirect and the file')
   assert.deepEqual(arriving(), [], 'no partial file remains')
 })
 
@@ -164,13 +164,13 @@ test('a file beyond the account’s storage quota is not stored, and a deleted m
   await call('operator', 'PATCH', `/operator/accounts/${tenant.uuid}`, { quotas })
   await send(`${base}/photo.jpg`)
   await until(async () => chat.sent.length === 1)
-  const kept = await newest()
+  const stored = await newest()
   await send(`${base}/photo.jpg?again`)
   const failed = await until(async () => ((await newest()).failure ? newest() : null))
   assert.match(failed.failure.reason, /may have 300000 stored bytes: .* raise the limit stored_bytes/)
   await world.db.run`
     update msgapp_media set key = null, error = 'the message was deleted'
-    where account_id = ${tenant.id} and id = (select media_id from msgapp_messages where id = ${kept.uuid.slice(3)})`
+    where account_id = ${tenant.id} and id = (select media_id from msgapp_messages where id = ${stored.uuid.slice(3)})`
   await send(`${base}/photo.jpg?more`)
   await until(async () => chat.sent.length === 2)
   assert.deepEqual(arriving(), [], 'no partial file remains')
@@ -203,7 +203,7 @@ test('the file of a deleted message is neither served nor fetched again', async 
   const job = { account: tenant.id, runAt: new Date(), createdAt: new Date() }
   const again = await world.parts.chat.media.fetch(job, id, chat.network, new AbortController().signal)
   assert.deepEqual(again, { failure: { code: 'media_unavailable', reason: 'the message was deleted' } })
-  assert.equal(asked, 1)
+  assert.equal(requestCount, 1)
 })
 
 test('a file that the store rejects leaves nothing behind', async () => {

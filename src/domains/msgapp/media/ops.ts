@@ -140,16 +140,14 @@ const fileStoreOf = (config: MediaDeps['config']): FileStore =>
     ? makeS3Store(config.mediaStore)
     : makeFolderStore(config.mediaStore ?? homeOf(config))
 
-export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config)): Media => {
-  const { db, outbound, quotas, sandboxAccounts, seal, config } = parts
-  const home = homeOf(config)
-  const arriving = join(home, 'arriving')
-  const spooled = join(arriving, processFolder)
-  const links = makeSignedLinks(parts, 'media', (id) => `/media/${id}`)
-  const fetchLimiter = makeFetchLimiter()
+type SpooledFile = LocalFile & { readonly encryption: Encryption | null }
+
+/** The stored bytes: plain or encrypted files in a folder or a bucket. */
+const makeMediaFiles = (parts: MediaDeps, fileStore: FileStore, links: SignedLinks) => {
+  const { db, seal, config } = parts
+  const arriving = join(homeOf(config), 'arriving')
   // Removes partial files of earlier processes.
   const swept = removePartial(arriving)
-
   const cipher = mediaCipher(seal)
   const plainKeyOf = (account: string, digest: Buffer) => keyOf(account, digest.toString('hex'))
   const encryptedKeyOf = (account: string, digest: Buffer) =>
@@ -160,7 +158,7 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
       ? cipher.open((part) => fileStore.get(key, part), { account, place: key, size: size ?? 0 }, span)
       : fileStore.get(key, span)
 
-  const fileOf = (row: StoredMedia): ChatFile => ({
+  const present = (row: StoredMedia): ChatFile => ({
     type: row.type,
     mimeType: row.mime_type,
     name: row.name,
@@ -169,52 +167,49 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
     open: () => lazily(() => read(row)),
   })
 
-  const fetchFile = async (
-    job: FetchJob,
-    row: store.MediaRow,
-    network: ChatNetwork,
+  /** Writes a stream to the disk, encrypted if the setting says so. */
+  const spoolFile = async (
+    account: string,
+    body: Readable,
+    limit: number,
     signal: AbortSignal,
-  ): Promise<ChatFile> => {
-    const full = await quotas.storageExhausted(db, row.account_id)
-    if (full) throw full
-    const isOurs = 'url' in row.source && row.type === 'document'
-    const opened =
-      'url' in row.source
-        ? await fromAddress(outbound.of(sandboxAccounts.has(row.account_id)), row.source.url, signal)
-        : await fromNetwork(job, network, row.channel_id, row.source.id, signal)
-    const { body, length } = opened
-    const given = mimeOf(opened.type, row.name)
-    const mime = given === 'application/octet-stream' ? row.mime_type : given
-    const type = isOurs ? typeOf(mime) : row.type
-    if (length !== null && length > maxBytes[type]) {
-      body.destroy()
-      throw new Unavailable(`it has ${length} bytes, and the limit for its type is ${maxBytes[type]}`)
-    }
+  ): Promise<SpooledFile> => {
     await swept
-    const { account_id: account, id } = row
     const encryption = config.encryptFiles ? cipher.encrypt(account) : null
-    const file = await spool(spooled, body, maxBytes[type], signal, encryption).catch((error: unknown) => {
-      if (error instanceof TooLarge) throw new Unavailable(error.message)
-      throw new Retry(error instanceof Error ? error.message : String(error), 5)
-    })
-    const { path, digest } = file
-    const key = (encryption ? encryptedKeyOf : plainKeyOf)(account, digest)
-    try {
-      if (!(await claim(account, id, digest))) throw overtaken()
-      if (encryption) await fileStore.put(key, await encryption.finish(path, key), encryptedType)
-      else await fileStore.put(key, file, mime)
-    } finally {
-      await rm(path, { force: true })
-    }
-    const stored = await db.begin(async (tx) => {
-      const stored = await store.markStored(tx, account, id, { type, mime, ...file, key })
-      if (!stored) await requestDeletion(tx, account, digest)
-      else await quotas.checkBytes(tx, account)
-      return stored
-    })
-    if (!stored) throw overtaken()
-    return fileOf({ ...stored, key })
+    return { ...(await spool(join(arriving, processFolder), body, limit, signal, encryption)), encryption }
   }
+
+  const storedKeyOf = (account: string, { digest, encryption }: SpooledFile): string =>
+    (encryption ? encryptedKeyOf : plainKeyOf)(account, digest)
+
+  const put = async (key: string, { encryption, ...file }: SpooledFile, mime: string): Promise<void> => {
+    if (encryption) await fileStore.put(key, await encryption.finish(file.path, key), encryptedType)
+    else await fileStore.put(key, file, mime)
+  }
+
+  const discard: Media['discard'] = (account, digest) =>
+    db.begin(async (tx) => {
+      await store.lockDigestExclusive(tx, account, digest)
+      if (await store.isUsed(tx, account, digest)) return
+      // The setting may have changed between two messages with the same file.
+      for (const keyOf of [plainKeyOf, encryptedKeyOf]) await fileStore.delete(keyOf(account, digest))
+      for (const name of cipher.formerNamesOf(account, digest))
+        await fileStore.delete(keyOf(account, name) + encryptedEnding)
+    })
+
+  return { read, present, spool: spoolFile, keyOf: storedKeyOf, put, discard }
+}
+
+type MediaFiles = ReturnType<typeof makeMediaFiles>
+
+const markFailed: Media['markFailed'] = async (tx, account, id, reason) => {
+  const failed = await store.markFailed(tx, account, id, reason.slice(0, 300))
+  if (failed?.digest) await requestDeletion(tx, account, failed.digest)
+}
+
+/** Fetches files from their URLs or networks. */
+const makeMediaFetch = (parts: MediaDeps, files: MediaFiles, fetchLimiter: FetchLimiter): Media['fetch'] => {
+  const { db, outbound, quotas, sandboxAccounts } = parts
 
   /**
    * Records the digest before the file is in the store, so that no deletion takes it for unused. Other bytes of an
@@ -230,25 +225,88 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
       return true
     })
 
-  const storeUpload = async (
-    account: string,
-    { mime, name }: UploadFile,
-    file: LocalFile,
-    encryption: Encryption | null,
-  ) => {
-    const { path, digest, size } = file
+  const fetchFile = async (
+    job: FetchJob,
+    row: store.MediaRow,
+    network: ChatNetwork,
+    signal: AbortSignal,
+  ): Promise<ChatFile> => {
+    const full = await quotas.storageExhausted(db, row.account_id)
+    if (full) throw full
+    const isOurs = 'url' in row.source && row.type === 'document'
+    const opened =
+      'url' in row.source
+        ? await fromAddress(outbound.of(sandboxAccounts.has(row.account_id)), row.source.url, signal)
+        : await fromNetwork(job, network, row.channel_id, row.source.id, signal)
+    const { body, length } = opened
+    const received = mimeOf(opened.type, row.name)
+    const mime = received === 'application/octet-stream' ? row.mime_type : received
+    const type = isOurs ? typeOf(mime) : row.type
+    if (length !== null && length > maxBytes[type]) {
+      body.destroy()
+      throw new Unavailable(`it has ${length} bytes, and the limit for its type is ${maxBytes[type]}`)
+    }
+    const { account_id: account, id } = row
+    const file = await files.spool(account, body, maxBytes[type], signal).catch((error: unknown) => {
+      if (error instanceof TooLarge) throw new Unavailable(error.message)
+      throw new Retry(error instanceof Error ? error.message : String(error), 5)
+    })
+    const { path, digest } = file
+    const key = files.keyOf(account, file)
+    try {
+      if (!(await claim(account, id, digest))) throw overtaken()
+      await files.put(key, file, mime)
+    } finally {
+      await rm(path, { force: true })
+    }
+    const stored = await db.begin(async (tx) => {
+      const stored = await store.markStored(tx, account, id, { type, mime, ...file, key })
+      if (!stored) await requestDeletion(tx, account, digest)
+      else await quotas.checkBytes(tx, account)
+      return stored
+    })
+    if (!stored) throw overtaken()
+    return files.present({ ...stored, key })
+  }
+
+  return async (job, id, network, signal) => {
+    const account = job.account ?? ''
+    const row = await store.find(db, account, id)
+    const failure = (reason: string) => ({ failure: { code: 'media_unavailable', reason } })
+    if (!row) return failure('the file does not exist')
+    if (row.error !== null) {
+      // A crashed attempt may have stored its bytes after they were searched for.
+      const { digest } = row
+      if (digest) await db.begin((tx) => requestDeletion(tx, account, digest))
+      return failure(row.error)
+    }
+    const { key } = row
+    if (key !== null) return { file: files.present({ ...row, key }) }
+    try {
+      return { file: await fetchLimiter.run(job, signal, (until) => fetchFile(job, row, network, until)) }
+    } catch (error) {
+      // The only Problem thrown here is the account's storage quota.
+      if (!(error instanceof Unavailable || error instanceof Problem)) throw error
+      await db.begin((tx) => markFailed(tx, account, id, error.message))
+      return failure(error.message.slice(0, 300))
+    }
+  }
+}
+
+const makeMediaUpload = ({ db, quotas }: MediaDeps, files: MediaFiles): Media['upload'] => {
+  const storeUpload = async (account: string, { mime, name }: UploadFile, file: SpooledFile) => {
+    const { digest, size } = file
     if (size === 0) throw refusals.emptyFile()
     const id = uuid()
     const displayed = typeOf(mime)
     // A network refuses a picture of this size as a picture, and takes it as a document.
     const type = size > maxBytes[displayed] ? 'document' : displayed
-    const key = (encryption ? encryptedKeyOf : plainKeyOf)(account, digest)
+    const key = files.keyOf(account, file)
     await db.begin(async (tx) => {
       await store.lockDigestShared(tx, account, digest)
       await store.addUpload(tx, account, { id, type, mime, name, digest })
     })
-    if (encryption) await fileStore.put(key, await encryption.finish(path, key), encryptedType)
-    else await fileStore.put(key, file, mime)
+    await files.put(key, file, mime)
     // Without this commit the row is deleted after a day, and the bytes with it.
     return await db.begin(async (tx) => {
       const stored = await store.markStored(tx, account, id, { type, mime, size, digest, key })
@@ -257,65 +315,34 @@ export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config
     })
   }
 
-  const upload: Media['upload'] = async (account, given) => {
+  return async (account, source) => {
     const full = await quotas.storageExhausted(db, account)
     if (full) throw full
-    await swept
-    const encryption = config.encryptFiles ? cipher.encrypt(account) : null
     const { signal } = new AbortController()
-    const file = await spool(spooled, given.body, maxUploadBytes, signal, encryption).catch((error: unknown) => {
+    const file = await files.spool(account, source.body, maxUploadBytes, signal).catch((error: unknown) => {
       throw error instanceof TooLarge ? refusals.uploadTooLarge(maxUploadBytes) : error
     })
     try {
-      return await storeUpload(account, given, file, encryption)
+      return await storeUpload(account, source, file)
     } finally {
       await rm(file.path, { force: true })
     }
   }
+}
 
-  const markFailed: Media['markFailed'] = async (tx, account, id, reason) => {
-    const given = await store.markFailed(tx, account, id, reason.slice(0, 300))
-    if (given?.digest) await requestDeletion(tx, account, given.digest)
-  }
-
+export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config)): Media => {
+  const links = makeSignedLinks(parts, 'media', (id) => `/media/${id}`)
+  const fetchLimiter = makeFetchLimiter()
+  const files = makeMediaFiles(parts, fileStore, links)
   return {
     links,
-    fetchLimiter: fetchLimiter,
-    find: (account, id) => store.find(db, account, id),
-    read,
-    fetch: async (job, id, network, signal) => {
-      const account = job.account ?? ''
-      const row = await store.find(db, account, id)
-      const failure = (reason: string) => ({ failure: { code: 'media_unavailable', reason } })
-      if (!row) return failure('the file does not exist')
-      if (row.error !== null) {
-        // A crashed attempt may have stored its bytes after they were searched for.
-        const { digest } = row
-        if (digest) await db.begin((tx) => requestDeletion(tx, account, digest))
-        return failure(row.error)
-      }
-      const { key } = row
-      if (key !== null) return { file: fileOf({ ...row, key }) }
-      try {
-        return { file: await fetchLimiter.run(job, signal, (until) => fetchFile(job, row, network, until)) }
-      } catch (error) {
-        // The only Problem thrown here is the account's storage quota.
-        if (!(error instanceof Unavailable || error instanceof Problem)) throw error
-        await db.begin((tx) => markFailed(tx, account, id, error.message))
-        return failure(error.message.slice(0, 300))
-      }
-    },
+    fetchLimiter,
+    find: (account, id) => store.find(parts.db, account, id),
+    read: files.read,
+    fetch: makeMediaFetch(parts, files, fetchLimiter),
     markFailed,
-    upload,
-    discard: (account, digest) =>
-      db.begin(async (tx) => {
-        await store.lockDigestExclusive(tx, account, digest)
-        if (await store.isUsed(tx, account, digest)) return
-        // The setting may have changed between two messages with the same file.
-        for (const keyOf of [plainKeyOf, encryptedKeyOf]) await fileStore.delete(keyOf(account, digest))
-        for (const name of cipher.formerNamesOf(account, digest))
-          await fileStore.delete(keyOf(account, name) + encryptedEnding)
-      }),
+    upload: makeMediaUpload(parts, files),
+    discard: files.discard,
   }
 }
 

@@ -74,11 +74,17 @@ test('an echo in another conversation than its message leaves that one as it was
     insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, at, created_at, updated_at)
     values (${account}, ${said}, ${channel}, ${first.peer}, 'outbound', 'api', 'before', app_now(), app_now(), app_now())`
   await db.run`update msgapp_messages set created_at = created_at - interval '1 hour' where id = ${said}`
-  const kept = '01890000-0000-7000-8000-000000000002'
+  const remaining = '01890000-0000-7000-8000-000000000002'
   await db.run`
     insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, text, at, created_at, updated_at)
-    values (${account}, ${kept}, ${channel}, 'elsewhere', 'outbound', 'api', 'kept', app_now(), app_now(), app_now())`
-  const sent = [first, second].map((one) => ({ account, id: kept, channel, networkId: one.network_id, failure: null }))
+    values (${account}, ${remaining}, ${channel}, 'elsewhere', 'outbound', 'api', 'kept', app_now(), app_now(), app_now())`
+  const sent = [first, second].map((one) => ({
+    account,
+    id: remaining,
+    channel,
+    networkId: one.network_id,
+    failure: null,
+  }))
   await db.begin((tx) => store.storeSent(tx, sent))
   const chats = await db.many<{ peer: string; last: string }>`
     select peer, last_message_id as last from msgapp_chats where account_id = ${account}`
@@ -175,14 +181,14 @@ test('a receipt that waits for the answer to a send locks no message meanwhile',
   await intake.inbound(line, inbound({ id: 'known', own: true }))
   const message = await db.one<{ id: string }>`select id from msgapp_messages where account_id = ${account}`
   const tell = (id: string) => intake.receipt(line, { id, level: 2, at: Date.now(), by: null })
-  let told: Promise<unknown> | undefined
+  let publishing: Promise<unknown> | undefined
   await db.begin(async (tx) => {
     await store.lockChannelsShared(tx, [channel])
-    told = Promise.all([tell('known'), tell('unknown')])
+    publishing = Promise.all([tell('known'), tell('unknown')])
     await waiting('%pg_advisory_xact_lock(%')
     await holdMessage(tx, message.id)
   })
-  await told
+  await publishing
 })
 
 test('a sender whose number becomes known meanwhile is in one conversation', async () => {

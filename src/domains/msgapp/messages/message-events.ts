@@ -38,8 +38,8 @@ export const publishEvents = async (
   /** A message that was sent has three events with one payload. */
   const payloadOf = (row: MessageRow): Event['payload'] => {
     const key = `${row.id} ${row.ack}`
-    const made = payloads.get(key)
-    if (made) return made
+    const cached = payloads.get(key)
+    if (cached) return cached
     const presented = presentMessage(row, context)
     const { read_at, ...unread } = presented
     const payload = { ...(presented.read ? presented : unread), created_at: iso(row.created_at).slice(0, -1) }

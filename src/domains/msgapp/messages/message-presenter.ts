@@ -87,8 +87,10 @@ const presentParticipant = (row: MessageRow) => {
   return number === null ? {} : { participant: { phone_number: number } }
 }
 
-const presentReactions = (given: NonNullable<MessageRow['reactions']>) =>
-  Object.entries(given).flatMap(([by, { emoji, at }]) => (emoji === null ? [] : [{ by, reaction: emoji, at: iso(at) }]))
+const presentReactions = (reactions: NonNullable<MessageRow['reactions']>) =>
+  Object.entries(reactions).flatMap(([by, { emoji, at }]) =>
+    emoji === null ? [] : [{ by, reaction: emoji, at: iso(at) }],
+  )
 
 const presentTemplate = ({ name, language, parameters, components }: ChatTemplate) => ({
   name,

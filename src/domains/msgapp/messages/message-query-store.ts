@@ -33,13 +33,15 @@ export type MessageList = {
 
 /** Messages of a channel, or of one of its conversations, newest first. */
 const messagesOf = ({ channel, peer, narrowing }: MessageList) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', channel.account)
-  asked.add('channel_id = ?', channel.id)
-  asked.add('peer = ?', peer)
-  asked.push('removed is null')
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', channel.account)
+  conditions.add('channel_id = ?', channel.id)
+  conditions.add('peer = ?', peer)
+  conditions.push('removed is null')
   const filters = narrowing === null ? [] : [{ text: visibleMessageSql('examined', '?'), value: narrowing.user }]
-  return makeListQuery({ table: 'msgapp_messages', key: byTimeAndId(), isNewestFirst: true }, asked, [], { filters })
+  return makeListQuery({ table: 'msgapp_messages', key: byTimeAndId(), isNewestFirst: true }, conditions, [], {
+    filters,
+  })
 }
 
 /** Returns a page, with the last message that was examined if the page is short and more may follow. */
@@ -119,18 +121,18 @@ export type SessionList = {
 
 /** Conversations of a channel, or with one number, newest activity first. */
 const sessionsOf = ({ channel, number, narrowing }: SessionList) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', channel.account)
-  asked.add('channel_id = ?', channel.id)
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', channel.account)
+  conditions.add('channel_id = ?', channel.id)
   // The peer of a known number is made of it: the primary key finds it.
-  asked.add('peer = ?', number === null ? null : peerOf(number))
-  asked.add('number = ?', number)
+  conditions.add('peer = ?', number === null ? null : peerOf(number))
+  conditions.add('number = ?', number)
   const key = [
     { name: 'last_at', type: 'timestamptz' },
     { name: 'peer', type: 'text' },
   ] as const
   const filters = narrowing === null ? [] : [{ text: visibleChatSql('examined', '?'), value: narrowing.user }]
-  return makeListQuery({ table: 'msgapp_chats', key, isNewestFirst: true }, asked, [], { filters })
+  return makeListQuery({ table: 'msgapp_chats', key, isNewestFirst: true }, conditions, [], { filters })
 }
 
 /** Returns a page, with the last conversation that was examined if the page is short and more may follow. */

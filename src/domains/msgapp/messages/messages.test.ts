@@ -27,12 +27,12 @@ const furnish = async () => {
   const read = async (id: string, session = key) =>
     (await call(tenant, 'GET', `/open/msgapp/message/${encodeURIComponent(session)}/${id}`)).body.message
   const acked = (id: string, ack: number) => until(async () => (await read(id)).wa_msg_ack >= ack && read(id))
-  const told = async () => (await eventsOf(world, tenant.id)).map(({ name }) => name.replace('msgapp.', ''))
-  return { tenant, chat, line, key, send, read, acked, told }
+  const eventNames = async () => (await eventsOf(world, tenant.id)).map(({ name }) => name.replace('msgapp.', ''))
+  return { tenant, chat, line, key, send, read, acked, eventNames }
 }
 
 test('a message is accepted at once, goes out under its id, and its acknowledgement rises with receipts and never falls', async () => {
-  const { chat, line, send, read, acked, told, key } = await furnish()
+  const { chat, line, send, read, acked, eventNames, key } = await furnish()
   const id = await send({ text: 'Hello' })
   const sent = await acked(id, 1)
   assert.deepEqual(
@@ -53,7 +53,7 @@ test('a message is accepted at once, goes out under its id, and its acknowledgem
   const last = await read(id)
   assert.deepEqual([last.wa_msg_ack, last.read, last.failure], [3, true, undefined])
   assert.equal(last.read_at, `${new Date(at).toISOString().slice(0, 19)}Z`)
-  assert.deepEqual(await told(), [
+  assert.deepEqual(await eventNames(), [
     'conversation.new',
     'message.new',
     'message.sent',
@@ -93,10 +93,10 @@ test('before the answer to the send, only the recipient’s receipt and failure 
 
 test('a receipt that arrives while the answer to the send is being stored is not missed', async () => {
   const { tenant, chat, line, send } = await furnish()
-  const told: Promise<void>[] = []
+  const eventNames: Promise<void>[] = []
   chat.answer = async ({ id }) => {
     const receipt = () => chat.intake.receipt(line, { id: `race-${id}`, level: 2, at: Date.now(), by: null })
-    setTimeout(() => told.push(receipt()), Math.random() * 15)
+    setTimeout(() => eventNames.push(receipt()), Math.random() * 15)
     return { outcome: 'done', value: { id: `race-${id}`, at: Date.now() } }
   }
   await Promise.all(
@@ -106,12 +106,12 @@ test('a receipt that arrives while the answer to the send is being stored is not
     (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}?per_page=200`)).body.messages.map(
       (one: { wa_msg_ack: number }) => one.wa_msg_ack,
     )
-  await until(async () => told.length === 120 && (await acks()).every((ack: number) => ack === 2))
-  await Promise.all(told)
+  await until(async () => eventNames.length === 120 && (await acks()).every((ack: number) => ack === 2))
+  await Promise.all(eventNames)
 })
 
 test('a rejection is published as a failure; a message of unknown fate is sent again under the same id', async () => {
-  const { chat, send, read, acked, told } = await furnish()
+  const { chat, send, read, acked, eventNames } = await furnish()
   chat.answer = async () => ({ outcome: 'refused', reason: 'not there' })
   const refused = await send()
   const failed = await until(async () => (await read(refused)).failure && read(refused))
@@ -119,7 +119,7 @@ test('a rejection is published as a failure; a message of unknown fate is sent a
     [failed.wa_msg_ack, failed.sent, failed.failure],
     [0, false, { code: 'refused', reason: 'not there' }],
   )
-  assert.deepEqual(await told(), ['message.failed'])
+  assert.deepEqual(await eventNames(), ['message.failed'])
 
   let tries = 0
   chat.answer = async ({ id }) =>
@@ -136,14 +136,14 @@ test('a rejection is published as a failure; a message of unknown fate is sent a
 
 test('a number cannot write to itself', async () => {
   const { tenant, line, chat } = await furnish()
-  const wish = { from_number: line.number, to_number: line.number, text: 'Hello' }
-  const answer = await call(tenant, 'POST', '/open/msgapp/send-message', wish)
+  const request = { from_number: line.number, to_number: line.number, text: 'Hello' }
+  const answer = await call(tenant, 'POST', '/open/msgapp/send-message', request)
   assert.deepEqual([answer.status, answer.body.error_code], [422, 'own_number'])
   assert.equal(chat.sent.length, 0)
 })
 
 test('a failure lowers no acknowledgement, and a later receipt clears it', async () => {
-  const { chat, line, send, read, acked, told } = await furnish()
+  const { chat, line, send, read, acked, eventNames } = await furnish()
   const id = await send()
   await acked(id, 1)
   const network = `net-${id.slice(3)}`
@@ -154,11 +154,11 @@ test('a failure lowers no acknowledgement, and a later receipt clears it', async
   await chat.intake.receipt(line, { id: network, level: 2, at: Date.now(), by: null })
   const arrived = await read(id)
   assert.deepEqual([arrived.wa_msg_ack, arrived.failure], [2, undefined])
-  assert.deepEqual((await told()).slice(-2), ['message.failed', 'message.receipt.received'])
+  assert.deepEqual((await eventNames()).slice(-2), ['message.failed', 'message.receipt.received'])
 })
 
 test('an inbound message is stored once, with its flags, and starts a conversation only once', async () => {
-  const { tenant, chat, line, told } = await furnish()
+  const { tenant, chat, line, eventNames } = await furnish()
   const message = inbound()
   await Promise.all([chat.intake.inbound(line, message), chat.intake.inbound(line, message)])
   await chat.intake.inbound(line, message)
@@ -173,7 +173,7 @@ test('an inbound message is stored once, with its flags, and starts a conversati
     [first.sent_by, first.is_from_chatter, first.is_from_api, first.remote_phone_number, first.wa_msg_ack],
     ['user', true, false, them, 2],
   )
-  assert.deepEqual(await told(), [
+  assert.deepEqual(await eventNames(), [
     'conversation.new',
     'message.new',
     'message.received',
@@ -193,7 +193,7 @@ test('a webhook may be limited to one number, by id or number, and to one group'
   const group = { id: '120363025246125487@g.us', name: 'Alone' }
   await chat.intake.inbound(line, inbound({ group }))
   const [{ group_uuid }] = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body.sessions
-  const wish = async (event: string, more: object) => {
+  const subscribe = async (event: string, more: object) => {
     const body = { hook_url: 'http://127.0.0.1:1024/never', ...more }
     const answer = await call(tenant, 'POST', `/open/webhooks/subscribe/${event}`, body)
     assert.equal(answer.status, 201, JSON.stringify(answer.body))
@@ -202,9 +202,9 @@ test('a webhook may be limited to one number, by id or number, and to one group'
     return answer.body.data.uuid
   }
   const ids = [
-    await wish('msgapp.message.received', { on_number: line.number }),
-    await wish('msgapp.message.new', { channel_uuid: `WPN${line.channel}` }),
-    await wish('msgapp.group.message.received', { channel_uuid: `WPN${line.channel}`, to_group_uuid: group_uuid }),
+    await subscribe('msgapp.message.received', { on_number: line.number }),
+    await subscribe('msgapp.message.new', { channel_uuid: `WPN${line.channel}` }),
+    await subscribe('msgapp.group.message.received', { channel_uuid: `WPN${line.channel}`, to_group_uuid: group_uuid }),
   ]
   const listed = (await call(tenant, 'GET', `/open/webhooks/channel/WPN${line.channel}`)).body.webhooks
   assert.equal(listed.length, 3)
@@ -245,7 +245,7 @@ test('a conversation after a silence is new again, and carries the end of the la
 })
 
 test('messages of other devices are the agent’s, and the echo of our own adds nothing', async () => {
-  const { tenant, chat, line, send, read, acked, told } = await furnish()
+  const { tenant, chat, line, send, read, acked, eventNames } = await furnish()
   const phoned = inbound({ own: true, text: 'From the phone' })
   const seen = { id: phoned.id, level: 2, at: Date.now(), by: null } as const
   await chat.intake.receipt(line, seen)
@@ -267,7 +267,7 @@ test('messages of other devices are the agent’s, and the echo of our own adds 
     messages.map((message: { sent_by: string }) => message.sent_by),
     ['api', 'agent'],
   )
-  assert.ok((await told()).includes('message.sent'))
+  assert.ok((await eventNames()).includes('message.sent'))
   // The id published for the echo, before it was identified, stays an alias of the message.
   const ids = new Set((await eventsOf(world, tenant.id, 'msgapp.message.%')).map(({ payload }) => String(payload.uuid)))
   const shown = await Promise.all([...ids].map(async (one) => (await read(one))?.uuid))
@@ -324,7 +324,7 @@ test('a person without a number gets none invented, and continues in one convers
 })
 
 test('groups are conversations of their own', async () => {
-  const { tenant, chat, line, told } = await furnish()
+  const { tenant, chat, line, eventNames } = await furnish()
   const group = { id: '120363025246125486@g.us', name: 'Book club' }
   await chat.intake.inbound(line, inbound({ group, text: 'In the group' }))
   await chat.intake.inbound(line, inbound({ group, text: 'Again', number: '+447700900124' }))
@@ -337,7 +337,7 @@ test('groups are conversations of their own', async () => {
     ['+447700900124', them],
   )
   assert.equal(messages[0].session_key, `WW-WPN${line.channel}-${group.id}`)
-  assert.ok((await told()).includes('group.message.received'))
+  assert.ok((await eventNames()).includes('group.message.received'))
   const answer = await call(tenant, 'POST', '/open/msgapp/send-message', {
     from_number: line.number,
     to_group_uuid: group_uuid,
@@ -348,7 +348,7 @@ test('groups are conversations of their own', async () => {
   assert.deepEqual(chat.sent[0]?.to, { group: group.id })
 })
 
-test('a message deleted before it went out reaches no one; afterwards the network is asked, and the result says who lost it', async () => {
+test('a message deleted before it went out reaches no one; later the network deletes it, and the result says for whom', async () => {
   const { tenant, chat, line, key, send, read, acked } = await furnish()
   const held = Promise.withResolvers<void>()
   chat.answer = async ({ id }) => {

@@ -3,12 +3,12 @@ import { contactsByNumber } from '../../contacts/ops.ts'
 import { type MessageRow, remoteNumber, type ViewContextLoader } from './message-presenter.ts'
 
 const numbersOf = (rows: readonly MessageRow[]) => {
-  const wanted = new Map<string, { account: string; number: string }>()
+  const numbers = new Map<string, { account: string; number: string }>()
   for (const row of rows) {
     const number = remoteNumber(row)
-    if (number !== null) wanted.set(`${row.account_id} ${number}`, { account: row.account_id, number })
+    if (number !== null) numbers.set(`${row.account_id} ${number}`, { account: row.account_id, number })
   }
-  return [...wanted.values()]
+  return [...numbers.values()]
 }
 
 /** Looks up file links and contacts for presented messages. */

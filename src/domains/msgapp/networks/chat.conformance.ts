@@ -151,9 +151,9 @@ export const chatSuite = (
 
     needing('send', 'an inbound message is published, and is in the thread, once', async () => {
       const ada = await network.newPerson()
-      const told = await hear('msgapp.message.received')
+      const event = await hear('msgapp.message.received')
       await ada.write({ text: 'Hello, you' })
-      const hers = await until(async () => told.find((body) => body.remote_phone_number === ada.number))
+      const hers = await until(async () => event.find((body) => body.remote_phone_number === ada.number))
       assert.deepEqual([hers.message.text, hers.sent_by, hers.is_from_chatter], ['Hello, you', 'user', true])
       assert.deepEqual(
         (await thread(ada)).map(({ message }) => message.text),
@@ -280,11 +280,11 @@ export const chatSuite = (
         assert.equal(group.participants[network.unknownNumber].statusCode, 404)
         joinedOrInvited(group.participants[ada.number])
         assert.equal(group.participants[network.channel.number].isGroupCreator, true)
-        const told = await hear('msgapp.group.message.received')
+        const event = await hear('msgapp.group.message.received')
         await send({ to_group_uuid: group.uuid, text: 'To all' })
         await until(async () => (await ada.seen()).some(({ text }) => text === 'To all'))
         await ada.write({ text: 'From her', group: group.uuid })
-        await until(async () => told.find((body) => body.message.text === 'From her'))
+        await until(async () => event.find((body) => body.message.text === 'From her'))
       },
     )
 
@@ -312,9 +312,9 @@ export const chatSuite = (
       await until(async () => eventsWith(removed).length >= events)
       await must('POST', `/open/msgapp/group/${group.uuid}/set-description`, { description: 'On Mondays' })
       if (!ada.leave) return
-      const told = await hear('msgapp.group.leave')
+      const event = await hear('msgapp.group.leave')
       await ada.leave(group.uuid)
-      await until(async () => told.find((body) => body.group_uuid === group.uuid))
+      await until(async () => event.find((body) => body.group_uuid === group.uuid))
       assert.deepEqual([eventsWith(joined).length, eventsWith(removed).length], [events, events])
     })
 
@@ -330,10 +330,10 @@ export const chatSuite = (
     needing('calls', 'a call is published once', async () => {
       const ada = await network.newPerson()
       if (!ada.call) assert.fail(`${name} declares that it has calls`)
-      const told = await hear('msgapp.call.received')
+      const event = await hear('msgapp.call.received')
       await ada.call()
-      await until(async () => told.find((body) => body.remote_phone_number === ada.number))
-      assert.equal(told.filter((body) => body.remote_phone_number === ada.number).length, 1)
+      await until(async () => event.find((body) => body.remote_phone_number === ada.number))
+      assert.equal(event.filter((body) => body.remote_phone_number === ada.number).length, 1)
     })
 
     test('a silent network disconnects the channel within 15 s and makes checks unknown; both recover by themselves', async () => {

@@ -92,14 +92,14 @@ test('an event that can never be stored becomes a dead letter for the operator, 
       execute function refuse_poison()`)
   for (const text of ['before', 'poison', 'after']) await write(text)
   await until(async () => (await thread()).length === 2)
-  const [aside, ...others] = await until(async () => {
+  const [deadLetter, ...others] = await until(async () => {
     const rows = await chat.db.many<{ what: string; content: string; reason: string }>`
       select what, content, reason from msgapp_dead_letters where channel_id = ${uuid.slice(3)}`
     return rows.length > 0 && rows
   })
-  assert.ok(aside)
-  assert.deepEqual([aside.what, aside.reason, others.length], ['inbound', 'P0001 this is poison', 0])
-  assert.equal(JSON.parse(aside.content)[0].text, 'poison')
+  assert.ok(deadLetter)
+  assert.deepEqual([deadLetter.what, deadLetter.reason, others.length], ['inbound', 'P0001 this is poison', 0])
+  assert.equal(JSON.parse(deadLetter.content)[0].text, 'poison')
   const { connection_status, events } = await chat.statusOf(ada, uuid)
   assert.deepEqual([connection_status, events[0].event], ['C', 'set-aside'])
   const figures = (await call(null, 'GET', '/metrics')).body
@@ -109,7 +109,7 @@ test('an event that can never be stored becomes a dead letter for the operator, 
 
   const listed = async () => (await call('operator', 'GET', '/operator/set-aside')).body.set_aside
   const [shown] = await listed()
-  assert.deepEqual([shown.channel_uuid, shown.what, shown.reason], [uuid, 'inbound', aside.reason])
+  assert.deepEqual([shown.channel_uuid, shown.what, shown.reason], [uuid, 'inbound', deadLetter.reason])
   const retry = () => call('operator', 'POST', `/operator/set-aside/${shown.uuid}/retry`)
   const refused = await retry()
   assert.deepEqual([refused.status, refused.body.error_code], [409, 'still_refused'])

@@ -54,12 +54,12 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
   })
 
   let people = 0
-  const somebody = async (more: object = {}) => {
+  const newPerson = async (more: object = {}) => {
     const number = `+447400${150_000 + ++people}`
     const { user } = await graph.control('POST', 'people', { number, open: true, ...more })
     return { number, user, path: `/open/msgapp/messages/${ours}/${number}` }
   }
-  type Person = Awaited<ReturnType<typeof somebody>>
+  type Person = Awaited<ReturnType<typeof newPerson>>
   const write = ({ number }: Person, more: object) => graph.control('POST', 'write', { number, to: ours, ...more })
   const seen = async ({ number }: Person) => (await graph.control('GET', `people/${number.slice(1)}`)).received
   const send = async ({ number }: Person, message: object): Promise<string> =>
@@ -115,7 +115,7 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
   })
 
   test('a callback that is not signed with the app’s secret, byte for byte, is rejected', async () => {
-    const ada = await somebody()
+    const ada = await newPerson()
     const body = notice({
       messages: [{ from: ada.number.slice(1), id: 'wamid.forged', type: 'text', text: { body: 'Psst' } }],
     })
@@ -135,26 +135,26 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
   })
 
   test('a repeated callback, also one with messages and receipts together, changes nothing', async () => {
-    const ada = await somebody()
-    const told = await hear('msgapp.message.received')
+    const ada = await newPerson()
+    const event = await hear('msgapp.message.received')
     await graph.fault('twice')
     await write(ada, { text: 'Once' })
     const { bodies } = await graph.control('GET', 'told')
     const raw = bodies.at(-1)
     assert.equal((await post(raw, signed(raw))).status, 200)
     await write(ada, { text: 'Then' })
-    await until(async () => told.find((body) => body.message.text === 'Then'))
+    await until(async () => event.find((body) => body.message.text === 'Then'))
     assert.deepEqual(
-      told.map((body) => body.message.text),
+      event.map((body) => body.message.text),
       ['Once', 'Then'],
     )
   })
 
   test('a person without a number is known by the network’s id, and by the number once it is known', async () => {
-    const ada = await somebody({ hidden: true })
-    const told = await hear('msgapp.message.received')
+    const ada = await newPerson({ hidden: true })
+    const event = await hear('msgapp.message.received')
     await write(ada, { text: 'Guess who' })
-    const hers = await until(async () => told.find((body) => body.message.text === 'Guess who'))
+    const hers = await until(async () => event.find((body) => body.message.text === 'Guess who'))
     assert.equal(hers.remote_phone_number, undefined)
     assert.equal(hers.remote_id, ada.user)
     const digits = ada.number.slice(1)
@@ -166,7 +166,7 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
   })
 
   test('an old Mexican or Brazilian id is mapped to the current number', async () => {
-    const told = await hear('msgapp.message.received')
+    const event = await hear('msgapp.message.received')
     const people = {
       '5215512345678': '+525512345678',
       '551187654321': '+5511987654321',
@@ -175,12 +175,12 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
     for (const [from, number] of Object.entries(people)) {
       const body = notice({ messages: [{ from, id: `wamid.${from}`, type: 'text', text: { body: from } }] })
       await post(body, signed(body))
-      await until(async () => told.find((one) => one.remote_phone_number === number && one.message.text === from))
+      await until(async () => event.find((one) => one.remote_phone_number === number && one.message.text === from))
     }
   })
 
   test('an unsupported message type is described in words, and a reaction is stored with its message', async () => {
-    const ada = await somebody()
+    const ada = await newPerson()
     const { id } = await write(ada, { content: { type: 'button', button: { text: 'Yes please', payload: 'yes' } } })
     await write(ada, {
       content: { type: 'contacts', contacts: [{ name: { formatted_name: 'Bob' }, phones: [{ phone: '+44 1' }] }] },
@@ -200,7 +200,7 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
   })
 
   test('a message to a person who did not write for 24 hours fails with the network’s code', async () => {
-    const ada = await somebody({ open: false })
+    const ada = await newPerson({ open: false })
     const uuid = await send(ada, { text: 'Long time no see' })
     assert.equal((await failed(ada, uuid)).code, '131047')
     assert.deepEqual(await seen(ada), [])
@@ -209,7 +209,7 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
   })
 
   test('a template goes to any recipient, and is shown as a template in the thread', async () => {
-    const ada = await somebody({ open: false })
+    const ada = await newPerson({ open: false })
     const template = { name: 'appointment_tomorrow', language: 'en_GB', parameters: ['Ada', '10:30'] }
     const uuid = await send(ada, { template })
     await acked(ada, uuid, 2)
@@ -241,14 +241,14 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
   })
 
   test('receipts that arrive before the answer, or out of order, end at the highest', async () => {
-    const ada = await somebody()
+    const ada = await newPerson()
     await graph.fault('backwards', { times: 2 })
     const uuid = await send(ada, { text: 'Backwards' })
     await acked(ada, uuid, 2)
   })
 
   test('a message whose answer was lost is not sent again once the network reported it', async () => {
-    const ada = await somebody()
+    const ada = await newPerson()
     await graph.fault('lose-answer', { method: 'POST', path: '/messages' })
     const uuid = await send(ada, { text: 'Only once' })
     await acked(ada, uuid, 2)
@@ -261,7 +261,7 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
   })
 
   test('a rate limit is waited out as long as the network says, and an invalid message fails with its code', async () => {
-    const ada = await somebody()
+    const ada = await newPerson()
     await graph.fault('error', { method: 'POST', path: 'messages', code: 130429, status: 429, seconds: 2 })
     const began = performance.now()
     await acked(ada, await send(ada, { text: 'Patience' }), 1)
@@ -285,9 +285,9 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
 
   test('an unsupported operation is rejected before any request to the network', async () => {
     const group = { name: 'Book club', participants: ['+447400150001'] }
-    const made = await platform.call('POST', '/open/msgapp/group/create', { from_number: ours, group })
-    assert.equal(made.status, 406)
-    assert.match(made.body.error_message, /Groups API/)
+    const created = await platform.call('POST', '/open/msgapp/group/create', { from_number: ours, group })
+    assert.equal(created.status, 406)
+    assert.match(created.body.error_message, /Groups API/)
     const { body } = await platform.call('GET', `/open/msgapp/check-number/${ours}/+447400150001`)
     assert.deepEqual([body.on_msgapp, body.on_msgapp_unknown], [undefined, true])
   })

@@ -58,7 +58,7 @@ test('a kill between any two writes of keys loses no message and no session', { 
     return {
       heard,
       isGone: () => child.exitCode !== null || child.signalCode !== null,
-      find: (of: (told: DeviceReport) => boolean) => heard.find(of),
+      find: (of: (report: DeviceReport) => boolean) => heard.find(of),
       send: (message: object) => child.stdin.write(`${JSON.stringify(message)}\n`),
       kill: async () => {
         child.kill('SIGKILL')
@@ -69,15 +69,15 @@ test('a kill between any two writes of keys loses no message and no session', { 
   type Device = ReturnType<typeof start>
   const isConnected = (device: Device) => device.find(({ phase }) => phase === 'connected') !== undefined
   const isSent = (device: Device, id: string) =>
-    device.find((told) => told.sent === id && told.outcome === 'done') !== undefined
-  const kept = (device: Device, name: string) => device.heard.filter((told) => told.kept === name)
+    device.find((report) => report.sent === id && report.outcome === 'done') !== undefined
+  const storedReports = (device: Device, name: string) => device.heard.filter((report) => report.kept === name)
   const inbound = () => (existsSync(join(folder, 'inbound')) ? readFileSync(join(folder, 'inbound'), 'utf8') : '')
 
   await network.control('people', { number: ours })
   const person = '+447400180018'
   await network.control('people', { number: person })
   const linking = start('')
-  const qr = await until(async () => linking.find((told) => told.qr !== undefined)?.qr, 60)
+  const qr = await until(async () => linking.find((report) => report.qr !== undefined)?.qr, 60)
   await network.control('scan', { number: ours, qr })
   await until(async () => isConnected(linking), 60)
   await linking.kill()
@@ -101,7 +101,9 @@ test('a kill between any two writes of keys loses no message and no session', { 
     first.send({ contact: person, name })
     await network.control('write', { number: person, to: ours, text: `in-${name}` })
     const isOver = () =>
-      before.every(({ id }) => isSent(first, id)) && inbound().includes(`"in-${name}"`) && kept(first, name).length > 0
+      before.every(({ id }) => isSent(first, id)) &&
+      inbound().includes(`"in-${name}"`) &&
+      storedReports(first, name).length > 0
     await until(async () => first.isGone() || isOver(), 60)
     const wasKilled = first.isGone()
     await first.kill()
@@ -119,11 +121,11 @@ test('a kill between any two writes of keys loses no message and no session', { 
       assert.fail(`${kill}: an inbound message is lost`),
     )
     // The keys that the phone shared are stored, and its address book continues from where it was.
-    let asked = 0
+    let requestCount = 0
     await until(async () => {
-      const answers = kept(again, `then-${name}`)
-      if (answers.length === asked) {
-        asked++
+      const answers = storedReports(again, `then-${name}`)
+      if (answers.length === requestCount) {
+        requestCount++
         again.send({ contact: person, name: `then-${name}` })
       }
       return answers.some(({ outcome }) => outcome === 'done')

@@ -96,9 +96,9 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
   test('a number unlinked by its phone is failed, and is linked again on request; it still knows its contacts', async () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)
-    const [asked, other] = ['+5511987650009', '+551187650009']
+    const [requested, other] = ['+5511987650009', '+551187650009']
     await network.control('people', { number: other })
-    await send(number, asked, 'Before')
+    await send(number, requested, 'Before')
     await until(async () => (await seen(other)).length === 1)
     await network.control('unlink', { number })
     assert.match((await comes(channel, 'failed')).reason, /unlinked/)
@@ -107,7 +107,7 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await network.control('scan', { number, qr })
     await connected(platform, channel)
     await network.control('write', { number: other, to: number, text: 'An answer' })
-    await until(async () => (await thread(number, asked)).length === 2)
+    await until(async () => (await thread(number, requested)).length === 2)
     const person = await newPerson()
     await send(number, person, 'Linked anew')
     await until(async () => (await seen(person)).some(({ text }) => text === 'Linked anew'))
@@ -152,31 +152,32 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)
     // The network's format, without the 9 after the area code.
-    const [asked, person] = ['+5511987650001', '+551187650001']
+    const [requested, person] = ['+5511987650001', '+551187650001']
     await network.control('people', { number: person })
     const write = (text: string, hidden = false) =>
       network.control('write', { number: person, to: number, text, hidden })
     const sessions = async () => (await must('GET', `/open/msgapp/conversations/${channel}`)).sessions
     const texts = async () =>
-      (await thread(number, asked)).map((one: { message: { text: string } }) => one.message.text)
-    const stands = async (wanted: string[]) => {
-      await until(async () => (await texts()).length >= wanted.length)
-      assert.deepEqual(await texts(), wanted)
+      (await thread(number, requested)).map((one: { message: { text: string } }) => one.message.text)
+    const stands = async (expected: string[]) => {
+      await until(async () => (await texts()).length >= expected.length)
+      assert.deepEqual(await texts(), expected)
       assert.deepEqual(
         (await sessions()).map((one: { remote_phone_number: string }) => one.remote_phone_number),
-        [asked],
+        [requested],
       )
     }
 
     // The person wrote first, so they are known by their own number until a message goes to the other one.
     await write('Hello')
     await until(async () => (await thread(number, person)).length === 1)
-    const uuid = await send(number, asked, 'Hello back')
+    const uuid = await send(number, requested, 'Hello back')
     await until(async () => (await seen(person)).length === 1)
     await stands(['Hello back', 'Hello'])
     await network.control('read', { number: person, to: number })
     await until(
-      async () => (await thread(number, asked)).find((one: { uuid: string }) => one.uuid === uuid)?.wa_msg_ack === 3,
+      async () =>
+        (await thread(number, requested)).find((one: { uuid: string }) => one.uuid === uuid)?.wa_msg_ack === 3,
     )
     await write('Who is it?', true)
     await stands(['Who is it?', 'Hello back', 'Hello'])
@@ -184,7 +185,7 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     await send(number, person, 'By the other')
     await until(async () => (await seen(person)).length === 2)
     await stands(['By the other', 'Who is it?', 'Hello back', 'Hello'])
-    await send(number, asked, 'And back')
+    await send(number, requested, 'And back')
     await until(async () => (await seen(person)).length === 3)
     await stands(['And back', 'By the other', 'Who is it?', 'Hello back', 'Hello'])
 
@@ -237,15 +238,15 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     const never = await contact('Never', await newPerson())
     await until(async () => (await state(never)).state === 'failed', 60)
     assert.match((await state(never)).error, /406/)
-    const nobody = await contact('Nobody', '+447400120006')
-    await until(async () => (await state(nobody)).state === 'failed')
-    assert.match((await state(nobody)).error, /not on the network/)
+    const unregistered = await contact('Nobody', '+447400120006')
+    await until(async () => (await state(unregistered)).state === 'failed')
+    assert.match((await state(unregistered)).error, /not on the network/)
   })
 
   test('a message that the network rejects has its code, and is not sent again', async () => {
     const number = newNumber()
     await linkChannel(platform, network, number)
-    const [person, nobody] = [await newPerson(3), '+447400120006']
+    const [person, unregistered] = [await newPerson(3), '+447400120006']
     const failureOf = async (to: string, uuid: string) => {
       const one = (await thread(number, to)).find((message: { uuid: string }) => message.uuid === uuid)
       return one?.failure ?? null
@@ -253,8 +254,8 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
     const locked = await send(number, person, 'Locked')
     assert.equal((await until(() => failureOf(person, locked))).code, '463')
     assert.equal((await network.control('refused', { number: person })).count, 1)
-    const absent = await send(number, nobody, 'Nobody')
-    assert.equal((await until(() => failureOf(nobody, absent))).code, 'not_on_network')
+    const absent = await send(number, unregistered, 'Nobody')
+    assert.equal((await until(() => failureOf(unregistered, absent))).code, 'not_on_network')
   })
 
   test('a number that may not be added to a group is invited', async () => {
@@ -291,13 +292,13 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
       await until(async () => (await network.control('seen', { number: person })).wereRead.includes(id))
 
     // The group's members are known from then on.
-    const asked = await network.control('asked', { group: group.wa_group_id })
+    const requests = await network.control('asked', { group: group.wa_group_id })
     const message = { number: people[0], to: number, group: group.wa_group_id, text: 'And this' }
     const { id } = await network.control('write', message)
     await until(async () => (await list()).length === 3)
     await must('POST', `/open/msgapp/conversation/${encodeURIComponent(session_key)}/read`)
     await until(async () => (await network.control('seen', { number: people[0] })).wereRead.includes(id))
-    assert.deepEqual(await network.control('asked', { group: group.wa_group_id }), asked)
+    assert.deepEqual(await network.control('asked', { group: group.wa_group_id }), requests)
   })
 
   test('a group is created exactly once, although the network fails for one of its members', async () => {
@@ -316,19 +317,19 @@ describe('numbers linked as WhatsApp Web', { skip, timeout: 240_000 }, () => {
   test('a linked number is restored after a restart without its phone and knows its contacts; a deleted one is unlinked', async () => {
     const number = newNumber()
     const channel = await linkChannel(platform, network, number)
-    const [asked, person] = ['+5511987650007', '+551187650007']
+    const [requested, person] = ['+5511987650007', '+551187650007']
     await network.control('people', { number: person })
-    await send(number, asked, 'Before')
+    await send(number, requested, 'Before')
     await until(async () => (await seen(person)).length === 1)
     await platform.end()
     await network.control('write', { number: person, to: number, text: 'Meanwhile' })
     platform = await startPlatform(platform.home, network.env)
     await connected(platform, channel)
     // Before anything is sent again.
-    await until(async () => (await thread(number, asked)).length === 2)
-    await send(number, asked, 'After')
+    await until(async () => (await thread(number, requested)).length === 2)
+    await send(number, requested, 'After')
     await until(async () => (await seen(person)).length === 2)
-    await until(async () => (await thread(number, asked)).length === 3)
+    await until(async () => (await thread(number, requested)).length === 3)
     // The library would print the keys of every session that it opens or closes.
     assert.doesNotMatch(platform.output(), /privKey|rootKey|SessionEntry/)
     await must('DELETE', `/open/msgapp/channel/${channel}`)

@@ -41,7 +41,7 @@ test('a message that cannot be stored for a while is neither acknowledged nor lo
 
   await network.control('people', { number: ours })
   await network.control('people', { number: person })
-  const qr = await until(async () => heard.find((told) => told.qr !== undefined)?.qr, 60)
+  const qr = await until(async () => heard.find((report) => report.qr !== undefined)?.qr, 60)
   await network.control('scan', { number: ours, qr })
   await until(async () => heard.some(({ phase }) => phase === 'connected'), 60)
   for (const text of ['First', 'Second']) await network.control('write', { number: person, to: ours, text })

@@ -10,7 +10,7 @@ import { makeChatHarness } from '../messages/testing.ts'
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const { call } = world
 
-let asked = 0
+let requestCount = 0
 const png = Buffer.from('89504e470d0a1a0a', 'hex')
 const mostBytes = 5 * 1024 * 1024
 const files = new Map([
@@ -21,7 +21,7 @@ const files = new Map([
 const server = createServer(({ url: path = '' }, response) => {
   const file = files.get(path)
   if (file) return response.end(file)
-  asked++
+  requestCount++
   response.writeHead(503).end()
 }).listen(0, '127.0.0.1')
 await once(server, 'listening')
@@ -46,7 +46,7 @@ test('a picture whose server answers late delays neither the status nor groups',
     return answer.body
   }
   await must(`/open/msgapp/set-profile-picture/${line.number}`, { url })
-  await until(async () => asked > 0)
+  await until(async () => requestCount > 0)
   await must(`/open/msgapp/set-status/${line.number}`, { status: 'Open until six' })
   const participants = ['+447400123456']
   const { group } = await must('/open/msgapp/group/create', {
@@ -54,7 +54,7 @@ test('a picture whose server answers late delays neither the status nor groups',
     group: { name: 'Chess', participants },
   })
   await must(`/open/msgapp/group/${group.uuid}/set-picture`, { url })
-  await until(async () => asked > 1)
+  await until(async () => requestCount > 1)
   await must(`/open/msgapp/group/${group.uuid}/set-description`, { description: 'On Mondays' })
   await until(async () => statuses.length > 0)
   assert.deepEqual(statuses, ['Open until six'])

@@ -37,8 +37,8 @@ const reasons = new Map<string, Reason>([
 ])
 
 /** Returns the reason of a failed message. @param given the words of the network */
-export const failureOf = (code: string, given: string | null): Reason =>
+export const failureOf = (code: string, value: string | null): Reason =>
   reasons.get(code) ?? {
-    text: given === null || given === '' ? 'The network refused the message' : given,
+    text: value === null || value === '' ? 'The network refused the message' : value,
     step: checkNumber,
   }

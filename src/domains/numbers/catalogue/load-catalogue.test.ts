@@ -30,10 +30,10 @@ test('the catalogue is imported once and the sandbox stocked once; new data chan
   await db.run`delete from number_requirements where iso_country_code = 'DE'`
   await db.run`update number_requirements set description = 'Older.', id = id + 1000 where iso_country_code = 'FR'`
   assert.equal(await loadCatalogue(db), true)
-  const asked = await db.many<{ [key: string]: unknown }>`
+  const rows = await db.many<{ [key: string]: unknown }>`
     select id, iso_country_code, type, kind, description, documents from number_requirements order by id`
   assert.deepEqual(
-    asked.map((row) => Object.values(row)),
+    rows.map((row) => Object.values(row)),
     readRequirements().map((row) => row.slice(0, 6)),
   )
   assert.equal(await db.begin(stockSandbox), 1)

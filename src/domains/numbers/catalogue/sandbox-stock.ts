@@ -16,8 +16,8 @@ export const stockOf = (group: GroupRow, callingCode: string): string[] => {
   const [, , , , , , , length, starts] = group
   const next = seededRandom(groupId(group))
   const numbers = new Set<string>()
-  const wanted = stockSize(group)
-  for (let i = 0; numbers.size < wanted; i++) {
+  const size = stockSize(group)
+  for (let i = 0; numbers.size < size; i++) {
     const national = padWithDigits(next, starts[i % starts.length] ?? '', length)
     if (!/000\d$/.test(national)) numbers.add(`+${callingCode}${national}`)
   }

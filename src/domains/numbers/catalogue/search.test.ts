@@ -143,7 +143,7 @@ test('a group has its price in decimals, its features and its count of free numb
   assert.equal((await groups('country=GB&did_type=all')).length, (await groups('country=GB')).length)
 })
 
-test('groups are paged only when asked', async () => {
+test('groups are paged only on request', async () => {
   const all = await groups('country=GB')
   assert.ok(all.length > 100)
   assert.deepEqual(await groups('country=GB&per_page=3&page=1'), all.slice(3, 6))
@@ -152,9 +152,9 @@ test('groups are paged only when asked', async () => {
 
 test('a search for nothing that a number can contain is refused, and does not return every number', async () => {
   await shop.group('stars', 3)
-  for (const wanted of ['***', ' ', '\u00e9'])
+  for (const search of ['***', ' ', '\u00e9'])
     assert.equal(
-      (await open.call('GET', `/open/numbers/available?group_id=stars&number_contains=${encodeURI(wanted)}`)).status,
+      (await open.call('GET', `/open/numbers/available?group_id=stars&number_contains=${encodeURI(search)}`)).status,
       400,
     )
   assert.equal((await open.call('GET', '/open/numbers/available?group_id=stars&number_contains=')).body.total, 3)
@@ -204,9 +204,9 @@ test('free numbers are read to the end by cursor, and a search continues beyond 
   }
   const all = await readAll('')
   assert.deepEqual([all.seen.length, new Set(all.seen).size, all.totals[0]], [45_120, 45_120, 45_120])
-  const wanted = numbers[7]?.slice(-6) ?? ''
-  const matching = all.seen.filter((number) => number.includes(wanted))
-  const found = await readAll(`&number_contains=${wanted}`)
+  const ending = numbers[7]?.slice(-6) ?? ''
+  const matching = all.seen.filter((number) => number.includes(ending))
+  const found = await readAll(`&number_contains=${ending}`)
   assert.deepEqual(found.seen, matching)
   assert.equal(found.totals.length, 3)
   assert.equal(
@@ -229,11 +229,11 @@ test('a place without free numbers is answered with cities that have some, those
   const [leeds = {}] = (await rows('/open/numbers/cities?country=GB', 'cities')).filter(
     ({ city_name }) => city_name === 'Leeds',
   )
-  const there = `country=GB&city_id=${leeds.id}`
-  assert.deepEqual(await nearby(there), [], 'the city has numbers')
-  const inLeeds = (await groups(there)).map(({ id }) => String(id))
+  const place = `country=GB&city_id=${leeds.id}`
+  assert.deepEqual(await nearby(place), [], 'the city has numbers')
+  const inLeeds = (await groups(place)).map(({ id }) => String(id))
   await shop.db.run`update number_stock set free = 0 where group_id = any (${inLeeds})`
-  const cities = await nearby(there)
+  const cities = await nearby(place)
   assert.ok(cities.length > 1 && cities.length <= 10)
   assert.ok(cities.every(({ available_count }) => Number(available_count) > 0))
   assert.ok(cities.every(({ id }) => id !== leeds.id))

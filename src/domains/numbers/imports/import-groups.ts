@@ -16,7 +16,7 @@ export type ImportGroup = LineGroup & {
 export type ImportGroups = {
   readonly all: ReadonlyMap<string, ImportGroup>
   /** Returns the group of a line, or the conflict with an earlier line. */
-  find(wanted: LineGroup, line: number): ImportGroup | string
+  find(group: LineGroup, line: number): ImportGroup | string
   /** Updates the group's common beginning with a number. */
   widen(group: ImportGroup, number: string): void
 }
@@ -28,16 +28,16 @@ export const makeImportGroups = (): ImportGroups => {
   const all = new Map<string, ImportGroup>()
   return {
     all,
-    find: (wanted, line) => {
-      const known = all.get(wanted.id)
+    find: (group, line) => {
+      const known = all.get(group.id)
       if (known)
-        return samePrice(known.price, wanted.price)
+        return samePrice(known.price, group.price)
           ? known
           : `the price differs from line ${known.line}, of the same group: name a group for it`
       if (all.size >= maxGroupsPerFile) return `a file may have at most ${maxGroupsPerFile} groups: split it`
-      const made = { ...wanted, no: all.size + 1, line, code: '', start: null }
-      all.set(wanted.id, made)
-      return made
+      const added = { ...group, no: all.size + 1, line, code: '', start: null }
+      all.set(group.id, added)
+      return added
     },
     widen: (group, number) => {
       if (group.start === null) {

@@ -87,7 +87,7 @@ export const importNumbers = async (
   db: Db,
   body: Readable,
   dryRun: boolean,
-  record: (tx: Tx, made: Omit<ImportResult, 'faults' | 'lines'>) => Promise<void> = async () => {},
+  record: (tx: Tx, result: Omit<ImportResult, 'faults' | 'lines'>) => Promise<void> = async () => {},
 ): Promise<ImportResult> => {
   const id = uuid()
   const groups = makeImportGroups()

@@ -19,29 +19,29 @@ const makeReader = (head: ImportHeader, places: PlaceIndex, groups: ImportGroups
   const known = new Map<string, LineGroup | string[]>()
   const numberAt = head.at.get('number') ?? 0
 
-  const wantedOf = (cells: readonly string[]): LineGroup | string[] => {
+  const lineGroupOf = (cells: readonly string[]): LineGroup | string[] => {
     const key = cells.map((cell, i) => (i === numberAt ? '' : cell)).join('\u001f')
     const found = known.get(key)
     if (found) return found
     const text = (column: Column) => cells[head.at.get(column) ?? -1] ?? ''
-    const made = parseLineGroup(text, places)
+    const parsed = parseLineGroup(text, places)
     if (known.size >= maxRememberedLines) known.clear()
-    known.set(key, made)
-    return made
+    known.set(key, parsed)
+    return parsed
   }
 
   return (line: number, cells: readonly string[]): ImportLine | string => {
     if (cells.length !== head.width) return `there are ${cells.length} fields, but ${head.width} in the header`
-    const given = cells[numberAt] ?? ''
-    const number = e164(given)
-    const wanted = wantedOf(cells)
+    const text = cells[numberAt] ?? ''
+    const number = e164(text)
+    const lineGroup = lineGroupOf(cells)
     const faults: string[] = []
-    if (number === null) faults.push(`number must be E.164, such as +442079460958, not "${given.slice(0, 40)}"`)
-    if (Array.isArray(wanted)) faults.push(...wanted)
-    else if (number !== null && !fitsCountry(number, wanted.iso))
-      faults.push(`${number} is not a number of ${wanted.iso}`)
-    if (number === null || Array.isArray(wanted) || faults.length > 0) return faults.join('; ')
-    const group = groups.find(wanted, line)
+    if (number === null) faults.push(`number must be E.164, such as +442079460958, not "${text.slice(0, 40)}"`)
+    if (Array.isArray(lineGroup)) faults.push(...lineGroup)
+    else if (number !== null && !fitsCountry(number, lineGroup.iso))
+      faults.push(`${number} is not a number of ${lineGroup.iso}`)
+    if (number === null || Array.isArray(lineGroup) || faults.length > 0) return faults.join('; ')
+    const group = groups.find(lineGroup, line)
     if (typeof group === 'string') return group
     groups.widen(group, number)
     return { line, number, group }

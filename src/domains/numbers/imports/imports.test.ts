@@ -122,8 +122,10 @@ test('every bad line is listed with its number and all its faults, and nothing i
     ].join('\n'),
   )
   assert.equal(status, 400)
-  const told = new Map<number, string>(body.lines.map((one: { line: number; error: string }) => [one.line, one.error]))
-  assert.deepEqual([...told.keys()], [3, 4, 5, 7, 8, 9, 10, 11, 12, 13])
+  const errors = new Map<number, string>(
+    body.lines.map((one: { line: number; error: string }) => [one.line, one.error]),
+  )
+  assert.deepEqual([...errors.keys()], [3, 4, 5, 7, 8, 9, 10, 11, 12, 13])
   assert.deepEqual([body.bad_lines, body.error_code, body.success], [10, 'invalid_csv', false])
   for (const [line, ...words] of [
     [3, 'number must be E.164', 'country must be'],
@@ -137,12 +139,12 @@ test('every bad line is listed with its number and all its faults, and nothing i
     [12, 'city "London" is not one of Scotland'],
     [13, 'at most 60 characters'],
   ] as const)
-    for (const word of words) assert.ok(told.get(line)?.includes(word), `line ${line}: ${told.get(line)}`)
+    for (const word of words) assert.ok(errors.get(line)?.includes(word), `line ${line}: ${errors.get(line)}`)
   assert.match(body.error_message, /^Nothing was imported: 10 bad of 11 lines; line 3: number must be/)
   assert.deepEqual(await everything(), before)
-  const kept = await call('operator', 'GET', `/operator/inventory/imports/${body.import_uuid}`)
-  assert.deepEqual(kept.body.lines, body.lines)
-  assert.deepEqual([kept.body.import.state, kept.body.import.imported], ['refused', 0])
+  const stored = await call('operator', 'GET', `/operator/inventory/imports/${body.import_uuid}`)
+  assert.deepEqual(stored.body.lines, body.lines)
+  assert.deepEqual([stored.body.import.state, stored.body.import.imported], ['refused', 0])
   assert.deepEqual(await db.many`select * from number_import_lines`, [])
 })
 

@@ -45,11 +45,11 @@ const featuresOf = (text: string, faults: string[]): Feature[] | null => {
 }
 
 const pricesOf = (text: (column: Column) => string, faults: string[]): ImportPrices | null => {
-  const given = ['setup_price', 'monthly_price', 'price_per_minute'] as const
-  for (const column of given)
+  const priceColumns = ['setup_price', 'monthly_price', 'price_per_minute'] as const
+  for (const column of priceColumns)
     if (text(column) !== '' && !price.test(text(column)))
       faults.push(`${column} must be a decimal number such as 1.50, not "${text(column)}"`)
-  if (given.every((column) => text(column) === '')) return null
+  if (priceColumns.every((column) => text(column) === '')) return null
   if (text('monthly_price') === '') faults.push('monthly_price is missing: give it, or no price at all')
   return { setup: text('setup_price') || '0', monthly: text('monthly_price'), ppm: text('price_per_minute') || '0' }
 }

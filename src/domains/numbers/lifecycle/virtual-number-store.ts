@@ -72,17 +72,17 @@ export type NumberFilters = {
 }
 
 const numbersOf = (account: string, { q, status, country }: NumberFilters = {}) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.push('released_at is null')
-  asked.add('status_text = ?', status)
-  asked.add('iso_country_code = ?', country?.toUpperCase())
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.push('released_at is null')
+  conditions.add('status_text = ?', status)
+  conditions.add('iso_country_code = ?', country?.toUpperCase())
   if (q !== undefined) {
     const digits = /^[\d\s+()./-]+$/.test(q) ? q.replace(/\D/g, '') : ''
-    const name = `strpos(lower(friendly_name), lower(${asked.bind(q.trim())})) > 0`
-    asked.push(digits === '' ? name : `(${name} or strpos(number, ${asked.bind(digits)}) > 0)`)
+    const name = `strpos(lower(friendly_name), lower(${conditions.bind(q.trim())})) > 0`
+    conditions.push(digits === '' ? name : `(${name} or strpos(number, ${conditions.bind(digits)}) > 0)`)
   }
-  return makeListQuery({ table: 'virtual_numbers', key: byTimeAndId(), isNewestFirst: false }, asked)
+  return makeListQuery({ table: 'virtual_numbers', key: byTimeAndId(), isNewestFirst: false }, conditions)
 }
 
 /** Returns a page of the account's numbers, oldest first. */

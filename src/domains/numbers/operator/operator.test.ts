@@ -8,10 +8,10 @@ const world = await makeWorld()
 await loadCatalogue(world.db)
 const { db, call } = world
 
-let made = 10_000
+let serial = 10_000
 /** Creates free numbers in a new group of the operator's own. */
 const stocked = async (name: string, size: number): Promise<{ group: string; numbers: string[] }> => {
-  const numbers = Array.from({ length: size }, () => `+4420794${made++}`)
+  const numbers = Array.from({ length: size }, () => `+4420794${serial++}`)
   const answer = await world.app.inject({
     method: 'POST',
     url: '/operator/inventory/import',
@@ -50,19 +50,19 @@ test('the inventory is listed page by page, by state, group, country and prefix'
     numbers,
   )
   assert.deepEqual([seen[2]?.state, seen[2]?.account_uuid], ['owned', ada.uuid])
-  const asked = async (query: string): Promise<Row[]> =>
+  const listed = async (query: string): Promise<Row[]> =>
     (await call('operator', 'GET', `/operator/inventory?${query}`)).body.numbers
   assert.deepEqual(
-    (await asked(`group_id=${group}&state=owned`)).map(({ number }) => number),
+    (await listed(`group_id=${group}&state=owned`)).map(({ number }) => number),
     [numbers[2]],
   )
   assert.deepEqual(
-    (await asked(`prefix=${numbers[0]?.slice(1)}`)).map(({ number }) => number),
+    (await listed(`prefix=${numbers[0]?.slice(1)}`)).map(({ number }) => number),
     [numbers[0]],
   )
-  assert.deepEqual(await asked('prefix=%2B4930'), [])
-  assert.deepEqual(await asked('country=DE'), [])
-  assert.equal((await asked('country=gb&results_per_page=5')).length, 5)
+  assert.deepEqual(await listed('prefix=%2B4930'), [])
+  assert.deepEqual(await listed('country=DE'), [])
+  assert.equal((await listed('country=gb&results_per_page=5')).length, 5)
   assert.equal((await call('operator', 'GET', '/operator/inventory?cursor=odd')).status, 400)
 })
 
@@ -174,10 +174,10 @@ test('a suspended number sends nothing until it is reinstated, and its owner see
   const { status, body } = await act('suspend', { reason: 'complaints' })
   assert.deepEqual([status, body.number.status_text], [200, 'SUSPENDED'])
   assert.equal((await act('suspend', { reason: 'again' })).status, 409)
-  const told = await db.many<{ name: string; payload: { reason: string; uuid: string } }>`
+  const events = await db.many<{ name: string; payload: { reason: string; uuid: string } }>`
     select name, payload from events where account_id = ${ada.id} and name = 'number.suspended'`
   assert.deepEqual(
-    told.map(({ payload }) => [payload.uuid, payload.reason]),
+    events.map(({ payload }) => [payload.uuid, payload.reason]),
     [[uuid, 'complaints']],
   )
   const text = { from_number: number, to_number: '+447700900123', text: 'hello' }

@@ -19,9 +19,9 @@ import { moveGroup, moveNumbers } from './withdrawal.ts'
 
 const plus = (prefix: string | undefined) => (prefix === undefined ? null : `+${prefix.replace('+', '')}`)
 /** Validates the code of a country that has numbers. @throws Problem 400 */
-const countryCode = (given: string | undefined): string | null => {
-  if (given === undefined) return null
-  return countryBy(given) ?? refuse(refusals.unknownCountryCode(given))
+const countryCode = (value: string | undefined): string | null => {
+  if (value === undefined) return null
+  return countryBy(value) ?? refuse(refusals.unknownCountryCode(value))
 }
 const soldCursors = cursorsOf(c.listSoldNumbers)
 

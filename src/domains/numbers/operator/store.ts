@@ -46,18 +46,18 @@ const freeNumbers = async (
   db: Sql,
   { group, country, prefix, after, limit }: InventorySearch,
 ): Promise<InventoryPage> => {
-  const asked = makeConditions()
-  asked.add('n.group_id >= ? and n.group_id <= ?', group)
-  asked.add(prefixCondition, prefix)
-  asked.add('n.number > ?', after)
+  const conditions = makeConditions()
+  conditions.add('n.group_id >= ? and n.group_id <= ?', group)
+  conditions.add(prefixCondition, prefix)
+  conditions.add('n.number > ?', after)
   const order = `order by ${group === null ? '' : 'n.group_id, '}n.number`
-  const examined = `select * from numbers n ${asked.text} ${order} limit ${maxExaminedNumbers}`
-  const bounds = [...asked.values]
-  const ofCountry = country === null ? '' : `and g.iso_country_code = ${asked.bind(country)}`
+  const examined = `select * from numbers n ${conditions.text} ${order} limit ${maxExaminedNumbers}`
+  const bounds = [...conditions.values]
+  const ofCountry = country === null ? '' : `and g.iso_country_code = ${conditions.bind(country)}`
   const rows = await db.raw<InventoryRow>(
     `select ${columns} from (${examined}) n join number_groups g on g.id = n.group_id
      where n.state = 'free' ${ofCountry} ${order} limit ${limit}`,
-    asked.values,
+    conditions.values,
   )
   if (rows.length >= limit) return { rows, examinedTo: null }
   const [last] = await db.raw<{ number: string; examined: number }>(
@@ -71,30 +71,30 @@ export const inventory = async (db: Sql, search: InventorySearch): Promise<Inven
   const { state, group, country, prefix, after, limit } = search
   const isOfCountry = country !== null && group === null && prefix === null
   if (state === 'free' && !isOfCountry) return await freeNumbers(db, search)
-  const asked = makeConditions()
+  const conditions = makeConditions()
   // A range instead of equality: the rows then have the order of the index, not that of all numbers.
-  asked.add('n.state >= ? and n.state <= ?', state)
-  asked.add('n.group_id >= ? and n.group_id <= ?', group)
-  asked.add(prefixCondition, prefix)
-  asked.add('n.number > ?', after)
+  conditions.add('n.state >= ? and n.state <= ?', state)
+  conditions.add('n.group_id >= ? and n.group_id <= ?', group)
+  conditions.add(prefixCondition, prefix)
+  conditions.add('n.number > ?', after)
   const isOfState = state !== null && state !== 'free'
   if (isOfCountry && !isOfState) {
-    asked.push('n.group_id >= g.id and n.group_id <= g.id')
+    conditions.push('n.group_id >= g.id and n.group_id <= g.id')
     // Each group of the country gives its next numbers: the country may have few among many.
     const rows = await db.raw<InventoryRow>(
       `select ${columns} from number_groups g cross join lateral (
-         select * from numbers n ${asked.text} order by n.group_id, n.number limit ${limit}) n
-       where g.iso_country_code = ${asked.bind(country)} order by n.number limit ${limit}`,
-      asked.values,
+         select * from numbers n ${conditions.text} order by n.group_id, n.number limit ${limit}) n
+       where g.iso_country_code = ${conditions.bind(country)} order by n.number limit ${limit}`,
+      conditions.values,
     )
     return { rows, examinedTo: null }
   }
-  asked.add('g.iso_country_code = ?', country)
+  conditions.add('g.iso_country_code = ?', country)
   const index = group !== null ? 'n.group_id, ' : isOfState ? 'n.state, ' : ''
   const rows = await db.raw<InventoryRow>(
-    `select ${columns} from numbers n join number_groups g on g.id = n.group_id ${asked.text}
+    `select ${columns} from numbers n join number_groups g on g.id = n.group_id ${conditions.text}
      order by ${index}n.number limit ${limit}`,
-    asked.values,
+    conditions.values,
   )
   return { rows, examinedTo: null }
 }
@@ -133,20 +133,20 @@ type SoldNumberSearch = {
 
 /** Ids ascend with time: the highest ids are the latest purchases. */
 export const soldNumbers = (db: Sql, { account, country, status, prefix, after, limit }: SoldNumberSearch) => {
-  const asked = makeConditions()
-  asked.add('n.account_id = ?', account)
-  asked.add('n.iso_country_code = ?', country)
-  asked.add('n.status_text = ?', status)
-  asked.add(prefixCondition, prefix)
-  asked.add('n.id < ?', after)
-  const where = asked.text === '' ? 'where n.released_at is null' : `${asked.text} and n.released_at is null`
+  const conditions = makeConditions()
+  conditions.add('n.account_id = ?', account)
+  conditions.add('n.iso_country_code = ?', country)
+  conditions.add('n.status_text = ?', status)
+  conditions.add(prefixCondition, prefix)
+  conditions.add('n.id < ?', after)
+  const where = conditions.text === '' ? 'where n.released_at is null' : `${conditions.text} and n.released_at is null`
   return db.raw<SoldNumberRow>(
     `select n.*, a.name as account_name, s.reason as suspended_for,
        to_char(n.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
      from virtual_numbers n join accounts a on a.id = n.account_id
      left join number_suspensions s on s.account_id = n.account_id and s.virtual_number_id = n.id
      ${where} order by n.id desc limit ${limit}`,
-    asked.values,
+    conditions.values,
   )
 }
 

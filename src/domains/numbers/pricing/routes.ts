@@ -91,18 +91,18 @@ export const pricingRoutes = ({ db }: Services) => [
   }),
 
   route(c.setNumberPrices, async ({ body, tx, audit }) => {
-    const prices = body.prices.map((given, i) => {
-      const { prefix = '', group_id: group = '', setup_price = '0', price_per_minute = '0' } = given
+    const prices = body.prices.map((entry, i) => {
+      const { prefix = '', group_id: group = '', setup_price = '0', price_per_minute = '0' } = entry
       if (prefix !== '' && group !== '') throw refusals.prefixAndGroup(i)
       return {
-        iso: given.country.toUpperCase(),
-        type: given.type,
+        iso: entry.country.toUpperCase(),
+        type: entry.type,
         prefix,
         group,
         setup: setup_price,
-        monthly: given.monthly_price,
+        monthly: entry.monthly_price,
         ppm: price_per_minute,
-        effectiveAt: timeOf(given.effective_at),
+        effectiveAt: timeOf(entry.effective_at),
       }
     })
     const [twice] = findDuplicates(prices, describeScope, (place) => `prices.${place}`)

@@ -34,11 +34,11 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
   const validateForGroups = async (
     account: string,
     groups: readonly string[],
-    given: readonly SubmittedAnswer[],
+    submitted: readonly SubmittedAnswer[],
   ): Promise<ValidAnswer[]> => {
     const found = await Promise.all(groups.map((id) => groupOf(db, id, 'all')))
-    const asked = await Promise.all(found.map((group) => requirementsOf(db, group)))
-    return found.length === 0 ? [] : validateAnswers(db, account, asked.flat(), given)
+    const requirements = await Promise.all(found.map((group) => requirementsOf(db, group)))
+    return found.length === 0 ? [] : validateAnswers(db, account, requirements.flat(), submitted)
   }
 
   /**
@@ -50,7 +50,7 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
     account: string,
     purchase: Purchase,
   ): Promise<Pick<PurchaseResult, 'numbers' | 'failed'>> => {
-    const { group, number, name, answers: given, request, audit, by, offered } = purchase
+    const { group, number, name, answers: submitted, request, audit, by, offered } = purchase
     if (group !== null) await groupOf(db, group, offered)
     const who = { account, isKeyed: tx !== null }
     const from = await supplierPurchase.seek(who, purchase)
@@ -58,7 +58,7 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
     const answers = await validateForGroups(
       account,
       sold ? [sold] : await inventory.groupsOf(db, account, number),
-      given,
+      submitted,
     )
     if (from && number === null && !from.selectable)
       return {
@@ -80,7 +80,7 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
       if (held) await reserveHeld(tx, account, held, config.reservationMinutes)
       const request = { group, number: held ? held.number : number, offered }
       const bought = await buy(tx, account, request, { name, by })
-      await register(tx, parts, account, bought.unregistered, given)
+      await register(tx, parts, account, bought.unregistered, submitted)
       const target = bought.numbers.map(({ id }) => print('DID', id))
       await audit(tx, {
         target,

@@ -56,7 +56,7 @@ const ids = (rows: { id: number }[]) => rows.map(({ id }) => id)
 
 test('pre-flight lists exactly the missing requirements', async () => {
   const [document, value] = await both()
-  for (const [given, missing] of [
+  for (const [answers, missing] of [
     [[], [requirement, words]],
     [[document], [words]],
     [[value], [requirement]],
@@ -64,7 +64,7 @@ test('pre-flight lists exactly the missing requirements', async () => {
   ] as const) {
     const { status, body } = await call(tenant, 'POST', '/open/numbers/requirements/check', {
       group_id,
-      requirements: given,
+      requirements: answers,
     })
     assert.equal(status, 200, JSON.stringify(body))
     assert.deepEqual([body.data.satisfied, ids(body.data.missing).sort()], [missing.length === 0, missing])
@@ -106,8 +106,11 @@ test('a number with unmet requirements awaits registration, works fully, and is 
   assert.equal(number.status_text, 'AWAITING_REGISTRATION')
   assert.equal((await send(number.phone_number)).status, 202)
   assert.deepEqual(ids((await registration(number.uuid)).missing).sort(), [requirement, words])
-  const given = await give(number.uuid, await both())
-  assert.deepEqual([given.status, given.body.data.satisfied, given.body.data.state], [200, true, 'awaiting'])
+  const submitted = await give(number.uuid, await both())
+  assert.deepEqual(
+    [submitted.status, submitted.body.data.satisfied, submitted.body.data.state],
+    [200, true, 'awaiting'],
+  )
   assert.equal(await status(number.uuid), 'AWAITING_REGISTRATION')
   assert.equal((await decide(number.uuid, 'approve')).status, 200)
   assert.equal(await status(number.uuid), 'ACTIVE')

@@ -48,11 +48,11 @@ const open = async (
   tx: Tx,
   { config }: Pick<Deps, 'config'>,
   { account_id: account, id }: virtualNumbers.NumberRow,
-  asked: readonly store.RequirementRow[],
+  required: readonly store.RequirementRow[],
   answers: readonly registrations.AnswerRow[],
 ): Promise<void> => {
   const opened = await registrations.open(tx, account, id, config.registrationDays)
-  const ids = new Set(asked.map((one) => one.id))
+  const ids = new Set(required.map((one) => one.id))
   await saveAnswers(
     tx,
     opened,
@@ -71,11 +71,11 @@ export const register = async (
   deps: Deps,
   account: string,
   numbers: readonly virtualNumbers.NumberRow[],
-  given: readonly SubmittedAnswer[],
+  submitted: readonly SubmittedAnswer[],
 ): Promise<void> => {
-  const asked = await Promise.all(numbers.map((number) => requirementsOfNumber(number, tx)))
-  const answers = sealAnswers(deps.seal, await validateAnswers(tx, account, asked.flat(), given))
-  for (const [i, number] of numbers.entries()) await open(tx, deps, number, asked[i] ?? [], answers)
+  const required = await Promise.all(numbers.map((number) => requirementsOfNumber(number, tx)))
+  const answers = sealAnswers(deps.seal, await validateAnswers(tx, account, required.flat(), submitted))
+  for (const [i, number] of numbers.entries()) await open(tx, deps, number, required[i] ?? [], answers)
 }
 
 /**
@@ -86,11 +86,11 @@ export const registerWithAnswers = async (
   tx: Tx,
   deps: Pick<Deps, 'config'>,
   number: virtualNumbers.NumberRow,
-  given: readonly registrations.AnswerRow[],
+  submitted: readonly registrations.AnswerRow[],
 ): Promise<void> => {
-  const documents = given.flatMap(({ document }) => document ?? [])
-  const there = new Set((await lockDocuments(tx, number.account_id, documents)).map(({ id }) => id))
-  const answers = given.filter(({ document }) => document === null || there.has(document))
+  const documents = submitted.flatMap(({ document }) => document ?? [])
+  const existing = new Set((await lockDocuments(tx, number.account_id, documents)).map(({ id }) => id))
+  const answers = submitted.filter(({ document }) => document === null || existing.has(document))
   await open(tx, deps, number, await requirementsOfNumber(number, tx), answers)
 }
 
@@ -109,9 +109,9 @@ export const registrationOf = async (sql: Sql, account: string, id: string): Pro
   const number = await virtualNumbers.find(sql, account, id)
   if (!number) return null
   const row = await registrations.find(sql, account, id)
-  const asked = row && row.state !== 'approved' ? await requirementsOfNumber(number, sql) : []
+  const required = row && row.state !== 'approved' ? await requirementsOfNumber(number, sql) : []
   const answers = await registrations.answers(sql, account, id)
-  return { number, row, asked, missing: unansweredOf(asked, answers), answers }
+  return { number, row, asked: required, missing: unansweredOf(required, answers), answers }
 }
 
 /**
@@ -123,7 +123,7 @@ export const submit = async (
   { seal }: Deps,
   account: string,
   id: string,
-  given: readonly SubmittedAnswer[],
+  submitted: readonly SubmittedAnswer[],
 ): Promise<void> => {
   const number = await virtualNumbers.lock(tx, account, id)
   const row = number && (await registrations.find(tx, account, id))
@@ -132,7 +132,7 @@ export const submit = async (
   await saveAnswers(
     tx,
     row,
-    sealAnswers(seal, await validateAnswers(tx, account, await requirementsOfNumber(number, tx), given)),
+    sealAnswers(seal, await validateAnswers(tx, account, await requirementsOfNumber(number, tx), submitted)),
   )
   await registrations.setState(tx, row, 'awaiting', null)
 }

@@ -23,16 +23,16 @@ export type ValidAnswer = { requirement: number; document: string | null; value:
 export const validateAnswers = async (
   sql: Sql,
   account: string,
-  asked: readonly RequirementRow[],
-  given: readonly SubmittedAnswer[],
+  required: readonly RequirementRow[],
+  answers: readonly SubmittedAnswer[],
 ): Promise<ValidAnswer[]> => {
-  const printed = given.flatMap(({ document_uuid: one }) => one ?? [])
+  const printed = answers.flatMap(({ document_uuid: one }) => one ?? [])
   const ids = printed.map((one) => parse('DOC', one) ?? refuse(documentRefusals.unknownDocument(one)))
   const documents = new Map((await lockDocuments(sql, account, ids)).map((row) => [row.id, row]))
   const seen = new Set<number>()
-  return given.map(({ requirement_id: id, document_uuid, value }, i) => {
+  return answers.map(({ requirement_id: id, document_uuid, value }, i) => {
     const field = `requirements.${i}`
-    const requirement = asked.find((one) => one.id === id) ?? refuse(refusals.unknownRequirement(field, id))
+    const requirement = required.find((one) => one.id === id) ?? refuse(refusals.unknownRequirement(field, id))
     if (seen.has(id)) throw refusals.repeatedRequirement(field, id)
     seen.add(id)
     if (requirement.documents.length === 0) {
@@ -60,9 +60,9 @@ export const requirementsOf = async (sql: Sql, group: store.GroupRow): Promise<R
 
 /** Returns the requirements without an answer. */
 export const unansweredOf = (
-  asked: readonly RequirementRow[],
+  required: readonly RequirementRow[],
   answers: readonly Pick<ValidAnswer, 'requirement'>[],
-): RequirementRow[] => asked.filter(({ id }) => answers.every(({ requirement }) => requirement !== id))
+): RequirementRow[] => required.filter(({ id }) => answers.every(({ requirement }) => requirement !== id))
 
 /** Presents a requirement as responses show it. */
 export const presentRequirement = ({ type, ...row }: RequirementRow) => ({ ...row, did_type: type })

@@ -69,9 +69,9 @@ export const registrationRoutes = (parts: Services) => {
   return [
     routeWithoutTransaction(c.checkRequirements, async ({ account, body }) => {
       const group = await groupOf(db, body.group_id, offeredTo(parts, account.id))
-      const asked = await requirementsOf(db, group)
-      const answers = await validateAnswers(db, account.id, asked, body.requirements ?? [])
-      const missing = unansweredOf(asked, answers)
+      const required = await requirementsOf(db, group)
+      const answers = await validateAnswers(db, account.id, required, body.requirements ?? [])
+      const missing = unansweredOf(required, answers)
       return ok({ data: { satisfied: missing.length === 0, missing: missing.map(presentRequirement) } })
     }),
 
@@ -101,13 +101,15 @@ export const registrationRoutes = (parts: Services) => {
 
     route(c.listRegistrations, async ({ query }) => {
       const { state = 'awaiting' } = query
-      const wanted = state === 'all' ? null : state
-      const asked = requestedPage(query, cursors.key(query.cursor))
+      const filter = state === 'all' ? null : state
+      const pageRequest = requestedPage(query, cursors.key(query.cursor))
       const [found, total] = await Promise.all([
-        registrations.page(db, wanted, asked.read),
-        registrations.total(db, wanted),
+        registrations.page(db, filter, pageRequest.read),
+        registrations.total(db, filter),
       ])
-      const { rows, fields } = cutPage(asked, found, ({ at, virtual_number_id: id }) => cursors.write({ time: at, id }))
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, virtual_number_id: id }) =>
+        cursors.write({ time: at, id }),
+      )
       return ok({ ...fields, ...totalFields(total), registrations: rows.map(presentListedRegistration) })
     }),
 

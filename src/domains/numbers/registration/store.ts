@@ -64,12 +64,12 @@ const key = byTimeAndId('virtual_number_id')
 
 /** Registrations of owned numbers in a state, oldest first. */
 const registrationsIn = (state: RegistrationState | null) => {
-  const asked = makeConditions()
-  asked.add('state = ?', state)
+  const conditions = makeConditions()
+  conditions.add('state = ?', state)
   // Not EXISTS, which PostgreSQL may turn into a join of the whole tables.
-  asked.push(`(select v.released_at is null from virtual_numbers v
+  conditions.push(`(select v.released_at is null from virtual_numbers v
     where v.account_id = registrations.account_id and v.id = registrations.virtual_number_id)`)
-  return makeListQuery({ table: 'registrations', key, isNewestFirst: false }, asked)
+  return makeListQuery({ table: 'registrations', key, isNewestFirst: false }, conditions)
 }
 
 /** Returns a page of registrations, each with its count of unmet requirements. */

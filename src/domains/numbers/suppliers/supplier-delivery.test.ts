@@ -43,8 +43,8 @@ await db.run`
   insert into number_requirements (id, iso_country_code, type, kind, description, documents, source, source_date)
   values (${words}, 'GB', 'local', 'identity', 'A name.', '{}', 'test', '2026-01-01')`
 
-let made = 0
-const next = () => `+441632${100_000 + ++made}`
+let serial = 0
+const next = () => `+441632${100_000 + ++serial}`
 
 /** An account's order of a number, pending at the supplier. */
 const ordered = async (number = next(), groupId = 'free') => {
@@ -124,12 +124,12 @@ const orderOf = ({ id }: Tenant) => db.maybe<orders.OrderRow>`select * from numb
 test('answers are validated before a number is ordered, and stored with the order', async () => {
   const tenant = await world.tenant()
   const requirements = [{ requirement_id: words, value: 'Ada' }]
-  for (const [group_id, given] of [
+  for (const [group_id, answers] of [
     ['any', requirements],
     ['any-asking', [{ requirement_id: words }]],
     ['asking', [{ requirement_id: words }]],
   ])
-    assert.equal((await purchase(tenant, { group_id, requirements: given })).status, 400)
+    assert.equal((await purchase(tenant, { group_id, requirements: answers })).status, 400)
   assert.equal(await orderOf(tenant), null)
   const bought = purchase(tenant, { group_id: 'any-asking', requirements })
   await delivered(await until(() => orderOf(tenant)), next())
@@ -177,12 +177,12 @@ test('the supplier hold of a failed request is cancelled', async () => {
   const [reservation, number] = [uuid(), next()]
   const held = { group: 'free', connection, number, supplierNumber: number, reservation: { id: reservation, until: 0 } }
   const { withHold } = makeSupplierPurchase(parts)
-  const given = () => db.maybe`
+  const assigned = () => db.maybe`
     select from jobs where kind = 'numbers.unreserve' and payload ->> 'reservation' = ${reservation}`
   assert.equal(await withHold(held, async () => 'bought'), 'bought')
-  assert.equal(await given(), null)
+  assert.equal(await assigned(), null)
   await assert.rejects(withHold(held, () => Promise.reject(new Error('refused'))))
-  assert.ok(await given())
+  assert.ok(await assigned())
 })
 
 test('an unreachable supplier answers 503 and reveals no operator details to a tenant', async () => {

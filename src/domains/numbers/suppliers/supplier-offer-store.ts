@@ -40,12 +40,12 @@ export const regions = (db: Sql, isos: readonly string[]) => db.many<KnownPlace>
 type City = { readonly iso: string; readonly name: string; readonly folded: string; readonly regionId: number | null }
 
 /** Returns the ids of cities by country and folded name, preferring those of the catalogue; adds unknown cities. */
-export const ensureCities = async (tx: Tx, wanted: readonly City[]): Promise<KnownPlace[]> => {
-  const [isos, names, folded] = [wanted.map((c) => c.iso), wanted.map((c) => c.name), wanted.map((c) => c.folded)]
+export const ensureCities = async (tx: Tx, cities: readonly City[]): Promise<KnownPlace[]> => {
+  const [isos, names, folded] = [cities.map((c) => c.iso), cities.map((c) => c.name), cities.map((c) => c.folded)]
   await tx.run`
     insert into number_cities (id, iso_country_code, region_id, name, folded)
     select nextval('number_city_ids'), w.iso, w.region, w.name, w.folded
-    from unnest(${isos}::text[], ${wanted.map((c) => c.regionId)}::integer[], ${names}::text[], ${folded}::text[])
+    from unnest(${isos}::text[], ${cities.map((c) => c.regionId)}::integer[], ${names}::text[], ${folded}::text[])
       w (iso, region, name, folded)
     where not exists (select from number_cities c where c.iso_country_code = w.iso and c.folded = w.folded)`
   return tx.many<KnownPlace>`

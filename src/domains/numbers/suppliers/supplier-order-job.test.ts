@@ -18,8 +18,12 @@ after(() => worker.stop())
 let url = ''
 before(async () => {
   const { settings } = supplier
-  const made = await call('operator', 'POST', '/operator/connections', { kind: 'didww', name: 'Elsewhere', settings })
-  url = `/operator/connections/${made.body.connection.uuid}`
+  const created = await call('operator', 'POST', '/operator/connections', {
+    kind: 'didww',
+    name: 'Elsewhere',
+    settings,
+  })
+  url = `/operator/connections/${created.body.connection.uuid}`
   await until(async () => (await parts.suppliers.missing()).length === 0)
 })
 
@@ -32,7 +36,7 @@ const order = ({ id }: Tenant) =>
   db.one<{ state: string; job_id: string }>`select state, job_id from number_orders where account_id = ${id}`
 const balance = async ({ id }: Tenant) =>
   (await db.one<{ balance: string }>`select balance from balances where account_id = ${id}`).balance
-const hasten = (job: string) => db.run`update jobs set run_at = app_now() where id = ${job} and leased_until is null`
+const promote = (job: string) => db.run`update jobs set run_at = app_now() where id = ${job} and leased_until is null`
 const placed = async () =>
   (await supplier.log()).filter(({ method, path }) => method === 'POST' && path === '/orders').length
 
@@ -44,14 +48,14 @@ test('the silence after a lost order is measured by the database clock that reco
   t.mock.method(Date, 'now', () => real() + 3_600_000)
   const { job_id } = await order(tenant)
   await until(async () => {
-    await hasten(job_id)
+    await promote(job_id)
     return db.maybe`select 1 from jobs where id = ${job_id} and last_error like '%not known yet%'`
   })
   assert.equal((await order(tenant)).state, 'sending')
   assert.equal(await placed(), before + 1)
   await db.run`update number_orders set sent_at = sent_at - interval '61 seconds' where account_id = ${tenant.id}`
   await until(async () => {
-    await hasten(job_id)
+    await promote(job_id)
     return (await order(tenant)).state === 'completed'
   })
 })
@@ -65,7 +69,7 @@ test('an order waits without using up attempts while its supplier is disabled or
   const waits = async (why: string) => {
     const waiting = () =>
       until(async () => {
-        await hasten(job_id)
+        await promote(job_id)
         return db.maybe<{ attempts: number }>`
           select attempts from jobs where id = ${job_id} and leased_until is null and last_error = ${`Error: ${why}`}`
       })
@@ -80,7 +84,7 @@ test('an order waits without using up attempts while its supplier is disabled or
   await call('operator', 'PATCH', url, { enabled: true, settings: supplier.settings })
   await supplier.clearFaults()
   await until(async () => {
-    await hasten(job_id)
+    await promote(job_id)
     return (await order(tenant)).state === 'completed'
   })
 })
@@ -115,7 +119,7 @@ test('an order made while its connection was deleted ends with a refund', async 
   assert.equal((await call('operator', 'DELETE', url)).status, 200)
   await db.run`update number_orders set state = 'ordered' where account_id = ${tenant.id}`
   await until(async () => {
-    await hasten(job_id)
+    await promote(job_id)
     return (await order(tenant)).state === 'failed'
   })
   assert.equal(await balance(tenant), '10.000000')

@@ -16,9 +16,9 @@ type OrderOutcome = { delivery: SupplierDelivery } | { refused: string } | null
  * Returns the value, or snoozes the job without counting an attempt, however long the supplier is away. A refused query
  * is not a refused order.
  */
-const valueOrSnooze = <T>(asked: ServiceResult<T>): T => {
-  if (asked.outcome === 'done') return asked.value
-  throw new Snooze(asked.reason, asked.outcome === 'later' ? asked.seconds : 30)
+const valueOrSnooze = <T>(result: ServiceResult<T>): T => {
+  if (result.outcome === 'done') return result.value
+  throw new Snooze(result.reason, result.outcome === 'later' ? result.seconds : 30)
 }
 
 const itemOf = (item: orders.Item) => {
@@ -42,12 +42,12 @@ export const orderJob = (parts: Services): JobKind<OrderPayload, OrderOutcome> =
     const { account_id: account, id } = row
     await orders.markSending(db, account, id)
     const callback = `${publicUrl()}/callbacks/didww/${print('CNX', row.connection_id)}`
-    const asked = await supplier.order({ reference: id, sku: row.sku, item: itemOf(row.item), callback })
-    if (asked.outcome === 'done') return { external: asked.value.id }
-    if (asked.outcome === 'refused') return { refused: asked.reason }
-    if (asked.outcome === 'unknown') throw new Retry(asked.reason, 1)
+    const result = await supplier.order({ reference: id, sku: row.sku, item: itemOf(row.item), callback })
+    if (result.outcome === 'done') return { external: result.value.id }
+    if (result.outcome === 'refused') return { refused: result.reason }
+    if (result.outcome === 'unknown') throw new Retry(result.reason, 1)
     await orders.markUnsent(db, account, id)
-    throw new Snooze(asked.reason, asked.seconds)
+    throw new Snooze(result.reason, result.seconds)
   }
 
   /** Recovers an order whose answer was lost. Returns the supplier's id, or null if the order surely never arrived. */
@@ -143,9 +143,9 @@ export const endJob = ({ db, suppliers }: Services): JobKind<OrderPayload, void>
     if (!found && !(await hasConnection(db, row.connection_id)))
       throw new Discard(`the supplier is not connected any more: end its number ${row.delivery_id} there by hand`)
     if (!found) throw new Snooze('the connection of the supplier is not enabled', 600)
-    const asked = await found.supplier.stopRenewal(row.delivery_id)
-    if (asked.outcome === 'later') throw new Snooze(asked.reason, asked.seconds)
-    if (asked.outcome !== 'done') throw new Retry(asked.reason, 60)
+    const result = await found.supplier.stopRenewal(row.delivery_id)
+    if (result.outcome === 'later') throw new Snooze(result.reason, result.seconds)
+    if (result.outcome !== 'done') throw new Retry(result.reason, 60)
   },
 })
 
@@ -157,7 +157,7 @@ export const unreserveJob = ({ suppliers }: Services): JobKind<{ connection: str
   // The supplier's hold expires by itself ten minutes later.
   maxAttempts: 5,
   run: async ({ payload: { connection, reservation } }) => {
-    const asked = await (await suppliers.of(connection))?.supplier.cancelReservation(reservation)
-    if (asked && (asked.outcome === 'later' || asked.outcome === 'unknown')) throw new Retry(asked.reason, 5)
+    const result = await (await suppliers.of(connection))?.supplier.cancelReservation(reservation)
+    if (result && (result.outcome === 'later' || result.outcome === 'unknown')) throw new Retry(result.reason, 5)
   },
 })

@@ -51,9 +51,13 @@ before(async () => {
   await db.run`insert into number_countries (iso_country_code, name, prefix) values ('LT', 'Lithuania', '370')`
   await db.run`insert into number_regions (id, iso_country_code, code, name, folded) values (7, 'GB', 'GB-ENG', 'England', 'england')`
   const settings = { ...supplier.settings, markup_percent: 25 }
-  const made = await call('operator', 'POST', '/operator/connections', { kind: 'didww', name: 'Elsewhere', settings })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  connection = made.body.connection.uuid
+  const created = await call('operator', 'POST', '/operator/connections', {
+    kind: 'didww',
+    name: 'Elsewhere',
+    settings,
+  })
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  connection = created.body.connection.uuid
   await until(async () => (await parts.suppliers.missing()).length === 0)
 })
 
@@ -173,9 +177,9 @@ test('a group without number selection delivers any number while the request wai
 test('an account without balance gets nothing, and nothing is ordered', async () => {
   tenant = await world.tenant({ balance: '0.10' })
   const before = await orders()
-  const asked = (await supplier.log()).length
+  const requestCount = (await supplier.log()).length
   assert.equal((await open('POST', '/numbers/purchase', { group_id: await london() })).status, 402)
-  assert.equal((await supplier.log()).length, asked, 'no number is held either')
+  assert.equal((await supplier.log()).length, requestCount, 'no number is held either')
   const [any] = (await groups('country=US&city_name_or_prefix=833')).list
   assert.equal((await open('POST', '/numbers/purchase', { group_id: any?.id })).status, 402)
   assert.equal(await orders(), before)
@@ -269,7 +273,7 @@ test('a callback hastens its order if the supplier signed it, and reveals nothin
     return db.maybe`select 1 from jobs where id = ${job_id} and leased_until is null and run_at > app_now() + interval '1 minute'`
   })
   await supplier.clearFaults()
-  const told = new Map([
+  const expected = new Map([
     ['id', external_id],
     ['type', 'orders'],
     ['status', 'completed'],
@@ -280,16 +284,16 @@ test('a callback hastens its order if the supplier signed it, and reveals nothin
       method: 'POST',
       url: path,
       headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-didww-signature': signature },
-      payload: new URLSearchParams([...told]).toString(),
+      payload: new URLSearchParams([...expected]).toString(),
     })
-  const good = sign(supplierSecret, `http://127.0.0.1:8080${url}`, told) ?? ''
+  const good = sign(supplierSecret, `http://127.0.0.1:8080${url}`, expected) ?? ''
   const wrong = await post(
     url,
     good.replace(/^./, (c) => (c === '0' ? '1' : '0')),
   )
-  const nobody = await post('/callbacks/didww/CNX00000000-0000-7000-8000-000000000000', good)
-  assert.deepEqual([wrong.statusCode, nobody.statusCode], [401, 401])
-  assert.equal(wrong.json().error_message, nobody.json().error_message)
+  const unknown = await post('/callbacks/didww/CNX00000000-0000-7000-8000-000000000000', good)
+  assert.deepEqual([wrong.statusCode, unknown.statusCode], [401, 401])
+  assert.equal(wrong.json().error_message, unknown.json().error_message)
   assert.equal((await post(url, good)).statusCode, 200)
   await active(bought.body.data.numbers[0].uuid)
 })

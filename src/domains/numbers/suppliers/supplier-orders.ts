@@ -178,13 +178,13 @@ export const deliverOrder = async (
   if (row.virtual_number_id === null) {
     if (!(await inventory.addSupplied(tx, number, group.id, row.connection_id, account, 'owned')))
       return failOrder(tx, changes, row, `${number} already exists here`, delivery)
-    const made = await assignToAccount(
+    const assigned = await assignToAccount(
       tx,
       numberForAccount(account, number, group, row.friendly_name, 'PENDING_ACTIVATION'),
     )
-    await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: made.id })
-    if (group.needs_registration) await registerWithAnswers(tx, parts, made, orders.parseAnswers(row))
-    await activateNumber(tx, parts, made, group, awaitsRegistration)
+    await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: assigned.id })
+    if (group.needs_registration) await registerWithAnswers(tx, parts, assigned, orders.parseAnswers(row))
+    await activateNumber(tx, parts, assigned, group, awaitsRegistration)
   } else {
     await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: row.virtual_number_id })
     const ordered = await virtualNumbers.lock(tx, account, row.virtual_number_id)
@@ -204,10 +204,10 @@ export const orderHeldNumber = async (
   group: store.PlacedGroup,
   { name, by }: { name: string | null; by: string | null },
 ): Promise<virtualNumbers.NumberRow> => {
-  const there = await inventory.supplierHoldOf(tx, account, number)
-  const item = there?.supplier_reservation
-    ? { reservation: there.supplier_reservation }
-    : { number: there?.supplier_number ?? '' }
+  const supplierHold = await inventory.supplierHoldOf(tx, account, number)
+  const item = supplierHold?.supplier_reservation
+    ? { reservation: supplierHold.supplier_reservation }
+    : { number: supplierHold?.supplier_number ?? '' }
   const { number: row } = await placeOrder(tx, account, group, { number, item, name, by })
   if (!row) throw new Error(`${number} was ordered as if it were not known`)
   await inventory.setOwner(tx, number, 'owned', account)
@@ -217,11 +217,11 @@ export const orderHeldNumber = async (
 
 /** Removes a number that the account only held, and cancels the supplier's own hold, which would end later. */
 export const cancelSupplierHold = async (tx: Tx, account: string, number: string): Promise<void> => {
-  const there = await inventory.lastSupplierHold(tx, number)
-  if (there?.supplier_id && there.supplier_reservation)
+  const supplierHold = await inventory.lastSupplierHold(tx, number)
+  if (supplierHold?.supplier_id && supplierHold.supplier_reservation)
     await enqueue(tx, 'numbers.unreserve', {
-      connection: there.supplier_id,
-      reservation: there.supplier_reservation,
+      connection: supplierHold.supplier_id,
+      reservation: supplierHold.supplier_reservation,
     })
   await inventory.removeSupplied(tx, account, number)
 }

@@ -43,15 +43,10 @@ type AnyNumberPurchase = {
   audit: Audit
 }
 
-/** Handles the supplier's part of requests: the queries before a transaction begins. */
-export const makeSupplierPurchase = ({
-  db,
-  suppliers,
-  changes,
-  log,
-}: Pick<Services, 'db' | 'suppliers' | 'changes' | 'log'>) => {
-  const limiter = makeSupplierLimiter()
+type Deps = Pick<Services, 'db' | 'suppliers' | 'changes' | 'log'>
 
+/** Holds numbers at suppliers. */
+const makeSupplierHolds = ({ db, suppliers, log }: Deps) => {
   /** The customer gets no details; the log has them. */
   const rejectUnanswered = (connection: string, reason: string) => {
     log.warn({ connection, reason }, 'numbers: supplier request failed')
@@ -71,12 +66,12 @@ export const makeSupplierPurchase = ({
       number: one.number,
       supplierNumber: one.id,
     }
-    const asked = await supplier.reserve(one.id, ours)
-    if (asked.outcome === 'done') return { ...base, reservation: asked.value }
-    if (asked.outcome === 'later') return rejectUnanswered(base.connection, asked.reason)
-    if (asked.outcome === 'unknown') {
+    const result = await supplier.reserve(one.id, ours)
+    if (result.outcome === 'done') return { ...base, reservation: result.value }
+    if (result.outcome === 'later') return rejectUnanswered(base.connection, result.reason)
+    if (result.outcome === 'unknown') {
       const found = await supplier.reservation(ours)
-      if (found.outcome !== 'done') return rejectUnanswered(base.connection, asked.reason)
+      if (found.outcome !== 'done') return rejectUnanswered(base.connection, result.reason)
       return found.value && { ...base, reservation: found.value }
     }
     // Refused: the number is gone, or the supplier holds no more. It may be bought without a hold.
@@ -88,9 +83,9 @@ export const makeSupplierPurchase = ({
   const holdInGroup = async (group: offers.SuppliedGroup, number: string | null): Promise<HeldNumber> => {
     const { supplier } =
       (await suppliers.of(group.connection_id)) ?? rejectUnanswered(group.connection_id, 'it is not connected')
-    const asked = await supplier.available(group.external_id, number?.slice(1) ?? '')
-    if (asked.outcome !== 'done') return rejectUnanswered(group.connection_id, asked.reason)
-    const fitting = number === null ? asked.value : asked.value.filter((one) => one.number === number)
+    const result = await supplier.available(group.external_id, number?.slice(1) ?? '')
+    if (result.outcome !== 'done') return rejectUnanswered(group.connection_id, result.reason)
+    const fitting = number === null ? result.value : result.value.filter((one) => one.number === number)
     const start = Math.floor(Math.random() * fitting.length)
     for (const one of [...fitting.slice(start), ...fitting.slice(0, start)].slice(0, maxHoldTries)) {
       const held = await holdOne(supplier, group, one)
@@ -103,9 +98,9 @@ export const makeSupplierPurchase = ({
   const findSellingGroup = async (number: string): Promise<offers.SuppliedGroup | null> => {
     let away: (() => never) | null = null
     for (const { id, supplier } of await suppliers.all()) {
-      const asked = await supplier.available(null, number.slice(1))
-      if (asked.outcome !== 'done') away = () => rejectUnanswered(id, asked.reason)
-      const found = asked.outcome === 'done' ? asked.value.find((one) => one.number === number) : null
+      const result = await supplier.available(null, number.slice(1))
+      if (result.outcome !== 'done') away = () => rejectUnanswered(id, result.reason)
+      const found = result.outcome === 'done' ? result.value.find((one) => one.number === number) : null
       const group = found?.group ? await offers.supplierGroupByExternalId(db, id, found.group) : null
       if (group) return group
     }
@@ -119,28 +114,10 @@ export const makeSupplierPurchase = ({
       await db.begin((tx) => enqueue(tx, 'numbers.unreserve', { connection, reservation: reservation.id }))
   }
 
-  /**
-   * Returns the supplier's group for a purchase request; null if our own stock or the account's reservations serve the
-   * request. Costs nothing without suppliers.
-   * @throws the 503 Problem when a supplier that may have the number does not answer
-   */
-  const seek = async (
-    who: Requester,
-    { group, number }: Pick<PurchaseRequest, 'group' | 'number'>,
-    isToReserve = false,
-  ): Promise<offers.SuppliedGroup | null> => {
-    if ((await suppliers.all()).length === 0 || (group === null && number === null)) return null
-    if (number !== null && (await inventory.isInInventory(db, number))) return null
-    const from =
-      group === null
-        ? number !== null && (await limiter(who, () => findSellingGroup(number)))
-        : await offers.supplierGroup(db, group)
-    if (!from) return null
-    return number === null && !isToReserve && (await inventory.hasReserved(db, who.account, from.group_id))
-      ? null
-      : from
-  }
+  return { holdInGroup, findSellingGroup, cancelHold }
+}
 
+const makeOrderWaits = ({ db, changes }: Deps) => {
   const waiting = new Set<() => void>()
   const waitLimiter = makeFairLimiter(deliveryWaitLimits)
   changes.on('numbers', () => {
@@ -175,6 +152,77 @@ export const makeSupplierPurchase = ({
     }
   }
 
+  return waitForEnd
+}
+
+/**
+ * Buys any number of a supplier's group: commits the order and waits a limited time for its end. A request that is
+ * repeated with its Idempotency-Key finds its order again.
+ * @returns the virtual number
+ * @throws the 402 Problem; the 409 one when the supplier refuses or has not delivered yet, or the key came with
+ * another body
+ */
+const makeBuyAny = (parts: Deps) => {
+  const { db, log } = parts
+  const waitForEnd = makeOrderWaits(parts)
+  return async (
+    account: string,
+    from: offers.SuppliedGroup,
+    { name, by, request, answers, audit }: AnyNumberPurchase,
+  ) => {
+    const before = request && (await orders.findByRequest(db, account, request.key))
+    if (before && request && !before.request_digest?.equals(request.digest)) throw httpRefusals.idempotencyKeyReused()
+    const placed =
+      before ??
+      (await db.begin(async (tx) => {
+        const group = await groupOf(tx, from.group_id, 'real')
+        if (request) await orders.releaseRequestKey(tx, account, request.key)
+        const { order } = await placeOrder(tx, account, group, { number: null, item: {}, name, by, request, answers })
+        // The order is the audited act: its number may arrive after this request was rejected.
+        await audit(tx, { target: from.group_id, after: { order: order.id, friendly_name: name } })
+        return order
+      }))
+    const row = await waitForEnd(account, placed.id, deliveryWaitMs)
+    if (row?.state === 'failed') {
+      log.warn(
+        { connection: from.connection_id, order: row.id, reason: row.reason },
+        'numbers: a supplier refused an order',
+      )
+      throw refusals.notDelivered()
+    }
+    const delivered = row?.virtual_number_id && (await virtualNumbers.find(db, account, row.virtual_number_id))
+    return delivered || refuse(refusals.orderPending())
+  }
+}
+
+/** Handles the supplier's part of requests: the queries before a transaction begins. */
+export const makeSupplierPurchase = (parts: Deps) => {
+  const { db, suppliers, log } = parts
+  const limiter = makeSupplierLimiter()
+  const { holdInGroup, findSellingGroup, cancelHold } = makeSupplierHolds(parts)
+
+  /**
+   * Returns the supplier's group for a purchase request; null if our own stock or the account's reservations serve the
+   * request. Costs nothing without suppliers.
+   * @throws the 503 Problem when a supplier that may have the number does not answer
+   */
+  const seek = async (
+    who: Requester,
+    { group, number }: Pick<PurchaseRequest, 'group' | 'number'>,
+    isToReserve = false,
+  ): Promise<offers.SuppliedGroup | null> => {
+    if ((await suppliers.all()).length === 0 || (group === null && number === null)) return null
+    if (number !== null && (await inventory.isInInventory(db, number))) return null
+    const from =
+      group === null
+        ? number !== null && (await limiter(who, () => findSellingGroup(number)))
+        : await offers.supplierGroup(db, group)
+    if (!from) return null
+    return number === null && !isToReserve && (await inventory.hasReserved(db, who.account, from.group_id))
+      ? null
+      : from
+  }
+
   return {
     seek,
 
@@ -204,41 +252,7 @@ export const makeSupplierPurchase = ({
     mayHold: async (account: string): Promise<boolean> =>
       (await inventory.countSupplierHolds(db, account)) < maxSupplierHolds,
 
-    /**
-     * Buys any number of a supplier's group: commits the order and waits a limited time for its end. A request that is
-     * repeated with its Idempotency-Key finds its order again.
-     * @returns the virtual number
-     * @throws the 402 Problem; the 409 one when the supplier refuses or has not delivered yet, or the key came with
-     * another body
-     */
-    buyAny: async (
-      account: string,
-      from: offers.SuppliedGroup,
-      { name, by, request, answers, audit }: AnyNumberPurchase,
-    ) => {
-      const before = request && (await orders.findByRequest(db, account, request.key))
-      if (before && request && !before.request_digest?.equals(request.digest)) throw httpRefusals.idempotencyKeyReused()
-      const placed =
-        before ??
-        (await db.begin(async (tx) => {
-          const group = await groupOf(tx, from.group_id, 'real')
-          if (request) await orders.releaseRequestKey(tx, account, request.key)
-          const { order } = await placeOrder(tx, account, group, { number: null, item: {}, name, by, request, answers })
-          // The order is the audited act: its number may arrive after this request was rejected.
-          await audit(tx, { target: from.group_id, after: { order: order.id, friendly_name: name } })
-          return order
-        }))
-      const row = await waitForEnd(account, placed.id, deliveryWaitMs)
-      if (row?.state === 'failed') {
-        log.warn(
-          { connection: from.connection_id, order: row.id, reason: row.reason },
-          'numbers: a supplier refused an order',
-        )
-        throw refusals.notDelivered()
-      }
-      const made = row?.virtual_number_id && (await virtualNumbers.find(db, account, row.virtual_number_id))
-      return made || refuse(refusals.orderPending())
-    },
+    buyAny: makeBuyAny(parts),
 
     /**
      * Returns some free numbers of a supplier's group; null for an own group. Empty if the supplier does not answer in
@@ -255,9 +269,9 @@ export const makeSupplierPurchase = ({
       const found = await suppliers.of(from.connection_id)
       if (!found) return { numbers: [], missing: null }
       const { name, supplier } = found
-      const asked = await limiter({ account, isKeyed: false }, () => supplier.available(from.external_id, digits))
-      if (asked.outcome !== 'done') return { numbers: [], missing: name }
-      return { numbers: asked.value.map(({ number }) => number), missing: null }
+      const result = await limiter({ account, isKeyed: false }, () => supplier.available(from.external_id, digits))
+      if (result.outcome !== 'done') return { numbers: [], missing: name }
+      return { numbers: result.value.map(({ number }) => number), missing: null }
     },
   }
 }
@@ -278,11 +292,11 @@ export const reserveHeld = async (
   const added = await inventory.addSupplied(tx, number, group, connection, account, 'held')
   if (!added) return unavailableProblem(number, group)
   const left = held.reservation ? (held.reservation.until - Date.now()) / 60_000 : minutes
-  const made = await inventory.addReservation(tx, account, uuid(), added, Math.min(minutes, left), {
+  const reservation = await inventory.addReservation(tx, account, uuid(), added, Math.min(minutes, left), {
     number: held.supplierNumber,
     reservation: held.reservation?.id ?? null,
   })
-  const payload = { account, id: made.id, number }
-  await enqueue(tx, 'numbers.expire', payload, { account, runAt: made.expires_at })
-  return made
+  const payload = { account, id: reservation.id, number }
+  await enqueue(tx, 'numbers.expire', payload, { account, runAt: reservation.expires_at })
+  return reservation
 }

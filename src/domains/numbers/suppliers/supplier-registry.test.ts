@@ -22,15 +22,15 @@ after(() => worker.stop())
 let connection = ''
 before(async () => {
   const body = { kind: 'didww', name: 'Elsewhere', settings: supplier.settings }
-  const made = await call('operator', 'POST', '/operator/connections', body)
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  connection = String(made.body.connection.uuid).slice(3)
+  const created = await call('operator', 'POST', '/operator/connections', body)
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  connection = String(created.body.connection.uuid).slice(3)
   await until(async () => (await parts.suppliers.missing()).length === 0)
 })
 
 const london = async (who: Tenant) =>
   (await call(who, 'GET', '/open/numbers/groups?country=GB&city_name_or_prefix=London')).body.data.groups[0].id
-const asked = async (method: string, path: string) =>
+const requests = async (method: string, path: string) =>
   (await supplier.log()).filter((one) => one.method === method && one.path.startsWith(path)).length
 
 /** Returns the suppliers as seen by a process that has just started. */
@@ -82,22 +82,22 @@ test('a reservation refused by the quota does not stay held at the supplier', as
     [refused.status, refused.body.error_code, refused.body.limit],
     [403, 'limit_exceeded', 'reservations'],
   )
-  assert.equal(await asked('POST', '/did_reservations'), 2)
-  await until(async () => (await asked('DELETE', '/did_reservations/')) === 1)
+  assert.equal(await requests('POST', '/did_reservations'), 2)
+  await until(async () => (await requests('DELETE', '/did_reservations/')) === 1)
   const { uuid } = first.body.data.reservation_details
   assert.equal((await call(ada, 'DELETE', `/open/numbers/reservations/${uuid}`)).status, 200)
-  await until(async () => (await asked('DELETE', '/did_reservations/')) === 2)
+  await until(async () => (await requests('DELETE', '/did_reservations/')) === 2)
 })
 
 test('a number whose hold is refused for an unknown reason is 503, and the log names the supplier', async () => {
   const ada = await world.tenant()
   const group_id = await london(ada)
-  const before = await asked('POST', '/did_reservations')
+  const before = await requests('POST', '/did_reservations')
   await supplier.fault('number-gone', { method: 'POST', path: '/did_reservations' })
   await supplier.fault('slow', { method: 'POST', path: '/did_reservations', ms: 2000 })
   lines.length = 0
   const answer = call(ada, 'POST', '/open/numbers/reservations', { group_id })
-  await until(async () => (await asked('POST', '/did_reservations')) > before)
+  await until(async () => (await requests('POST', '/did_reservations')) > before)
   // The query whether the number is still available.
   await supplier.fault('broken', { method: 'GET', path: '/available_dids', times: 1000 })
   const { status, body } = await answer

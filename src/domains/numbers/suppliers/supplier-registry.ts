@@ -59,14 +59,14 @@ export const makeSupplierRegistry = (db: Db, seal: Seal, changes: InvalidationBu
 
   /** An unchanged connection keeps its rate limiter and its state. */
   const read = async () => {
-    const wanted = await enabledConnections(db, seal, 'didww')
-    if (wanted.length === 0) {
+    const enabled = await enabledConnections(db, seal, 'didww')
+    if (enabled.length === 0) {
       cached = new Map()
       return cached
     }
     // Loaded on first use: most installations have no supplier.
     const { connectDidww } = await import('../../../adapters/didww/didww-supplier.ts')
-    const next = wanted.map((one): [string, CachedSupplier] => {
+    const next = enabled.map((one): [string, CachedSupplier] => {
       const before = cached.get(one.id)
       return [one.id, before?.revision === one.revision ? before : connect(connectDidww, one)]
     })
@@ -75,12 +75,12 @@ export const makeSupplierRegistry = (db: Db, seal: Seal, changes: InvalidationBu
   }
 
   const current = (): Promise<Map<string, CachedSupplier>> => {
-    const made = reading ?? read()
-    reading = made
-    made.catch(() => {
-      if (reading === made) reading = null
+    const current = reading ?? read()
+    reading = current
+    current.catch(() => {
+      if (reading === current) reading = null
     })
-    return made
+    return current
   }
 
   const findMissing = async (): Promise<string[]> => {
@@ -100,22 +100,22 @@ export const makeSupplierRegistry = (db: Db, seal: Seal, changes: InvalidationBu
       return (await current()).get(id) ?? null
     },
     missing: () => {
-      const made = missing ?? findMissing()
-      missing = made
-      made.catch(() => {
-        if (missing === made) missing = null
+      const current = missing ?? findMissing()
+      missing = current
+      current.catch(() => {
+        if (missing === current) missing = null
       })
-      return made
+      return current
     },
     states: () => [...cached.values()].map(({ id, supplier }) => ({ id, state: supplier.state() })),
     state: (id) => cached.get(id)?.supplier.state() ?? null,
     test: async (id) => {
       const found = (await current()).get(id)
       if (!found) return { working: false, message: 'it is not connected' }
-      const asked = await found.supplier.check()
-      return asked.outcome === 'done'
-        ? { working: true, message: asked.value }
-        : { working: false, message: asked.reason }
+      const result = await found.supplier.check()
+      return result.outcome === 'done'
+        ? { working: true, message: result.value }
+        : { working: false, message: result.reason }
     },
   }
 }

@@ -44,12 +44,12 @@ const resolvePlaces = async (tx: Tx, { id, markup, ppm }: ConnectedSupplier, gro
     region &&
     (known.find(({ iso, folded }) => iso === country && folded === fold(region.name)) ??
       known.find(({ code }) => region.code !== null && code === `${country}-${region.code}`))
-  const wanted = groups.flatMap((group) => {
+  const offered = groups.flatMap((group) => {
     const { city: name, country: iso } = group
     const folded = fold(name ?? '')
     return name && folded ? [{ iso, name, folded, regionId: regionOf(group)?.id ?? null }] : []
   })
-  const unique = [...new Map(wanted.map((city) => [`${city.iso} ${city.folded}`, city])).values()]
+  const unique = [...new Map(offered.map((city) => [`${city.iso} ${city.folded}`, city])).values()]
   const cities = unique.length > 0 ? await offers.ensureCities(tx, unique) : []
   return groups.flatMap((group): offers.SupplierOffer[] => {
     const offer = cheapestOffer(group)
@@ -95,9 +95,9 @@ const syncCatalogue = async (
   for (let pages = 0; page !== null; pages++) {
     if (pages >= maxCataloguePages) return `the catalogue has more than ${maxCataloguePages} pages`
     signal.throwIfAborted()
-    const asked: ServiceResult<GroupPage> = await found.supplier.groups(page)
-    if (asked.outcome !== 'done') return asked.reason
-    const { groups, next } = asked.value
+    const result: ServiceResult<GroupPage> = await found.supplier.groups(page)
+    if (result.outcome !== 'done') return result.reason
+    const { groups, next } = result.value
     await db.begin(async (tx) => offers.upsertOffers(tx, found.id, await resolvePlaces(tx, found, groups), now))
     page = next
   }

@@ -37,15 +37,15 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
         const caller = { account: account.id, contents: await contentsOf(tx, call) }
         const secret = await secretOf(tx, account.id, url)
         const subscription = { hook_url: url, ...(channel === undefined ? {} : { channel_uuid: channel }) }
-        const made: Awaited<ReturnType<typeof subscribe>>[] = []
+        const created: Awaited<ReturnType<typeof subscribe>>[] = []
         for (const spelt of new Set(body.event_names)) {
           const msgappName = request.spelling === 'alias' && spelt.startsWith('msgapp.') ? config.msgappName : null
           const names = { spelt, msgappName }
-          made.push(await subscribe(tx, seal, caller, names, subscription, prepared, secret))
+          created.push(await subscribe(tx, seal, caller, names, subscription, prepared, secret))
         }
-        const rows = made.map(({ row }) => row)
+        const rows = created.map(({ row }) => row)
         const removed = replace ? await store.removeOthers(tx, account.id, rows) : []
-        if (made.some(({ wasEnabled }) => !wasEnabled))
+        if (created.some(({ wasEnabled }) => !wasEnabled))
           await quotas.check(tx, account, 'webhooks', () => store.countUsed(tx, account.id))
         await audit(tx, {
           target: [...rows, ...removed].map(({ id }) => print('WHK', id)),
@@ -53,7 +53,7 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
           after: { hook_url: url, event_names: rows.map(({ event_name }) => event_name) },
         })
         await changes.invalidate(tx, 'webhooks')
-        if (!made.some(({ isNew }) => isNew)) reply.code(200)
+        if (!created.some(({ isNew }) => isNew)) reply.code(200)
         const webhooks = rows.map(presentWebhook)
         return ok({
           endpoint_uuid: webhooks[0]?.endpoint_uuid ?? '',

@@ -68,11 +68,11 @@ test('an address is subscribed to several events at once, with one secret, and i
 
 test('an endpoint is paused, moved, rotated and deleted in one step', async () => {
   const ada = await tenant()
-  const made = await call(ada, 'POST', '/open/webhooks', {
+  const created = await call(ada, 'POST', '/open/webhooks', {
     hook_url: receiver.url('/whole'),
     event_names: ['contact.created', 'contact.updated'],
   })
-  const [{ uuid: one }, { uuid: two }] = made.body.webhooks
+  const [{ uuid: one }, { uuid: two }] = created.body.webhooks
   const { uuid: other } = await subscribe(ada, '/other')
   await put(ada, one, { enabled: false, endpoint: true })
   const stateOf = async (id: string) => (await get(ada, `/open/webhooks/${id}`)).webhook.state

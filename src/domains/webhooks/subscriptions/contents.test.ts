@@ -17,8 +17,8 @@ const line = await makeInbox(world).giveNumber(who)
 const { line: chat } = await makeChatHarness(world, who.id)
 const developer = await member(world, who, 'developer')
 const keyOf = async (...scopes: Capability[]) => {
-  const made = await call('operator', 'POST', `/operator/accounts/${who.uuid}/keys`, { label: 'reader', scopes })
-  return { ...who, key: made.body.key }
+  const created = await call('operator', 'POST', `/operator/accounts/${who.uuid}/keys`, { label: 'reader', scopes })
+  return { ...who, key: created.body.key }
 }
 
 /** Events that say nothing that people wrote. */
@@ -39,17 +39,20 @@ test('a caller subscribes an address only to events whose contents the caller ma
   const all = await keyOf('inbox', 'inbox.all', 'develop')
   for (const name of eventNames) {
     const body = { hook_url: hook(name), ...channelOf(name) }
-    const wanted = plain.includes(name) ? 201 : 403
+    const expected = plain.includes(name) ? 201 : 403
     const one = await developer.call('POST', `/open/webhooks/subscribe/${name}`, body)
-    assert.equal(one.status, wanted, `${name}: ${JSON.stringify(one.body)}`)
-    if (wanted === 403) {
+    assert.equal(one.status, expected, `${name}: ${JSON.stringify(one.body)}`)
+    if (expected === 403) {
       assert.equal(one.body.error_code, 'contents_not_visible')
       assert.match(one.body.error_message, /needs the rights inbox and inbox.all/)
     }
     const several = { ...body, event_names: ['number.purchased', name] }
-    const made = await developer.call('POST', '/open/webhooks', several)
-    assert.equal(made.status < 300, wanted === 201, `${name}: ${JSON.stringify(made.body)}`)
-    assert.equal((await call(all, 'POST', `/open/webhooks/subscribe/${name}`, body)).status, wanted === 201 ? 200 : 201)
+    const created = await developer.call('POST', '/open/webhooks', several)
+    assert.equal(created.status < 300, expected === 201, `${name}: ${JSON.stringify(created.body)}`)
+    assert.equal(
+      (await call(all, 'POST', `/open/webhooks/subscribe/${name}`, body)).status,
+      expected === 201 ? 200 : 201,
+    )
   }
   const names = (await developer.call('GET', '/open/webhooks')).body.webhooks.map(
     (one: { event_name: string }) => one.event_name,
@@ -74,8 +77,8 @@ test('a key that sees a part of the inbox, and one that reads no calls, subscrib
 test('a developer operates a webhook with contents, and sends it to no other address', async () => {
   const url = hook('operated')
   const subscribed = { hook_url: url, channel_uuid: `SMS${line.channel}` }
-  const made = await call(who, 'POST', '/open/webhooks/subscribe/sms.message.received', subscribed)
-  const path = `/open/webhooks/${made.body.data.uuid}`
+  const created = await call(who, 'POST', '/open/webhooks/subscribe/sms.message.received', subscribed)
+  const path = `/open/webhooks/${created.body.data.uuid}`
   const attempt = async (body: object) => {
     const { status, body: reply } = await developer.call('PUT', path, body)
     return status === 200 ? reply.webhook.enabled : reply.error_code
@@ -100,8 +103,8 @@ test('a developer operates a webhook with contents, and sends it to no other add
     update webhook_deliveries set attempts =
       '[{"at": "2026-11-23T00:00:00Z", "latency_ms": 1, "timestamp": 1, "response_excerpt": "ZQXTEXTZQX"}]'
     where account_id = ${who.id}`
-  const asked = `/open/webhooks/deliveries/${deliveries[0].id}`
-  const [masked, whole] = [await developer.call('GET', asked), await call(who, 'GET', asked)]
+  const deliveryPath = `/open/webhooks/deliveries/${deliveries[0].id}`
+  const [masked, whole] = [await developer.call('GET', deliveryPath), await call(who, 'GET', deliveryPath)]
   assert.ok(!JSON.stringify(masked.body).includes('ZQXTEXTZQX'), JSON.stringify(masked.body))
   assert.deepEqual(
     [masked, whole].map(({ body }) => 'webhook-timestamp' in body.request.attempts[0].headers),

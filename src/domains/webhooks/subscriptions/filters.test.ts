@@ -15,7 +15,7 @@ const subscribed = async (event: string, wishes: Record<string, Partial<store.Ne
   const { id: account } = await tenant()
   const channel = uuid()
   const names = new Map<string, string>()
-  for (const [name, wish] of Object.entries(wishes)) {
+  for (const [name, filter] of Object.entries(wishes)) {
     const row = await db.begin((tx) =>
       store.add(tx, {
         account,
@@ -31,13 +31,13 @@ const subscribed = async (event: string, wishes: Record<string, Partial<store.Ne
         time_period: null,
         quietSeconds: null,
         secret: { sealed: parts.seal.close('whsec_'), sealedPrevious: null, previousUntil: null },
-        ...wish,
+        ...filter,
       }),
     )
     names.set(row?.id ?? '', name)
   }
   /** Webhooks that get a delivery, by the payload's words. */
-  const told = async () => {
+  const delivered = async () => {
     const rows = await db.many<{ webhook_id: string; words: string }>`
       select d.webhook_id, e.payload ->> 'words' as words
       from webhook_deliveries d join events e on e.account_id = d.account_id and e.id = d.event_id
@@ -53,13 +53,13 @@ const subscribed = async (event: string, wishes: Record<string, Partial<store.Ne
     for (const webhook of names.keys())
       await db.begin((tx) => replayPage(tx, { account, webhook, since, until, all: true, after }, 100))
   }
-  return { account, channel, told, again }
+  return { account, channel, delivered, again }
 }
 
 test('a webhook limited to one group gets only that group’s events, also on replay', async () => {
   const name = 'msgapp.group.message.received'
   const [one, two] = [`WAG${uuid()}`, `WAG${uuid()}`]
-  const { account, channel, told, again } = await subscribed(name, {
+  const { account, channel, delivered, again } = await subscribed(name, {
     one: { to_group: one },
     two: { to_group: two },
     any: {},
@@ -74,15 +74,15 @@ test('a webhook limited to one group gets only that group’s events, also on re
   const events = [said('a', { group_uuid: one }), said('b', { group_uuid: two }), said('c', {})]
   await db.begin((tx) => record(tx, [...events, said('elsewhere', { group_uuid: one }, uuid())]))
   const expected = { one: ['a'], two: ['b'], any: ['a', 'b', 'c'] }
-  assert.deepEqual(await told(), expected)
+  assert.deepEqual(await delivered(), expected)
   await again()
-  assert.deepEqual(await told(), expected)
+  assert.deepEqual(await delivered(), expected)
 })
 
 test('a conversation is new to a webhook after its silence period; the first ever is new to all', async () => {
   const name = 'msgapp.conversation.new'
   const quiet = (time_period: string, quietSeconds: number | null) => ({ time_period, quietSeconds })
-  const { account, channel, told, again } = await subscribed(name, {
+  const { account, channel, delivered, again } = await subscribed(name, {
     ever: quiet('all-time', null),
     hourly: quiet('hour', hour),
     daily: quiet('day', 24 * hour),
@@ -113,7 +113,7 @@ test('a conversation is new to a webhook after its silence period; the first eve
     daily: ['first', 'after a day', 'after a month'],
     weekly: ['first', 'after a month'],
   }
-  assert.deepEqual(await told(), expected)
+  assert.deepEqual(await delivered(), expected)
   await again()
-  assert.deepEqual(await told(), expected)
+  assert.deepEqual(await delivered(), expected)
 })

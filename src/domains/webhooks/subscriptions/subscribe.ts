@@ -68,8 +68,8 @@ export const channelBy = async (sql: Sql, account: string, printed: string, kind
   return did ? { kind: 'DID', id: did, match } : { kind: 'SMS', id: sms ?? '', match }
 }
 
-const channelByNumber = async (sql: Sql, account: string, given: string, kind: Kind): Promise<ResolvedChannel> => {
-  const number = phoneNumber(given)
+const channelByNumber = async (sql: Sql, account: string, value: string, kind: Kind): Promise<ResolvedChannel> => {
+  const number = phoneNumber(value)
   if (kind === 'msgapp') {
     const { id } = await channelOfNumber(sql, account, number)
     return { kind: 'WPN', id, match: id }
@@ -151,7 +151,7 @@ export const subscribe = async (
   checkAddress(fault)
   const isConversation = name === 'msgapp.conversation.new'
   const period = isConversation ? (request.time_period ?? 'all-time') : null
-  const made: store.NewWebhook = {
+  const webhook: store.NewWebhook = {
     account,
     id: uuid(),
     event: name,
@@ -166,9 +166,9 @@ export const subscribe = async (
     quietSeconds: period === null ? null : (periods.get(period) ?? null),
     secret: secret ?? { sealed: seal.close(makeSigningSecret()), sealedPrevious: null, previousUntil: null },
   }
-  const row = await store.add(tx, made)
+  const row = await store.add(tx, webhook)
   if (row) return { row, isNew: true, wasEnabled: false }
-  const existing = await store.findSame(tx, made)
+  const existing = await store.findSame(tx, webhook)
   if (!existing) return subscribe(tx, seal, caller, { spelt, msgappName }, request, fault, secret)
   const enabled = existing.enabled
     ? existing

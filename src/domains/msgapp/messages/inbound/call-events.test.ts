@@ -14,15 +14,15 @@ const furnish = async () => {
   const { line, intake } = await makeChatHarness(world, tenant.id)
   const call = (more: Partial<ChatCall>) =>
     intake.call(line, { id: 'c1', from, group: null, video: false, at, state: 'offered', ...more })
-  const told = async () => (await eventsOf(world, tenant.id)).map(({ name, payload }) => [name, payload.direction])
+  const published = async () => (await eventsOf(world, tenant.id)).map(({ name, payload }) => [name, payload.direction])
   const record = async () => (await world.call(tenant, 'GET', '/open/voip/call-history')).body.cdrs
-  return { number: line.number, call, told, record }
+  return { number: line.number, call, published, record }
 }
 
 test('a call from another device of the number is published once as outgoing, and is listed as outbound', async () => {
-  const { number, call, told, record } = await furnish()
+  const { number, call, published, record } = await furnish()
   for (const _ of [1, 2]) await call({ own: true })
-  assert.deepEqual(await told(), [['msgapp.call.made', 'O']])
+  assert.deepEqual(await published(), [['msgapp.call.made', 'O']])
   const [ringing] = await record()
   assert.deepEqual(
     [ringing.direction, ringing.from, ringing.to_number, ringing.iso_country_code, ringing.active],
@@ -33,7 +33,7 @@ test('a call from another device of the number is published once as outgoing, an
   await call({ state: 'ended' })
   const [ended, ...others] = await record()
   assert.deepEqual([ended.status, others.length], ['NO_ANSWER', 0])
-  assert.equal((await told()).length, 1)
+  assert.equal((await published()).length, 1)
 })
 
 test('a call is missed, or completed if the network reports that it was answered', async () => {

@@ -18,14 +18,14 @@ test('a third party’s receipt, failure or reaction changes nothing, and the re
   const message = () => db.one<{ ack: number }>`
     select ack, failure_code, read_at is not null as read, reactions from msgapp_messages where account_id = ${account}`
   const events = () => db.many`select name from events where account_id = ${account} order by id`
-  const [before, told] = [await message(), await events()]
+  const [before, published] = [await message(), await events()]
   const at = Date.now()
   for (const from of [stranger, nameless]) {
     await intake.receipt(line, { id: 'm1', level: 3, at, by: null, from })
     await intake.failure(line, { id: 'm1', code: 'gone', reason: 'forged', at, from })
     await intake.reaction(line, { id: 'm1', by: from, emoji: 'x', at, from })
   }
-  assert.deepEqual([await message(), await events()], [before, told])
+  assert.deepEqual([await message(), await events()], [before, published])
   assert.deepEqual(await db.many`select from msgapp_early_receipts where channel_id = ${line.channel}`, [])
 
   await Promise.all(

@@ -80,7 +80,7 @@ test('unread messages of a hidden number are marked with the conversation that t
 test('a person whose number changes continues in one conversation with all messages, and back', async () => {
   const tenant = await world.tenant()
   const { line, intake } = await makeChatHarness(world, tenant.id)
-  const [written, asked] = ['+551187650002', '+5511987650002']
+  const [written, requested] = ['+551187650002', '+5511987650002']
   const shown = async () => {
     const { sessions } = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body
     const texts = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
@@ -96,13 +96,13 @@ test('a person whose number changes continues in one conversation with all messa
     ]
   }
   await intake.inbound(line, inbound({ number: written, text: 'Before' }))
-  await intake.renamed(line, written, asked)
+  await intake.renamed(line, written, requested)
   assert.deepEqual(await shown(), [
-    [asked, 1],
-    [asked, 'Before'],
+    [requested, 1],
+    [requested, 'Before'],
   ])
   await intake.inbound(line, inbound({ number: written, text: 'Between' }))
-  await intake.renamed(line, asked, written)
+  await intake.renamed(line, requested, written)
   assert.deepEqual(await shown(), [
     [written, 2],
     [written, 'Between'],
@@ -113,7 +113,7 @@ test('a person whose number changes continues in one conversation with all messa
 test('a person whose number changed is also found by the former one: messages, thread and read mark', async () => {
   const tenant = await world.tenant()
   const { line, intake } = await makeChatHarness(world, tenant.id)
-  const [written, asked, third] = ['+551187650003', '+5511987650003', '+5511987650004']
+  const [written, requested, third] = ['+551187650003', '+5511987650003', '+5511987650004']
   await intake.inbound(line, inbound({ number: written, text: 'Before' }))
   const [{ uuid, session_key }] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
   const message = async () => (await call(tenant, 'GET', `/open/msgapp/message/${session_key}/${uuid}`)).body.message
@@ -121,10 +121,13 @@ test('a person whose number changed is also found by the former one: messages, t
     (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}/${number}`)).body.messages.map(
       (one: { message: { text: string } }) => one.message.text,
     )
-  await intake.renamed(line, written, asked)
-  await intake.renamed(line, asked, third)
+  await intake.renamed(line, written, requested)
+  await intake.renamed(line, requested, third)
   assert.deepEqual([(await message()).uuid, (await message()).remote_phone_number], [uuid, third])
-  assert.deepEqual([await texts(written), await texts(asked), await texts(third)], [['Before'], ['Before'], ['Before']])
+  assert.deepEqual(
+    [await texts(written), await texts(requested), await texts(third)],
+    [['Before'], ['Before'], ['Before']],
+  )
   const read = await call(tenant, 'POST', `/open/msgapp/conversation/${session_key}/read`)
   assert.deepEqual([read.status, (await message()).read], [200, true])
   // A later conversation under the former number is separate, and earlier references still resolve.
@@ -137,7 +140,7 @@ test('a person whose number changed is also found by the former one: messages, t
   assert.deepEqual([await texts(third), (await message()).uuid], [['After', 'Before'], uuid])
 })
 
-test('of two conversations of a person who changed numbers the later one continues, even when the network reports no number', async () => {
+test('the later of two conversations of a person who changed numbers continues, even when the network reports no number', async () => {
   const tenant = await world.tenant()
   const { line, intake } = await makeChatHarness(world, tenant.id)
   const from = (number: string | null) => ({ from: { number, remote: '78@lid', pushname: null } })
@@ -176,8 +179,8 @@ test('events that can never be stored become dead letters up to a limit, and a r
   const tenant = await world.tenant()
   const { line, intake } = await makeChatHarness(world, tenant.id)
   await intake.inbound(line, inbound({ at: Number.NaN, text: `When? ${'x'.repeat(5_000)}` }))
-  const [aside] = (await call('operator', 'GET', '/operator/set-aside')).body.set_aside
-  assert.deepEqual([aside.what, aside.content.length], ['inbound', 4_000])
+  const [deadLetter] = (await call('operator', 'GET', '/operator/set-aside')).body.set_aside
+  assert.deepEqual([deadLetter.what, deadLetter.content.length], ['inbound', 4_000])
   await world.db.run`
     insert into msgapp_dead_letters (account_id, id, channel_id, what, content, digest, reason, created_at)
     select ${tenant.id}, gen_random_uuid(), ${line.channel}, 'inbound', '[]', sha256(n::text::bytea), 'x', app_now()
@@ -185,11 +188,11 @@ test('events that can never be stored become dead letters up to a limit, and a r
   await assert.rejects(intake.inbound(line, inbound({ at: Number.NaN, text: 'One more' })))
   await intake.inbound(line, inbound({ text: 'The next one' }))
 
-  assert.equal((await call('operator', 'POST', `/operator/set-aside/${aside.uuid}/retry`)).status, 200)
+  assert.equal((await call('operator', 'POST', `/operator/set-aside/${deadLetter.uuid}/retry`)).status, 200)
   const { messages } = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body
   const [late, next] = messages as { message: { text: string } }[]
   assert.deepEqual([late?.message.text.slice(0, 5), next?.message.text], ['When?', 'The next one'])
-  const [kept] = await world.db.many<{ at: Date }>`
+  const [stored] = await world.db.many<{ at: Date }>`
     select at from msgapp_messages where account_id = ${tenant.id} and text like 'When?%'`
-  assert.ok(kept && kept.at.getFullYear() > 2000)
+  assert.ok(stored && stored.at.getFullYear() > 2000)
 })

@@ -23,8 +23,8 @@ export const makeSenderCache = (db: Db, changes: InvalidationBus): SenderCache =
   changes.on('msgapp', cache.clear)
   changes.on('connections', cache.clear)
 
-  const read = async (sql: Sql, account: string, given: string): Promise<Sender> => {
-    const { id, connection, number } = await channelOfNumber(sql, account, given)
+  const read = async (sql: Sql, account: string, value: string): Promise<Sender> => {
+    const { id, connection, number } = await channelOfNumber(sql, account, value)
     return { id, connection, number, abilities: await abilitiesOf(sql, connection) }
   }
 
