@@ -11,22 +11,22 @@ test('the operator opens an account, gives it a key once, and the key works unti
   assert.equal(opened.body.account.on_trial, false)
   const { uuid } = opened.body.account
 
-  const made = await call('operator', 'POST', `/operator/accounts/${uuid}/keys`, { label: 'ci' })
-  assert.equal(made.status, 201)
-  assert.match(made.body.key, /^UAK[0-9A-Za-z]{49}$/)
-  const tenant = { id: uuid.slice(3), uuid, key: made.body.key }
+  const created = await call('operator', 'POST', `/operator/accounts/${uuid}/keys`, { label: 'ci' })
+  assert.equal(created.status, 201)
+  assert.match(created.body.key, /^UAK[0-9A-Za-z]{49}$/)
+  const tenant = { id: uuid.slice(3), uuid, key: created.body.key }
 
   const info = await call(tenant, 'GET', '/open/info')
   assert.equal(info.status, 200)
   assert.equal(info.body.account.uuid, uuid)
 
   const listed = await call('operator', 'GET', `/operator/accounts/${uuid}/keys`)
-  assert.equal(listed.body.keys[0].last_four, made.body.key.slice(-4))
-  assert.ok(!JSON.stringify(listed.body).includes(made.body.key))
+  assert.equal(listed.body.keys[0].last_four, created.body.key.slice(-4))
+  assert.ok(!JSON.stringify(listed.body).includes(created.body.key))
 
-  assert.equal((await call('operator', 'DELETE', `/operator/accounts/${uuid}/keys/${made.body.uuid}`)).status, 200)
+  assert.equal((await call('operator', 'DELETE', `/operator/accounts/${uuid}/keys/${created.body.uuid}`)).status, 200)
   assert.equal((await call(tenant, 'GET', '/open/info')).status, 401)
-  assert.equal((await call('operator', 'DELETE', `/operator/accounts/${uuid}/keys/${made.body.uuid}`)).status, 404)
+  assert.equal((await call('operator', 'DELETE', `/operator/accounts/${uuid}/keys/${created.body.uuid}`)).status, 404)
 })
 
 test('a blocked account is refused with the reason, and served again once unblocked', async () => {

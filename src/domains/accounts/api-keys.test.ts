@@ -10,9 +10,12 @@ const proxied = await makeWorld({ TRUNKLINE_TRUST_PROXY: '10.1.0.0/16' }, {}, { 
 
 /** Makes a key as the operator and returns it as a tenant. */
 const keyed = async (owner: Tenant, limits: object): Promise<Tenant & { keyUuid: string }> => {
-  const made = await call('operator', 'POST', `/operator/accounts/${owner.uuid}/keys`, { label: 'limited', ...limits })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  return { ...owner, key: made.body.key, keyUuid: made.body.uuid }
+  const created = await call('operator', 'POST', `/operator/accounts/${owner.uuid}/keys`, {
+    label: 'limited',
+    ...limits,
+  })
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  return { ...owner, key: created.body.key, keyUuid: created.body.uuid }
 }
 
 const from = async (at: World, key: string, remoteAddress: string, forwarded?: string) => {
@@ -32,12 +35,12 @@ test('the limits of a key are shown on creation and in the list; a key without l
     allowed_addresses: ['127.0.0.0/8', '2001:db8::/32'],
   }
   const path = `/operator/accounts/${ada.uuid}/keys`
-  const made = await call('operator', 'POST', path, { label: 'limited', ...limits })
-  assert.partialDeepStrictEqual(made.body, limits)
+  const created = await call('operator', 'POST', path, { label: 'limited', ...limits })
+  assert.partialDeepStrictEqual(created.body, limits)
   const [plain, limited] = (await call('operator', 'GET', path)).body.keys
   assert.partialDeepStrictEqual(limited, limits)
   for (const name of Object.keys(limits)) assert.ok(!(name in plain), name)
-  const own = (await call({ ...ada, key: made.body.key }, 'GET', '/open/keys')).body.keys
+  const own = (await call({ ...ada, key: created.body.key }, 'GET', '/open/keys')).body.keys
   assert.deepEqual(
     own.map(({ current }: { current: boolean }) => current),
     [false, true],
@@ -65,11 +68,11 @@ test('an expired key answers 401 key_expired, also from the cache', async () => 
 
 test('a key expires by the real clock: the clock of the sandbox does not end it', async () => {
   const ada = await moved.tenant()
-  const made = await moved.call('operator', 'POST', `/operator/accounts/${ada.uuid}/keys`, {
+  const created = await moved.call('operator', 'POST', `/operator/accounts/${ada.uuid}/keys`, {
     label: 'an hour',
     expires_at: new Date(Date.now() + 3_600_000).toISOString(),
   })
-  const key = { ...ada, key: made.body.key }
+  const key = { ...ada, key: created.body.key }
   assert.equal((await moved.call(ada, 'POST', '/sandbox/clock', { advance_seconds: 86_400 })).status, 202)
   assert.equal((await moved.call(key, 'GET', '/open/info')).status, 200)
 })
@@ -103,19 +106,19 @@ test('the forwarded address counts behind a trusted proxy only', async () => {
 
 test('an account makes, lists and revokes its own keys', async () => {
   const ada = await world.tenant()
-  const made = await call(ada, 'POST', '/open/keys', { label: 'ci', scopes: ['read_only'] })
-  assert.equal(made.status, 201)
-  assert.match(made.body.key, /^UAK/)
-  const ci = { ...ada, key: made.body.key }
+  const created = await call(ada, 'POST', '/open/keys', { label: 'ci', scopes: ['read_only'] })
+  assert.equal(created.status, 201)
+  assert.match(created.body.key, /^UAK/)
+  const ci = { ...ada, key: created.body.key }
   assert.equal((await call(ci, 'GET', '/open/info')).status, 200)
   assert.equal((await call(ci, 'GET', '/open/keys')).body.error_code, 'scope_missing')
   const { keys } = (await call(ada, 'GET', '/open/keys')).body
   assert.ok(!JSON.stringify(keys).includes(ci.key))
   const own = keys.find(({ current }: { current: boolean }) => current)
   assert.equal((await call(ada, 'DELETE', `/open/keys/${own.uuid}`)).body.error_code, 'key_in_use')
-  assert.equal((await call(ada, 'DELETE', `/open/keys/${made.body.uuid}`)).status, 200)
+  assert.equal((await call(ada, 'DELETE', `/open/keys/${created.body.uuid}`)).status, 200)
   assert.equal((await call(ci, 'GET', '/open/info')).status, 401)
-  assert.equal((await call(ada, 'DELETE', `/open/keys/${made.body.uuid}`)).status, 404)
+  assert.equal((await call(ada, 'DELETE', `/open/keys/${created.body.uuid}`)).status, 404)
 })
 
 test('a key cannot create a key with more permissions', async () => {
@@ -125,7 +128,7 @@ test('a key cannot create a key with more permissions', async () => {
     allowed_addresses: ['127.0.0.0/8', '2001:db8::/32'],
   }
   const key = await keyed(await world.tenant(), limits)
-  const make = async (wish: object) => (await call(key, 'POST', '/open/keys', { label: 'more', ...wish })).body
+  const make = async (limits: object) => (await call(key, 'POST', '/open/keys', { label: 'more', ...limits })).body
   for (const more of [
     { scopes: ['money'] },
     { scopes: ['develop', 'read_only'] },
@@ -147,7 +150,7 @@ test('a key cannot create a key with more permissions', async () => {
 test('a key cannot revoke a key with more permissions', async () => {
   const ada = await world.tenant()
   const key = await keyed(ada, { scopes: ['develop', 'inbox'] })
-  const make = async (wish: object) => (await call(ada, 'POST', '/open/keys', { label: 'x', ...wish })).body.uuid
+  const make = async (limits: object) => (await call(ada, 'POST', '/open/keys', { label: 'x', ...limits })).body.uuid
   const { keys } = (await call(ada, 'GET', '/open/keys')).body
   const full = keys.find(({ current }: { current: boolean }) => current).uuid
   for (const stronger of [full, await make({ scopes: ['money'] }), await make({ scopes: ['inbox', 'read_only'] })]) {
@@ -176,8 +179,8 @@ test('an idempotent repeat with another key does not return the key created by t
 test('an account has at most 100 keys, also under concurrent requests, and creates at most 1,000 a day', async () => {
   const ada = await world.tenant()
   const make = async () => (await call(ada, 'POST', '/open/keys', { label: 'one of many' })).status
-  const made = await Promise.all(Array.from({ length: 110 }, make))
-  assert.equal(made.filter((status) => status === 201).length, 99)
+  const created = await Promise.all(Array.from({ length: 110 }, make))
+  assert.equal(created.filter((status) => status === 201).length, 99)
   const refused = await call(ada, 'POST', '/open/keys', { label: 'one more' })
   assert.deepEqual([refused.status, refused.body.error_code], [403, 'too_many_keys'])
   const { keys } = (await call(ada, 'GET', '/open/keys')).body

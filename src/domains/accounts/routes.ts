@@ -103,67 +103,71 @@ const idOf = (printed: string) => parse('ACC', printed) ?? refuse(refusals.unkno
 
 const cursors = cursorsOf(c.listAccounts)
 
-export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandboxAccounts }: Services) => {
+/** The own account of a tenant. */
+const ownAccountRoutes = ({ db, rateLimiter, changes, quotas }: Services) => [
+  route(c.getInfo, async ({ account }) => {
+    const row = (await store.find(db, account.id)) ?? refuse(refusals.unknownAccount(print('ACC', account.id)))
+    return ok({
+      account: {
+        name: row.name,
+        uuid: print('ACC', row.id),
+        on_trial: row.on_trial,
+        blocked: row.blocked,
+        ...(row.block_reason ? { block_reason: row.block_reason } : {}),
+        agents_see_log: row.agents_see_log,
+        agents_see_all: row.agents_see_all,
+        second_factor_required: row.second_factor_required,
+        ...inboxOf(row),
+        created_at: iso(row.created_at),
+        notification_names: row.push_names,
+        ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
+      },
+      limits: { requests_per_minute: row.requests_per_minute, ...quotas.all(account) },
+      usage: {
+        ...(await store.quotaUsage(db, account.id)),
+        api_request_count: row.api_requests - rateLimiter.unused(row.id),
+        max_api_request_count: row.max_api_requests ?? unlimited,
+        number_check_count: row.number_checks,
+        max_number_check_count: row.max_number_checks ?? unlimited,
+      },
+      balance: {
+        amount: balanceOf(row),
+        currency: 'USD',
+        held: decimal(await heldOf(db, account.id)),
+        ...lowBalanceOf(row),
+      },
+    })
+  }),
+
+  route(c.changeOwnAccount, async ({ account: { id }, body, request, tx, audit }) => {
+    const printed = print('ACC', id)
+    await store.lock(tx, id)
+    const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
+    await assertOpen(tx, id)
+    if (body.second_factor_required) await assertOwnFactor(tx, request)
+    if (body.working_hours) assertWorkingHours(body.working_hours)
+    await setLowBalance(tx, id, body.low_balance)
+    if (body.notification_names !== undefined) await store.setPushNames(tx, id, body.notification_names)
+    await store.change(tx, id, {
+      ...row,
+      name: body.name ?? row.name,
+      agents_see_log: body.agents_see_log ?? row.agents_see_log,
+      agents_see_all: body.agents_see_all ?? row.agents_see_all,
+      second_factor_required: body.second_factor_required ?? row.second_factor_required,
+      working_hours: body.working_hours === undefined ? row.working_hours : body.working_hours,
+      close_after_days: body.close_after_days === undefined ? row.close_after_days : body.close_after_days,
+    })
+    await changes.invalidate(tx, 'accounts')
+    const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))
+    await audit(tx, { target: printed, before: presentOwn(row), after: account })
+    return ok({ account })
+  }),
+]
+
+/** Accounts, as operators manage them. */
+const managedAccountRoutes = ({ db, changes, config, quotas, sandboxAccounts }: Services) => {
   const shown = presenterFor(quotas)
   return [
-    route(c.getInfo, async ({ account }) => {
-      const row = (await store.find(db, account.id)) ?? refuse(refusals.unknownAccount(print('ACC', account.id)))
-      return ok({
-        account: {
-          name: row.name,
-          uuid: print('ACC', row.id),
-          on_trial: row.on_trial,
-          blocked: row.blocked,
-          ...(row.block_reason ? { block_reason: row.block_reason } : {}),
-          agents_see_log: row.agents_see_log,
-          agents_see_all: row.agents_see_all,
-          second_factor_required: row.second_factor_required,
-          ...inboxOf(row),
-          created_at: iso(row.created_at),
-          notification_names: row.push_names,
-          ...(row.expires_at ? { expires_at: iso(row.expires_at) } : {}),
-        },
-        limits: { requests_per_minute: row.requests_per_minute, ...quotas.all(account) },
-        usage: {
-          ...(await store.quotaUsage(db, account.id)),
-          api_request_count: row.api_requests - rateLimiter.unused(row.id),
-          max_api_request_count: row.max_api_requests ?? unlimited,
-          number_check_count: row.number_checks,
-          max_number_check_count: row.max_number_checks ?? unlimited,
-        },
-        balance: {
-          amount: balanceOf(row),
-          currency: 'USD',
-          held: decimal(await heldOf(db, account.id)),
-          ...lowBalanceOf(row),
-        },
-      })
-    }),
-
-    route(c.changeOwnAccount, async ({ account: { id }, body, request, tx, audit }) => {
-      const printed = print('ACC', id)
-      await store.lock(tx, id)
-      const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed))
-      await assertOpen(tx, id)
-      if (body.second_factor_required) await assertOwnFactor(tx, request)
-      if (body.working_hours) assertWorkingHours(body.working_hours)
-      await setLowBalance(tx, id, body.low_balance)
-      if (body.notification_names !== undefined) await store.setPushNames(tx, id, body.notification_names)
-      await store.change(tx, id, {
-        ...row,
-        name: body.name ?? row.name,
-        agents_see_log: body.agents_see_log ?? row.agents_see_log,
-        agents_see_all: body.agents_see_all ?? row.agents_see_all,
-        second_factor_required: body.second_factor_required ?? row.second_factor_required,
-        working_hours: body.working_hours === undefined ? row.working_hours : body.working_hours,
-        close_after_days: body.close_after_days === undefined ? row.close_after_days : body.close_after_days,
-      })
-      await changes.invalidate(tx, 'accounts')
-      const account = presentOwn((await store.find(tx, id)) ?? refuse(refusals.unknownAccount(printed)))
-      await audit(tx, { target: printed, before: presentOwn(row), after: account })
-      return ok({ account })
-    }),
-
     route(c.createAccount, async ({ body, tx, audit }) => {
       const sandbox = body.sandbox ?? config.sandbox
       const id = await openAccount(tx, {
@@ -183,11 +187,11 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
     }),
 
     route(c.listAccounts, async ({ query }) => {
-      const asked = optionalPage(query, cursors.key(query.cursor))
+      const pageRequest = optionalPage(query, cursors.key(query.cursor))
       const search = { name: query.name ?? null, part: query.name_contains ?? null, state: query.state ?? null }
-      const found = await store.page(db, search, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
-      const total = asked.limit === null ? { total: found.length } : totalFields(await store.count(db, search))
+      const found = await store.page(db, search, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const total = pageRequest.limit === null ? { total: found.length } : totalFields(await store.count(db, search))
       return ok({ ...fields, ...total, accounts: rows.map(shown) })
     }),
 
@@ -202,12 +206,12 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       await store.lock(tx, id)
       const row = (await store.find(tx, id)) ?? refuse(refusals.unknownAccount(params.account_uuid))
       await assertOpen(tx, id)
-      const { max_api_request_count, max_number_check_count, low_balance, quotas: wanted, ...given } = body
+      const { max_api_request_count, max_number_check_count, low_balance, quotas: quotaChanges, ...settings } = body
       await setLowBalance(tx, id, low_balance)
       await store.change(tx, id, {
         ...row,
-        ...given,
-        quotas: mergeQuotas(row.quotas, wanted ?? {}),
+        ...settings,
+        quotas: mergeQuotas(row.quotas, quotaChanges ?? {}),
         block_reason: body.blocked === false ? null : (body.block_reason ?? row.block_reason),
         max_api_requests: max_api_request_count === undefined ? row.max_api_requests : max_api_request_count,
         max_number_checks: max_number_check_count === undefined ? row.max_number_checks : max_number_check_count,
@@ -232,55 +236,64 @@ export const accountRoutes = ({ db, rateLimiter, changes, config, quotas, sandbo
       await audit(tx, { before: audited(shown(row)), after: { ...audited(account), ended, written_off } })
       return ok({ account, ended, written_off })
     }),
-
-    route(k.createKey, async ({ params, body, request, tx, audit }) => {
-      const row =
-        (await store.find(tx, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
-      await assertOpen(tx, row.id)
-      const issued = await createKey(tx, request, row.id, body, null, null)
-      await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
-      return ok(issued)
-    }),
-
-    route(k.listKeys, async ({ params }) => {
-      const row =
-        (await store.find(db, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
-      const keys = await store.keys(db, row.id)
-      return ok({ keys: keys.map(presentKey) })
-    }),
-
-    route(k.revokeKey, async ({ params, tx, audit }) => {
-      const key = parse('KEY', params.key_uuid)
-      const account = parse('ACC', params.account_uuid)
-      const { scopes: _, ...revoked } =
-        (key && account && (await store.revoke(tx, account, key))) || refuse(refusals.unknownKey(params.key_uuid))
-      await audit(tx, { before: revoked })
-      await changes.invalidate(tx, 'accounts')
-      return ok({})
-    }),
-
-    route(k.listOwnKeys, async ({ account, key: own }) => {
-      const keys = await store.keys(db, account.id)
-      return ok({ keys: keys.map((key) => ({ ...presentKey(key), current: key.id === own.id })) })
-    }),
-
-    route(k.createOwnKey, async ({ account, key, body, request, tx, audit }) => {
-      // A key of a key is revoked with it, when its member leaves.
-      const madeBy = request.sessionAccount?.userId ?? (await store.makerOfKey(tx, account.id, key.id))
-      const issued = await createKey(tx, request, account.id, body, key.limits, madeBy)
-      await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
-      return ok(issued)
-    }),
-
-    route(k.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
-      const id = parse('KEY', params.key_uuid) ?? refuse(refusals.unknownKey(params.key_uuid))
-      if (id === key.id) throw refusals.keyInUse()
-      const { scopes, ...revoked } =
-        (await store.revoke(tx, account.id, id)) ?? refuse(refusals.unknownKey(params.key_uuid))
-      assertRevocable({ scopes }, key.limits)
-      await audit(tx, { before: revoked })
-      await changes.invalidate(tx, 'accounts')
-      return ok({})
-    }),
   ]
 }
+
+/** The API keys of an account, for operators and for the account itself. */
+const keyRoutes = ({ db, changes }: Services) => [
+  route(k.createKey, async ({ params, body, request, tx, audit }) => {
+    const row =
+      (await store.find(tx, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
+    await assertOpen(tx, row.id)
+    const issued = await createKey(tx, request, row.id, body, null, null)
+    await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
+    return ok(issued)
+  }),
+
+  route(k.listKeys, async ({ params }) => {
+    const row =
+      (await store.find(db, idOf(params.account_uuid))) ?? refuse(refusals.unknownAccount(params.account_uuid))
+    const keys = await store.keys(db, row.id)
+    return ok({ keys: keys.map(presentKey) })
+  }),
+
+  route(k.revokeKey, async ({ params, tx, audit }) => {
+    const key = parse('KEY', params.key_uuid)
+    const account = parse('ACC', params.account_uuid)
+    const { scopes: _, ...revoked } =
+      (key && account && (await store.revoke(tx, account, key))) || refuse(refusals.unknownKey(params.key_uuid))
+    await audit(tx, { before: revoked })
+    await changes.invalidate(tx, 'accounts')
+    return ok({})
+  }),
+
+  route(k.listOwnKeys, async ({ account, key: own }) => {
+    const keys = await store.keys(db, account.id)
+    return ok({ keys: keys.map((key) => ({ ...presentKey(key), current: key.id === own.id })) })
+  }),
+
+  route(k.createOwnKey, async ({ account, key, body, request, tx, audit }) => {
+    // A key of a key is revoked with it, when its member leaves.
+    const madeBy = request.sessionAccount?.userId ?? (await store.makerOfKey(tx, account.id, key.id))
+    const issued = await createKey(tx, request, account.id, body, key.limits, madeBy)
+    await audit(tx, { target: issued.uuid, after: auditedKey(issued) })
+    return ok(issued)
+  }),
+
+  route(k.revokeOwnKey, async ({ account, key, params, tx, audit }) => {
+    const id = parse('KEY', params.key_uuid) ?? refuse(refusals.unknownKey(params.key_uuid))
+    if (id === key.id) throw refusals.keyInUse()
+    const { scopes, ...revoked } =
+      (await store.revoke(tx, account.id, id)) ?? refuse(refusals.unknownKey(params.key_uuid))
+    assertRevocable({ scopes }, key.limits)
+    await audit(tx, { before: revoked })
+    await changes.invalidate(tx, 'accounts')
+    return ok({})
+  }),
+]
+
+export const accountRoutes = (parts: Services) => [
+  ...ownAccountRoutes(parts),
+  ...managedAccountRoutes(parts),
+  ...keyRoutes(parts),
+]

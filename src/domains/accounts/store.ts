@@ -78,12 +78,12 @@ export type State = 'open' | 'blocked' | 'closed'
 type Search = { name: string | null; part: string | null; state: State | null }
 
 const accountsOf = ({ name, part, state }: Search) => {
-  const asked = makeConditions()
-  asked.add('lower(name) = lower(?)', name)
-  asked.add('account_name_grams(name) @> account_name_terms(?)', part)
-  asked.add('position(lower(?) in lower(name)) > 0', part)
-  asked.add("case when closed_at is not null then 'closed' when blocked then 'blocked' else 'open' end = ?", state)
-  return makeListQuery({ table: 'accounts', key: byTimeAndId(), isNewestFirst: false }, asked)
+  const conditions = makeConditions()
+  conditions.add('lower(name) = lower(?)', name)
+  conditions.add('account_name_grams(name) @> account_name_terms(?)', part)
+  conditions.add('position(lower(?) in lower(name)) > 0', part)
+  conditions.add("case when closed_at is not null then 'closed' when blocked then 'blocked' else 'open' end = ?", state)
+  return makeListQuery({ table: 'accounts', key: byTimeAndId(), isNewestFirst: false }, conditions)
 }
 
 /** Returns a page of accounts, oldest first. */

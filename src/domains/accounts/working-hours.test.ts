@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isWorkingTime, type WorkingHours } from './working-hours.ts'
 
-const office: WorkingHours = {
+const workingHours: WorkingHours = {
   timezone: 'Europe/London',
   days: [
     { day: 'monday', from: '09:00', until: '12:00' },
@@ -11,7 +11,7 @@ const office: WorkingHours = {
   ],
 }
 
-const at = (time: string) => isWorkingTime(office, new Date(time))
+const at = (time: string) => isWorkingTime(workingHours, new Date(time))
 
 test('working hours follow the zone of the account, its summer time and its days', () => {
   // Monday, 6 July 2026, at UTC+1.

@@ -61,10 +61,10 @@ test('the transfer leads to the actor of a credit', async () => {
 test('a changed secret is recorded as changed, without its value', async () => {
   const settings = { host: '127.0.0.1', port: 9, system_id: 'me', password: 'first-pass' }
   const body = { kind: 'smpp', name: 'masked', settings, enabled: false }
-  const made = (await call('operator', 'POST', '/operator/connections', body)).body.connection
+  const connection = (await call('operator', 'POST', '/operator/connections', body)).body.connection
   const again = { settings: { password: 'other-pass', port: 10 } }
-  await call('operator', 'PATCH', `/operator/connections/${made.uuid}`, again)
-  const [changed, created] = await acts({ target: made.uuid })
+  await call('operator', 'PATCH', `/operator/connections/${connection.uuid}`, again)
+  const [changed, created] = await acts({ target: connection.uuid })
   assert.deepEqual(changed?.changes, [
     { field: 'settings.port', before: 9, after: 10 },
     { field: 'settings.password', before: '•••', after: '•••' },
@@ -146,8 +146,8 @@ test('an account sees its own acts with their keys, and acts of operators withou
     remoteAddress: '192.0.2.1',
   } as const
   const type = { 'content-type': 'application/pdf' }
-  const kept = await app.inject({ ...upload, headers: { ...headers, ...type }, payload: '%PDF-1.7 ada' })
-  const { uuid: document } = kept.json().document
+  const uploaded = await app.inject({ ...upload, headers: { ...headers, ...type }, payload: '%PDF-1.7 ada' })
+  const { uuid: document } = uploaded.json().document
   const url = `/open/numbers/documents/${document}`
   await app.inject({ method: 'DELETE', url, headers, remoteAddress: '192.0.2.1' })
   await change(ada, { name: 'Ada and sons' })

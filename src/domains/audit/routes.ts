@@ -22,7 +22,7 @@ type Query = {
   cursor?: string
 }
 
-const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
+const timeOf = (value: string | undefined) => (value === undefined ? null : new Date(value))
 
 const filterOf = ({ action = '', target = '', since }: Query) => ({
   action: action || null,
@@ -31,9 +31,9 @@ const filterOf = ({ action = '', target = '', since }: Query) => ({
 })
 
 /** Parses an actor: the id of a key or person, the label of a key, or the name of a person. */
-const actorOf = (given: string) => {
-  const id = parse('KEY', given) ?? parse('PRS', given)
-  return { actorId: id, actorLabel: given === '' || id ? null : given }
+const actorOf = (value: string) => {
+  const id = parse('KEY', value) ?? parse('PRS', value)
+  return { actorId: id, actorLabel: value === '' || id ? null : value }
 }
 
 const isPerson = ({ actor_kind: kind }: store.AuditRow) => kind === 'person' || kind === 'operator_person'
@@ -98,10 +98,10 @@ export const auditRoutes = ({ db }: Services) => {
     query: Query,
     filter: Omit<store.Filter, keyof ReturnType<typeof filterOf>>,
   ) => {
-    const asked = requestedPage(query, cursors.key(query.cursor), boundOf(query.until))
+    const pageRequest = requestedPage(query, cursors.key(query.cursor), boundOf(query.until))
     await checkAction(query.action ?? '')
-    const { rows: found, examined } = await store.page(db, { ...filterOf(query), ...filter }, asked.read)
-    const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+    const { rows: found, examined } = await store.page(db, { ...filterOf(query), ...filter }, pageRequest.read)
+    const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
     return { rows, next: examined === null ? nextOf(fields) : { next_cursor: cursors.write(examined) } }
   }
 

@@ -52,37 +52,39 @@ const actsOfTarget = {
 
 /** Acts of a target. Further filters examine these acts, 10,000 for a page. */
 const byTarget = ({ account, kinds, actorId, actorLabel, action, target, since }: Filter) => {
-  const asked = makeConditions()
-  asked.add('target = ?', target)
-  asked.add('owner_id = ?', account)
-  asked.add('acted_at >= ?', since)
+  const conditions = makeConditions()
+  conditions.add('target = ?', target)
+  conditions.add('owner_id = ?', account)
+  conditions.add('acted_at >= ?', since)
   const filters = [
     { text: 'actor_kind = any(?::text[])', value: kinds },
     { text: 'actor_id = ?', value: actorId },
     { text: 'actor_label = ?', value: actorLabel },
     { text: 'action = ?', value: action },
   ].flatMap(({ text, value }) => (value === null ? [] : [{ text, value }]))
-  return makeListQuery(actsOfTarget, asked, [], { filters })
+  return makeListQuery(actsOfTarget, conditions, [], { filters })
 }
 
 const actsOf = (filter: Filter) => {
   if (filter.target !== null) return byTarget(filter)
   const { account, kinds, actorId, actorLabel, action, since } = filter
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('actor_id = ?', actorId)
-  asked.add('actor_label = ?', actorLabel)
-  asked.add('action = ?', action)
-  asked.add('at >= ?', since)
-  if (kinds === null) return makeListQuery(actsByTime, asked)
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('actor_id = ?', actorId)
+  conditions.add('actor_label = ?', actorLabel)
+  conditions.add('action = ?', action)
+  conditions.add('at >= ?', since)
+  if (kinds === null) return makeListQuery(actsByTime, conditions)
   // The actor has an index, which need not have acts of these kinds.
   if (actorId !== null || actorLabel !== null)
-    return makeListQuery(actsByTime, asked, [], { filters: [{ text: 'actor_kind = any(?::text[])', value: kinds }] })
+    return makeListQuery(actsByTime, conditions, [], {
+      filters: [{ text: 'actor_kind = any(?::text[])', value: kinds }],
+    })
   // An index has the acts of one kind in their order, not those of several.
   return makeListQuery(
     actsByTime,
-    asked,
-    kinds.map((kind) => `actor_kind = ${asked.bind(kind)}`),
+    conditions,
+    kinds.map((kind) => `actor_kind = ${conditions.bind(kind)}`),
   )
 }
 

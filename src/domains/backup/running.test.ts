@@ -34,8 +34,8 @@ const recordedCall = async (t: Parameters<typeof openVoicePlatform>[0], platform
   const { carrier, browser } = await openVoicePlatform(t, platform)
   const phone = await browser(ada)
   const [softphone, telephone] = [await closedAfter(t, makeSoftphone()), await closedAfter(t, makeTelephone())]
-  const asked = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
-  const { dialled } = await dial(phone, asked, softphone)
+  const callRequest = { ...fromBrowser(phone, '+447700900555'), headers: [['X-Record', 'true']] as const }
+  const { dialled } = await dial(phone, callRequest, softphone)
   await answer(await carrier.call(), telephone)
   softphone.sendTone(1_000)
   await receivesTone(telephone, 1_000)
@@ -77,13 +77,13 @@ test('a backup made under traffic restores balances, messages, files, recordings
   const digests = [await digestOf(platform, await media(platform)), await digestOf(platform, recording)]
   assert.equal(digests[0], createHash('sha256').update(picture).digest('hex'))
   const secret = { smpp: { host: '127.0.0.1', port: 2775, system_id: 'me', password: 'sealed away' } }
-  const made = await call('POST', '/operator/connections', {
+  const created = await call('POST', '/operator/connections', {
     kind: 'smpp',
     name: 'acme',
     settings: secret.smpp,
     enabled: false,
   })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
+  assert.equal(created.status, 201, JSON.stringify(created.body))
   const hook = await call('POST', '/open/webhooks/subscribe/number.purchased', { hook_url: 'https://example.com/hook' })
   assert.equal(hook.status, 201, JSON.stringify(hook.body))
   const signingSecret: string = hook.body.data.signing_secret

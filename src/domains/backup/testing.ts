@@ -64,8 +64,8 @@ const storeMedia = async (world: World, tenant: string, settings: Settings, encr
 }
 
 /** An installation with money, every kind of sealed value that is bound to a place, and two files. */
-export const makeInstallation = async (given?: TestDatabase, mediaStore: string | null = null) => {
-  const db = given ?? (await testDatabase())
+export const makeInstallation = async (target?: TestDatabase, mediaStore: string | null = null) => {
+  const db = target ?? (await testDatabase())
   const home = temporaryFolder()
   const settings: Settings = { home, databaseUrl: db.url, masterKey: secret, mediaStore }
   await openSeal(db, { home, given: secret, forget: false }, () => {})

@@ -32,9 +32,9 @@ const nextCode = async (count: number): Promise<string> => {
 }
 const ask = async (who: Tenant, body: object = {}) => {
   const before = smsc.submits.length
-  const made = await create(who, body)
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  return { ...made.body, code: await nextCode(before) }
+  const created = await create(who, body)
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  return { ...created.body, code: await nextCode(before) }
 }
 const wrong = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
 

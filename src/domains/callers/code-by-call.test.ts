@@ -16,9 +16,9 @@ let last = 100
 const landline = () => `+44207946${String(++last).padStart(4, '0')}`
 
 const ask = async (phone_number: string, body: object = {}) => {
-  const made = await call('POST', path, { phone_number, method: 'call', ...body })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  return made.body
+  const created = await call('POST', path, { phone_number, method: 'call', ...body })
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  return created.body
 }
 const listed = async (phone_number: string) => {
   const { caller_ids } = (await call('GET', `${path}?results_per_page=200`)).body
@@ -152,8 +152,8 @@ test('a code over a real trunk proves a number also outside the sandbox, by INFO
     else
       for (const key of code) {
         const body = { type: 'application/dtmf-relay', content: `Signal=${key}\r\nDuration=100\r\n` }
-        const told = await session.info({ body })
-        assert.ok(told?.outcome === 'answered' && told.response.status === 200)
+        const response = await session.info({ body })
+        assert.ok(response?.outcome === 'answered' && response.response.status === 200)
       }
     await until(async () => ends.length > 0)
     assert.equal((await ended(call_uuid)).end_reason, 'code_right')

@@ -69,8 +69,9 @@ const codeMessage = (code: string) =>
 
 const cursors = cursorsOf(c.listCallerIds)
 
-export const callerRoutes = (parts: Services) => {
-  const { db, seal, clock, sandboxAccounts } = parts
+/** Sends verification codes to numbers, by SMS or by call. */
+const makeCodeSender = (parts: Services) => {
+  const { seal, clock, sandboxAccounts } = parts
   const hashOf = codeHasher(seal)
 
   /** Replaces the last code by a new one, within the limits. @returns the expiry */
@@ -102,11 +103,19 @@ export const callerRoutes = (parts: Services) => {
     return { call_uuid: print('CDR', call), code, expires_at: iso(expires) }
   }
 
+  return { sendCode, callForCode }
+}
+
+export const callerRoutes = (parts: Services) => {
+  const { db, seal, clock, sandboxAccounts } = parts
+  const hashOf = codeHasher(seal)
+  const { sendCode, callForCode } = makeCodeSender(parts)
+
   return [
     route(c.listCallerIds, async ({ account, query }) => {
-      const asked = requestedPage(query, cursors.key(query.cursor))
-      const found = await store.page(db, account.id, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const pageRequest = requestedPage(query, cursors.key(query.cursor))
+      const found = await store.page(db, account.id, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
       return ok({
         ...fields,
         ...totalFields(await store.total(db, account.id)),

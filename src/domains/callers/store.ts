@@ -44,10 +44,10 @@ const readText = (rows: string) => `
   order by s.created_at, s.id`
 
 const callerIdsOf = (account: string) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.push('removed_at is null')
-  return makeListQuery({ table: 'caller_ids', key: byTimeAndId(), isNewestFirst: false }, asked)
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.push('removed_at is null')
+  return makeListQuery({ table: 'caller_ids', key: byTimeAndId(), isNewestFirst: false }, conditions)
 }
 
 /** Lists the active caller IDs, oldest first. */

@@ -14,8 +14,8 @@ test('the operator sees the state of every bind, and the reason of a refusal', a
   await carriers.start()
   await remoteConnections.start()
   const settings = { host: '127.0.0.1', port: simulator.smppPort, system_id: 'us', password, bind: 'pair', binds: 2 }
-  const made = await call('POST', '/operator/connections', { kind: 'smpp', name: 'carrier', settings })
-  const url = `/operator/connections/${made.body.connection.uuid}`
+  const created = await call('POST', '/operator/connections', { kind: 'smpp', name: 'carrier', settings })
+  const url = `/operator/connections/${created.body.connection.uuid}`
   const state = async () => (await call('GET', url)).body.connection.state
   const binds = async () => (await state())?.binds.map(({ bind, state }: Record<string, string>) => `${bind} ${state}`)
   const four = ['transmitter bound', 'receiver bound', 'transmitter bound', 'receiver bound']

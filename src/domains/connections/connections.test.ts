@@ -27,8 +27,8 @@ test('each kind requires its own settings, and the refusal names the field', asy
   )
   const registered = { host: 'carrier.test', register: true, username: 'us' }
   const unnamed = await create({ kind: 'sip-trunk', name: 'a', settings: registered })
-  const wanted = 'settings.password is required where settings.register is true'
-  assert.deepEqual([unnamed.status, unnamed.body.error_message], [400, wanted])
+  const expected = 'settings.password is required where settings.register is true'
+  assert.deepEqual([unnamed.status, unnamed.body.error_message], [400, expected])
   const authority = await create({ kind: 'sip-trunk', name: 'a', settings: { host: 'carrier.test', tls_ca: 'PEM' } })
   assert.equal(authority.status, 400)
   assert.match(authority.body.error_message, /^settings.tls_ca must be a certificate in PEM/)
@@ -52,10 +52,10 @@ test(
 )
 
 test('secrets survive changes and are never returned', async () => {
-  const made = await create({ kind: 'didww', name: 'supplier', settings: didww, enabled: false })
-  assert.equal(made.status, 201)
-  assert.deepEqual(made.body.connection.settings, { countries: ['GB'] })
-  const { uuid } = made.body.connection
+  const created = await create({ kind: 'didww', name: 'supplier', settings: didww, enabled: false })
+  assert.equal(created.status, 201)
+  assert.deepEqual(created.body.connection.settings, { countries: ['GB'] })
+  const { uuid } = created.body.connection
   const url = `/operator/connections/${uuid}`
   const wrong = await call(operator, 'PATCH', url, { settings: { countries: ['Britain'] } })
   assert.deepEqual([wrong.status, wrong.body.error_message], [400, 'settings.countries.0 must match ^[A-Z]{2}$'])
@@ -68,9 +68,9 @@ test('a setting that the kind of connection does not have is refused, in a chang
   const foreign = await create({ kind: 'didww', name: 'mistyped', settings: { ...didww, country: ['GB'] } })
   const message = 'There is no field settings.country; did you mean settings.countries?'
   assert.deepEqual([foreign.status, foreign.body.error_message], [400, message])
-  const made = await create({ kind: 'didww', name: 'mistyped', settings: didww, enabled: false })
-  assert.equal(made.status, 201)
-  const url = `/operator/connections/${made.body.connection.uuid}`
+  const created = await create({ kind: 'didww', name: 'mistyped', settings: didww, enabled: false })
+  assert.equal(created.status, 201)
+  const url = `/operator/connections/${created.body.connection.uuid}`
   const changed = await call(operator, 'PATCH', url, { settings: { prefixes: ['44'] } })
   assert.equal(changed.status, 400)
   assert.match(changed.body.error_message, /^There is no field settings\.prefixes; did you mean settings\.\w+\?$/)
@@ -80,9 +80,9 @@ test('a setting that the kind of connection does not have is refused, in a chang
 
 test('null clears an optional setting, secret or not, and not a required one', async () => {
   const settings = { host: 'carrier.test', username: 'us', password: 'secret', prefixes: ['44'], channels: 3 }
-  const made = await create({ kind: 'sip-trunk', name: 'cleared', settings, enabled: false })
-  assert.equal(made.status, 201)
-  const { uuid } = made.body.connection
+  const created = await create({ kind: 'sip-trunk', name: 'cleared', settings, enabled: false })
+  assert.equal(created.status, 201)
+  const { uuid } = created.body.connection
   const url = `/operator/connections/${uuid}`
   const cleared = await call(operator, 'PATCH', url, { settings: { prefixes: null, password: null, channels: 4 } })
   assert.equal(cleared.status, 200)
@@ -95,9 +95,9 @@ test('null clears an optional setting, secret or not, and not a required one', a
 
 test('a trunk with registration requires credentials, also after a change', async () => {
   const settings = { host: 'carrier.test', username: 'us', password: 'a secret of a trunk' }
-  const made = await create({ kind: 'sip-trunk', name: 'trunk', settings, enabled: false })
-  assert.deepEqual(made.body.connection.settings, { host: 'carrier.test', username: 'us' })
-  const url = `/operator/connections/${made.body.connection.uuid}`
+  const created = await create({ kind: 'sip-trunk', name: 'trunk', settings, enabled: false })
+  assert.deepEqual(created.body.connection.settings, { host: 'carrier.test', username: 'us' })
+  const url = `/operator/connections/${created.body.connection.uuid}`
   assert.equal((await call(operator, 'PATCH', url, { settings: { register: true } })).status, 200)
   const emptied = await call(operator, 'PATCH', url, { settings: { password: null } })
   assert.deepEqual(

@@ -12,12 +12,12 @@ import { startSmsc } from '../sms/sms-testing.ts'
 const db = await testDatabase()
 const started: Platform[] = []
 const start = async (roles: string): Promise<Platform> => {
-  const made = await startPlatform(undefined, {
+  const platform = await startPlatform(undefined, {
     ...{ DATABASE_URL: db.url, TRUNKLINE_MASTER_KEY: 'a master key for these tests', TRUNKLINE_ROLES: roles },
     ...{ TRUNKLINE_SANDBOX: 'false', TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' },
   })
-  started.push(made)
-  return made
+  started.push(platform)
+  return platform
 }
 after(() => Promise.all(started.map((one) => one.end('SIGKILL'))))
 
@@ -26,9 +26,9 @@ after(() => smsc.close())
 const api = await start('api,console')
 
 const create = async (kind: string, name: string, settings: object): Promise<string> => {
-  const made = await api.call('POST', '/operator/connections', { kind, name, settings })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  return made.body.connection.uuid
+  const created = await api.call('POST', '/operator/connections', { kind, name, settings })
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  return created.body.connection.uuid
 }
 const tried = async (id: string) => (await api.call('POST', `/operator/connections/${id}/test`)).body
 const stateOf = async (id: string) => (await api.call('GET', `/operator/connections/${id}`)).body.connection.state

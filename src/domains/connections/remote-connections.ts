@@ -49,9 +49,48 @@ export type RemoteConnections = {
 
 type Deps = { db: Db; changes: InvalidationBus; log: Logger; roles: readonly string[] }
 
-export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: LocalDriver): RemoteConnections => {
+const reportTo = (log: Logger) => (error: unknown) => log.error({ err: error }, 'connections: sharing states failed')
+
+/** @returns the answer, or the reason why there is none */
+const requestRemote = async <T>(
+  { db, changes, log }: Deps,
+  isHere: boolean,
+  connection: string,
+  role: 'worker' | 'voice',
+  request: Request,
+): Promise<Answer<T>> => {
+  if (!(await find(db, connection))?.enabled) return { fault: 'the connection is not enabled' }
+  if (!isHere && !(await aliveProcesses(db)).some((one) => one.roles.includes(role)))
+    return { fault: `no process with the role ${role} is running: start one (TRUNKLINE_ROLES)` }
+  const seconds = requestSeconds[request.what]
+  const id = uuid()
+  const begun = performance.now()
+  await db.begin(async (tx) => {
+    await store.addRequest(tx, { id, connection, request, seconds: takeSeconds })
+    await changes.invalidate(tx, 'connection-requests')
+  })
+  try {
+    for (;;) {
+      const row = await store.findRequest(db, id)
+      // A cast: `runRequest` of this program wrote it.
+      if (row && row.answer !== null) return row.answer as Answer<T>
+      if (!row) return { fault: 'the connection was deleted meanwhile' }
+      const waited = (performance.now() - begun) / 1_000
+      if (row.process === null && waited > takeSeconds)
+        return { fault: `no process with the role ${role} runs the connection: see their logs` }
+      if (waited > takeSeconds + seconds)
+        return { fault: `${row.process} runs the connection and did not answer within ${seconds} s` }
+      await pause(answerPollMs)
+    }
+  } finally {
+    await store.removeRequest(db, id).catch(reportTo(log))
+  }
+}
+
+export const makeRemoteConnections = (deps: Deps, local: LocalDriver): RemoteConnections => {
+  const { db, changes, log, roles } = deps
   const own = { id: uuid(), name: `${hostname()}, process ${process.pid}` }
-  const onError = (error: unknown) => log.error({ err: error }, 'connections: sharing states failed')
+  const onError = reportTo(log)
   let publishing: { end(): Promise<void> } | null = null
   const queue = makeSerialQueue()
   const answering = new Set<Promise<void>>()
@@ -60,10 +99,12 @@ export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: 
 
   const runRequest = async ({ connection_id, request }: store.RequestRow): Promise<Answer<unknown>> => {
     // A cast: `requestRemote` of this program wrote it.
-    const asked = request as Request
+    const remoteRequest = request as Request
     try {
       const value =
-        asked.what === 'test' ? await local.test(connection_id) : await local.examine(connection_id, asked.echo)
+        remoteRequest.what === 'test'
+          ? await local.test(connection_id)
+          : await local.examine(connection_id, remoteRequest.echo)
       return { value }
     } catch (error) {
       return { fault: errorText(error) }
@@ -94,40 +135,8 @@ export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: 
     if (publishing) void queue(serve).catch(onError)
   })
 
-  /** @returns the answer, or the reason why there is none */
-  const requestRemote = async <T>(
-    connection: string,
-    role: 'worker' | 'voice',
-    request: Request,
-  ): Promise<Answer<T>> => {
-    if (!(await find(db, connection))?.enabled) return { fault: 'the connection is not enabled' }
-    const isHere = publishing !== null && roles.includes(role)
-    if (!isHere && !(await aliveProcesses(db)).some((one) => one.roles.includes(role)))
-      return { fault: `no process with the role ${role} is running: start one (TRUNKLINE_ROLES)` }
-    const seconds = requestSeconds[request.what]
-    const id = uuid()
-    const begun = performance.now()
-    await db.begin(async (tx) => {
-      await store.addRequest(tx, { id, connection, request, seconds: takeSeconds })
-      await changes.invalidate(tx, 'connection-requests')
-    })
-    try {
-      for (;;) {
-        const row = await store.findRequest(db, id)
-        // A cast: `runRequest` of this program wrote it.
-        if (row && row.answer !== null) return row.answer as Answer<T>
-        if (!row) return { fault: 'the connection was deleted meanwhile' }
-        const waited = (performance.now() - begun) / 1_000
-        if (row.process === null && waited > takeSeconds)
-          return { fault: `no process with the role ${role} runs the connection: see their logs` }
-        if (waited > takeSeconds + seconds)
-          return { fault: `${row.process} runs the connection and did not answer within ${seconds} s` }
-        await pause(answerPollMs)
-      }
-    } finally {
-      await store.removeRequest(db, id).catch(onError)
-    }
-  }
+  /** Whether this process answers requests to processes of a role. */
+  const isHere = (role: string) => publishing !== null && roles.includes(role)
 
   return {
     states: async () => {
@@ -140,11 +149,14 @@ export const makeRemoteConnections = ({ db, changes, log, roles }: Deps, local: 
       return Map.groupBy(shown, ({ connection_id }) => connection_id)
     },
     test: async (connection, role) => {
-      const answer = await requestRemote<TestResult>(connection, role, { what: 'test' })
+      const answer = await requestRemote<TestResult>(deps, isHere(role), connection, role, { what: 'test' })
       return 'value' in answer ? answer.value : { working: false, message: answer.fault }
     },
     examine: async (connection, echo) => {
-      const answer = await requestRemote<VoiceFinding[]>(connection, 'voice', { what: 'examine', echo })
+      const answer = await requestRemote<VoiceFinding[]>(deps, isHere('voice'), connection, 'voice', {
+        what: 'examine',
+        echo,
+      })
       if ('value' in answer) return answer.value
       const mend = 'Enable the connection, and start a process that runs the calls (/readyz?role=voice)'
       return [{ what: 'reach', well: false, found: answer.fault, mend }]

@@ -99,45 +99,29 @@ const omitFields = (fields: Fields, names: readonly string[]): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)))
 
 /** Splits a change into settings with a value and the names that null clears. */
-const splitChange = (settings: Fields): { given: Fields; cleared: string[] } => {
+const splitChange = (settings: Fields): { replaced: Fields; cleared: string[] } => {
   const cleared = Object.keys(settings).filter((name) => settings[name] === null)
-  return { given: omitFields(settings, cleared), cleared }
+  return { replaced: omitFields(settings, cleared), cleared }
 }
 
 /** State in which a connection works: preferred when several processes run it. */
 const isWorking = ({ state }: LiveState): boolean => state === 'up'
 
-export const connectionRoutes = ({
-  db,
-  seal,
-  changes,
-  localConnections: local,
-  remoteConnections: remote,
-}: Services) => {
-  /** Runs after every change of a connection, in its transaction. */
-  const changed = async (tx: Tx, { id, kind }: Pick<store.ConnectionRow, 'id' | 'kind'>) => {
-    if (kind === 'didww') await requestSync(tx, id)
-    await changes.invalidate(tx, 'connections')
-  }
+type Access = { shared?: boolean | undefined; account_uuids?: readonly string[] | undefined }
 
+/** Sets the accounts that have access to a connection, and no others. @returns the connection */
+const assign = async (tx: Tx, row: store.ConnectionRow, printed: readonly string[] | undefined) => {
+  if (!printed) return row
+  const accounts = printed.map((one) => parse('ACC', one) ?? refuse(accountRefusals.unknownAccount(one)))
+  const known = await store.assign(tx, row.id, accounts)
+  for (const one of accounts) if (!known.has(one)) throw accountRefusals.unknownAccount(print('ACC', one))
+  return { ...row, accounts: [...known].sort() }
+}
+
+/** Presents connections, with the states of this process. */
+const makePresenter = ({ seal, localConnections: local }: Services) => {
   /** Tenants name the connection of a messaging network; only routing uses the others. */
   const isNamedByTenants = (kind: ConnectionKind): boolean => local.of(kind).isChat
-
-  type Access = { shared?: boolean | undefined; account_uuids?: readonly string[] | undefined }
-
-  const checkAccess = (kind: ConnectionKind, { shared, account_uuids }: Access) => {
-    if ((shared !== undefined || account_uuids !== undefined) && !isNamedByTenants(kind))
-      throw refusals.notChosenByTenants(kind)
-  }
-
-  /** Sets the accounts that have access to a connection, and no others. @returns the connection */
-  const assign = async (tx: Tx, row: store.ConnectionRow, printed: readonly string[] | undefined) => {
-    if (!printed) return row
-    const accounts = printed.map((one) => parse('ACC', one) ?? refuse(accountRefusals.unknownAccount(one)))
-    const known = await store.assign(tx, row.id, accounts)
-    for (const one of accounts) if (!known.has(one)) throw accountRefusals.unknownAccount(print('ACC', one))
-    return { ...row, accounts: [...known].sort() }
-  }
 
   const access = (row: store.ConnectionRow) =>
     isNamedByTenants(row.kind)
@@ -175,10 +159,31 @@ export const connectionRoutes = ({
     }
   }
 
-  /** Tests a connection here if it runs here, else in the process that runs it. */
-  const tested = async ({ id, kind }: store.ConnectionRow) => {
-    const links = local.of(kind)
-    return links.role === null || links.state(id) !== null ? await links.test(id) : await remote.test(id, links.role)
+  return { isNamedByTenants, audited, presentConnection }
+}
+
+/** Tests a connection here if it runs here, else in the process that runs it. */
+const testConnection = async (
+  { localConnections: local, remoteConnections: remote }: Services,
+  { id, kind }: store.ConnectionRow,
+) => {
+  const links = local.of(kind)
+  return links.role === null || links.state(id) !== null ? await links.test(id) : await remote.test(id, links.role)
+}
+
+export const connectionRoutes = (parts: Services) => {
+  const { db, seal, changes, remoteConnections: remote } = parts
+  const { isNamedByTenants, audited, presentConnection } = makePresenter(parts)
+
+  /** Runs after every change of a connection, in its transaction. */
+  const changed = async (tx: Tx, { id, kind }: Pick<store.ConnectionRow, 'id' | 'kind'>) => {
+    if (kind === 'didww') await requestSync(tx, id)
+    await changes.invalidate(tx, 'connections')
+  }
+
+  const checkAccess = (kind: ConnectionKind, { shared, account_uuids }: Access) => {
+    if ((shared !== undefined || account_uuids !== undefined) && !isNamedByTenants(kind))
+      throw refusals.notChosenByTenants(kind)
   }
 
   return [
@@ -187,10 +192,10 @@ export const connectionRoutes = ({
       checkSettings(kind, settings)
       checkAccess(kind, body)
       const content = { name, enabled, shared, ...sealSettings(kind, settings, seal) }
-      const made = (await store.create(tx, uuid(), kind, content)) ?? refuse(refusals.nameTaken(name))
+      const created = (await store.create(tx, uuid(), kind, content)) ?? refuse(refusals.nameTaken(name))
       const isOpen = !isNamedByTenants(kind) || body.shared !== undefined || body.account_uuids !== undefined
       const first = isOpen ? null : await firstAccount(tx)
-      const row = await assign(tx, made, first === null ? body.account_uuids : [print('ACC', first)])
+      const row = await assign(tx, created, first === null ? body.account_uuids : [print('ACC', first)])
       await audit(tx, { target: print('CNX', row.id), after: audited(row) })
       await changed(tx, row)
       return ok({ connection: presentConnection(row) })
@@ -217,10 +222,10 @@ export const connectionRoutes = ({
       const { name = row.name, enabled = row.enabled, shared = row.shared } = body
       checkAccess(row.kind, body)
       if (await store.isTaken(tx, name, row.id)) throw refusals.nameTaken(name)
-      const { given, cleared } = splitChange(body.settings ?? {})
+      const { replaced, cleared } = splitChange(body.settings ?? {})
       checkFields(changeSchemaOf(row.kind), body.settings, ['settings'])
-      validatePart(request, changeSchemaOf(row.kind), given, 'settings')
-      const settings = omitFields({ ...openSettings(row, seal), ...given }, cleared)
+      validatePart(request, changeSchemaOf(row.kind), replaced, 'settings')
+      const settings = omitFields({ ...openSettings(row, seal), ...replaced }, cleared)
       // A setting that the kind requires cannot be cleared.
       if (cleared.length > 0) validatePart(request, kinds[row.kind].settings, settings, 'settings')
       if (body.settings) checkSettings(row.kind, settings)
@@ -256,7 +261,7 @@ export const connectionRoutes = ({
         (await store.find(db, idOf(params.connection_uuid))) ??
         refuse(refusals.unknownConnection(params.connection_uuid))
       const { working, message } = row.enabled
-        ? await tested(row)
+        ? await testConnection(parts, row)
         : { working: false, message: 'the connection is not enabled' }
       await audit(null, { after: { working } })
       return ok({ working, message: message === 'up' ? upWord(row.kind) : message })

@@ -19,10 +19,14 @@ const settled = (uuid: string) =>
 test('a contact of a channel is added to its address book, and again when it changes or moves', async () => {
   const [first, second] = [await scene.chat(), await scene.chat()]
   const details = [{ type: 'PH', value: '+442079460958' }]
-  const made = await ask('POST', '/open/contacts', { first_name: 'Ada', contact_details: details, channel_uuid: first })
-  assert.equal(made.status, 201)
-  const { uuid } = made.body.contact
-  assert.equal(made.body.contact.sync.state, 'queued')
+  const created = await ask('POST', '/open/contacts', {
+    first_name: 'Ada',
+    contact_details: details,
+    channel_uuid: first,
+  })
+  assert.equal(created.status, 201)
+  const { uuid } = created.body.contact
+  assert.equal(created.body.contact.sync.state, 'queued')
   const synced = await settled(uuid)
   assert.equal(synced.sync.state, 'synced')
   assert.ok(synced.sync.synced_at)
@@ -65,8 +69,8 @@ test('a number that a check finds on the messaging app becomes WAPH and keeps it
 test('a contact outlives its channel and reports that it is in no address book', async () => {
   const channel_uuid = await scene.chat()
   const details = [{ type: 'PH', value: '+442079460959' }]
-  const made = await ask('POST', '/open/contacts', { first_name: 'Ada', contact_details: details, channel_uuid })
-  const { uuid } = made.body.contact
+  const created = await ask('POST', '/open/contacts', { first_name: 'Ada', contact_details: details, channel_uuid })
+  const { uuid } = created.body.contact
   await settled(uuid)
   await world.call(scene.tenant, 'DELETE', `/open/msgapp/channel/${channel_uuid}`)
   const renamed = await ask('PUT', `/open/contacts/${uuid}`, { last_name: 'King' })

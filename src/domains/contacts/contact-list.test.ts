@@ -4,10 +4,10 @@ import { makeWorld, type Tenant } from '../../../test/world.ts'
 
 const { call, tenant } = await makeWorld()
 
-let made = 0
+let serial = 0
 const create = async (who: Tenant, name: string): Promise<string> => {
   const [first_name, last_name = ''] = name.split(' ')
-  const value = `+4477009${String(++made).padStart(5, '0')}`
+  const value = `+4477009${String(++serial).padStart(5, '0')}`
   const body = { first_name, last_name, contact_details: [{ type: 'PH', value }] }
   return (await call(who, 'POST', '/open/contacts', body)).body.contact.uuid
 }
@@ -29,11 +29,11 @@ const namesOf = async (who: Tenant, query: string): Promise<string[]> => {
 
 test('contacts are listed by name without regard to case and accents, or newest first, page by page', async () => {
   const who = await tenant()
-  const given = ['bob', 'Zoë', 'Émile Zola', 'Anna', 'Émile zola', 'anna', 'Ärger', '\ufdfa'.repeat(100), 'Яна']
-  for (const name of given) await create(who, name)
+  const names = ['bob', 'Zoë', 'Émile Zola', 'Anna', 'Émile zola', 'anna', 'Ärger', '\ufdfa'.repeat(100), 'Яна']
+  for (const name of names) await create(who, name)
   const sorted = ['Anna', 'anna', 'Ärger', 'bob', 'Émile Zola', 'Émile zola', 'Zoë', 'Яна', '\ufdfa'.repeat(100)]
   for (const size of [1, 2, 50]) assert.deepEqual(await namesOf(who, `sort=name&results_per_page=${size}`), sorted)
-  assert.deepEqual(await namesOf(who, 'sort=-created_at&results_per_page=4'), given.toReversed())
+  assert.deepEqual(await namesOf(who, 'sort=-created_at&results_per_page=4'), names.toReversed())
 })
 
 test('only blocked contacts are listed with blocked, in each order, and their number is exact', async () => {
@@ -41,14 +41,14 @@ test('only blocked contacts are listed with blocked, in each order, and their nu
   const ids: string[] = []
   for (const name of ['Cora', 'Bob', 'Ada', 'Dan']) ids.push(await create(who, name))
   for (const id of ids.slice(0, 3)) await call(who, 'PUT', `/open/contacts/${id}/block`)
-  for (const [query, wanted] of [
+  for (const [query, expected] of [
     ['blocked=true', ['Cora', 'Bob', 'Ada']],
     ['blocked=true&sort=name', ['Ada', 'Bob', 'Cora']],
     ['blocked=true&q=ada', ['Ada']],
     ['blocked=true&q=dan', []],
     ['blocked=false', ['Cora', 'Bob', 'Ada', 'Dan']],
   ] as const)
-    assert.deepEqual(await namesOf(who, `${query}&results_per_page=2`), wanted, query)
+    assert.deepEqual(await namesOf(who, `${query}&results_per_page=2`), expected, query)
   assert.equal((await call(who, 'GET', '/open/contacts?blocked=true&results_per_page=1')).body.total, 3)
 })
 

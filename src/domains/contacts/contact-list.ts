@@ -30,14 +30,14 @@ const foundList = `${listContacts.id}:q`
 const badCursor = (): never => refuse(httpRefusals.badCursor())
 
 /** Reads the cursor of a list by name: the key of its last row. */
-const nameKey = (given: string): readonly string[] => {
-  const [id = '', name = ''] = readParts(nameList, given, 2) ?? badCursor()
+const nameKey = (value: string): readonly string[] => {
+  const [id = '', name = ''] = readParts(nameList, value, 2) ?? badCursor()
   return parse('CON', print('CON', id)) === null ? badCursor() : [name, id]
 }
 
 /** Reads the cursor of a search: how many matches precede the page. */
-const foundOffset = (given: string): number => {
-  const [text = ''] = readParts(foundList, given, 1) ?? badCursor()
+const foundOffset = (value: string): number => {
+  const [text = ''] = readParts(foundList, value, 1) ?? badCursor()
   const offset = /^\d{1,4}$/.test(text) ? Number(text) : badCursor()
   return offset <= maxFoundContacts ? offset : badCursor()
 }
@@ -88,11 +88,11 @@ export const makeContactList = (db: Db) => {
   return async (account: string, query: ContactQuery) => {
     const { q = '', sort = 'created_at', blocked: isBlocked = false } = query
     if (q.trim() !== '') return foundPage(account, q, query)
-    const asked = requested(query)
+    const pageRequest = requested(query)
     const channel = await channelIn(db, account, query.channel_uuid)
     const list = { channel, isBlocked, sort }
-    const found = await store.page(db, account, list, asked.read)
-    const { rows, fields } = cutPage(asked, found, ({ at, id, name_key }) =>
+    const found = await store.page(db, account, list, pageRequest.read)
+    const { rows, fields } = cutPage(pageRequest, found, ({ at, id, name_key }) =>
       sort === 'name' ? writeParts(nameList, [id, name_key]) : cursors.write({ time: at, id }),
     )
     const ids = rows.map(({ id }) => id)

@@ -27,22 +27,22 @@ const eventsOf = ({ id }: Tenant) => db.many<{ name: string; conversation: strin
 test('a contact is created, read, listed and deleted', async () => {
   const ada = await tenant()
   const before = Math.floor(Date.now() / 1000)
-  const made = await create(ada, { last_name: 'Lovelace', contact_details: [phone, email] })
-  assert.match(made.uuid, /^CON[0-9a-f-]{36}$/)
-  assert.equal(made.profile_pic_url, null)
-  assert.equal('channel_uuid' in made, false)
-  assert.equal(made.created_at, made.last_updated)
+  const created = await create(ada, { last_name: 'Lovelace', contact_details: [phone, email] })
+  assert.match(created.uuid, /^CON[0-9a-f-]{36}$/)
+  assert.equal(created.profile_pic_url, null)
+  assert.equal('channel_uuid' in created, false)
+  assert.equal(created.created_at, created.last_updated)
   assert.deepEqual(
-    made.details.map(({ type, value }: typeof phone) => ({ type, value })),
+    created.details.map(({ type, value }: typeof phone) => ({ type, value })),
     [phone, email],
   )
-  for (const { id, created_at, updated_at } of made.details) {
+  for (const { id, created_at, updated_at } of created.details) {
     assert.ok(Number.isInteger(id) && created_at >= before && created_at <= before + 60)
     assert.equal(updated_at, 0)
   }
-  const path = `/open/contacts/${made.uuid}`
-  assert.deepEqual((await call(ada, 'GET', path)).body, { success: true, contact: made })
-  assert.deepEqual((await call(ada, 'GET', '/open/contacts')).body.contacts, [made])
+  const path = `/open/contacts/${created.uuid}`
+  assert.deepEqual((await call(ada, 'GET', path)).body, { success: true, contact: created })
+  assert.deepEqual((await call(ada, 'GET', '/open/contacts')).body.contacts, [created])
   assert.deepEqual((await call(ada, 'DELETE', path)).body, { success: true })
   assert.equal((await call(ada, 'GET', path)).status, 404)
   assert.equal((await call(ada, 'DELETE', path)).status, 404)
@@ -53,9 +53,9 @@ test('a contact is created, read, listed and deleted', async () => {
 test('details come by either spelling, on create and on update', async () => {
   const ada = await tenant()
   for (const name of ['contact_detail', 'contact_details']) {
-    const made = await create(ada, { contact_details: undefined, [name]: [phone] })
-    assert.equal(made.details[0].value, phone.value)
-    const changed = await change(ada, made.uuid, { [name]: [email] })
+    const created = await create(ada, { contact_details: undefined, [name]: [phone] })
+    assert.equal(created.details[0].value, phone.value)
+    const changed = await change(ada, created.uuid, { [name]: [email] })
     assert.deepEqual([changed.details.length, changed.details[0].value], [1, email.value])
   }
   const both = await create(ada, { contact_details: {}, contact_detail: [email] })
@@ -91,18 +91,18 @@ test('a contact without a first name or without any detail is rejected, and the 
 test('phone numbers are stored as E.164 in whatever way they are written, and each once', async () => {
   const ada = await tenant()
   const values = ['+44 (0)7700 900-123', '447700900123', '0044 7700 900123', '+1 (202) 555-0123']
-  const made = await create(ada, { contact_details: values.map((value) => ({ type: 'PH', value })) })
+  const created = await create(ada, { contact_details: values.map((value) => ({ type: 'PH', value })) })
   assert.deepEqual(
-    made.details.map(({ value }: typeof phone) => value),
+    created.details.map(({ value }: typeof phone) => value),
     ['+447700900123', '+12025550123'],
   )
 })
 
 test('on update a list replaces the previous one, and matching details keep their ids', async () => {
   const ada = await tenant()
-  const made = await create(ada, { contact_details: [phone, email, { type: 'A', value: '12 St James Square' }] })
-  const [ph, em] = made.details
-  const changed = await change(ada, made.uuid, {
+  const created = await create(ada, { contact_details: [phone, email, { type: 'A', value: '12 St James Square' }] })
+  const [ph, em] = created.details
+  const changed = await change(ada, created.uuid, {
     contact_details: [
       { type: 'WAPH', value: '+44 7700 900123' },
       { type: 'E', value: 'ada@example.com' },
@@ -114,34 +114,34 @@ test('on update a list replaces the previous one, and matching details keep thei
   assert.ok(first.updated_at > 0)
   assert.deepEqual(second, em)
   assert.ok(third.id > em.id && changed.details.length === 3)
-  const again = await change(ada, made.uuid, { contact_details: [phone] })
+  const again = await change(ada, created.uuid, { contact_details: [phone] })
   assert.deepEqual(again.details, [first], 'a number known to be on the messaging app stays so')
 })
 
 test('on update absent fields and details given as an empty object stay; an empty list is 400', async () => {
   const ada = await tenant()
-  const made = await create(ada, { last_name: 'Byron', profile_pic_url: 'https://example.com/a.jpg' })
-  const named = await change(ada, made.uuid, { last_name: 'Lovelace' })
-  assert.deepEqual({ ...named, last_name: '', last_updated: '' }, { ...made, last_name: '', last_updated: '' })
+  const created = await create(ada, { last_name: 'Byron', profile_pic_url: 'https://example.com/a.jpg' })
+  const named = await change(ada, created.uuid, { last_name: 'Lovelace' })
+  assert.deepEqual({ ...named, last_name: '', last_updated: '' }, { ...created, last_name: '', last_updated: '' })
   for (const name of ['contact_detail', 'contact_details'])
-    assert.deepEqual((await change(ada, made.uuid, { [name]: {} })).details, made.details)
+    assert.deepEqual((await change(ada, created.uuid, { [name]: {} })).details, created.details)
   for (const name of ['contact_detail', 'contact_details'])
-    assert.equal((await call(ada, 'PUT', `/open/contacts/${made.uuid}`, { [name]: [] })).status, 400)
-  assert.equal((await change(ada, made.uuid, { profile_pic_url: '' })).profile_pic_url, made.profile_pic_url)
-  assert.equal((await change(ada, made.uuid, { profile_pic_url: null })).profile_pic_url, null)
+    assert.equal((await call(ada, 'PUT', `/open/contacts/${created.uuid}`, { [name]: [] })).status, 400)
+  assert.equal((await change(ada, created.uuid, { profile_pic_url: '' })).profile_pic_url, created.profile_pic_url)
+  assert.equal((await change(ada, created.uuid, { profile_pic_url: null })).profile_pic_url, null)
 })
 
 test('each change publishes an event in its transaction; an update without a change publishes none', async () => {
   const ada = await tenant()
-  const made = await create(ada)
-  const changed = await change(ada, made.uuid, { first_name: 'Augusta' })
-  assert.deepEqual(await change(ada, made.uuid, { first_name: 'Augusta', contact_details: [phone] }), changed)
+  const created = await create(ada)
+  const changed = await change(ada, created.uuid, { first_name: 'Augusta' })
+  assert.deepEqual(await change(ada, created.uuid, { first_name: 'Augusta', contact_details: [phone] }), changed)
   const events = await eventsOf(ada)
   assert.deepEqual(
     events.map(({ name, conversation, payload }) => [name, conversation, payload]),
     [
-      ['contact.created', made.uuid.slice(3), { ...made, event: 'contact.created' }],
-      ['contact.updated', made.uuid.slice(3), { ...changed, event: 'contact.updated' }],
+      ['contact.created', created.uuid.slice(3), { ...created, event: 'contact.created' }],
+      ['contact.updated', created.uuid.slice(3), { ...changed, event: 'contact.updated' }],
     ],
   )
 })
@@ -175,17 +175,17 @@ test('pages are read by number or by cursor, 1 to 100 at a time, in the order of
 
 test('contacts added and deleted concurrently are all counted', async () => {
   const ada = await tenant()
-  const made = await Promise.all(Array.from({ length: 30 }, () => create(ada)))
-  await Promise.all(made.slice(0, 12).map(({ uuid }) => call(ada, 'DELETE', `/open/contacts/${uuid}`)))
+  const created = await Promise.all(Array.from({ length: 30 }, () => create(ada)))
+  await Promise.all(created.slice(0, 12).map(({ uuid }) => call(ada, 'DELETE', `/open/contacts/${uuid}`)))
   const { total, contacts } = (await call(ada, 'GET', '/open/contacts')).body
   assert.deepEqual([total, contacts.length], [18, 18])
 })
 
 const giveChannel = async ({ id: account_id }: Tenant, phone_number: string): Promise<string> => {
   const id = uuid()
-  const made = { account_id, id, connection_id: uuid(), platform: 'sandbox', phone_number, friendly_name: 'n' }
+  const channel = { account_id, id, connection_id: uuid(), platform: 'sandbox', phone_number, friendly_name: 'n' }
   assert.ok(
-    await db.begin((tx) => createChannel(tx, { ...made, iso_country_code: 'GB', timezones: ['Europe/London'] })),
+    await db.begin((tx) => createChannel(tx, { ...channel, iso_country_code: 'GB', timezones: ['Europe/London'] })),
   )
   return `WPN${id}`
 }
@@ -194,19 +194,19 @@ test('a contact can name a channel of its own account, is listed by it, and can 
   const [ada, bob] = [await tenant(), await tenant()]
   const [own, foreign] = [await giveChannel(ada, '+447700900001'), await giveChannel(bob, '+447700900002')]
   const plain = await create(ada)
-  const made = await create(ada, { channel_uuid: own })
-  assert.equal(made.channel_uuid, own)
+  const created = await create(ada, { channel_uuid: own })
+  assert.equal(created.channel_uuid, own)
   const refused = await call(ada, 'PUT', `/open/contacts/${plain.uuid}`, { channel_uuid: foreign })
   assert.equal(refused.status, 404)
   const listed = async (query = '') => {
     const { body } = await call(ada, 'GET', `/open/contacts?channel_uuid=${own}${query}`)
     return [body.total, body.contacts.map((one: { uuid: string }) => one.uuid)]
   }
-  assert.deepEqual(await listed(), [1, [made.uuid]])
+  assert.deepEqual(await listed(), [1, [created.uuid]])
   assert.equal((await change(ada, plain.uuid, { channel_uuid: own })).channel_uuid, own)
-  assert.deepEqual(await listed('&per_page=1&page=1'), [2, [made.uuid]])
-  assert.equal((await change(ada, made.uuid, { first_name: 'Augusta' })).channel_uuid, own)
-  assert.equal('channel_uuid' in (await change(ada, made.uuid, { channel_uuid: null })), false)
+  assert.deepEqual(await listed('&per_page=1&page=1'), [2, [created.uuid]])
+  assert.equal((await change(ada, created.uuid, { first_name: 'Augusta' })).channel_uuid, own)
+  assert.equal('channel_uuid' in (await change(ada, created.uuid, { channel_uuid: null })), false)
   assert.deepEqual(await listed(), [1, [plain.uuid]])
   assert.equal((await call(ada, 'GET', `/open/contacts?channel_uuid=${foreign}`)).status, 404)
 })

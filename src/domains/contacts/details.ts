@@ -20,10 +20,10 @@ export type DetailFault = 'phone' | 'email' | 'empty'
 
 /** @param country its national numbers are accepted too */
 export const readDetail = (type: DetailType, text: string, country?: CountryCode): Detail | DetailFault => {
-  const given = text.trim()
-  if (given === '') return 'empty'
-  if (type === 'E' && (given.length > 254 || !formats.email(given))) return 'email'
-  const value = isPhone(type) ? parsePhoneNumber(given, country) : given
+  const trimmed = text.trim()
+  if (trimmed === '') return 'empty'
+  if (type === 'E' && (trimmed.length > 254 || !formats.email(trimmed))) return 'email'
+  const value = isPhone(type) ? parsePhoneNumber(trimmed, country) : trimmed
   return value === null ? 'phone' : { type, value, key: keyOf(type, value) }
 }
 
@@ -49,19 +49,19 @@ export type DetailChanges = {
 }
 
 /** Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. */
-export const changesOf = (had: readonly DetailRow[], wanted: readonly Detail[]): DetailChanges => {
+export const changesOf = (had: readonly DetailRow[], details: readonly Detail[]): DetailChanges => {
   const byKey = new Map(had.map((row) => [keyOf(row.type, row.value), row]))
-  const kept = new Map(wanted.map((detail) => [detail.key, detail]))
+  const remaining = new Map(details.map((detail) => [detail.key, detail]))
   return {
-    added: wanted.filter(({ key }) => !byKey.has(key)),
-    changed: wanted.flatMap((detail) => {
+    added: details.filter(({ key }) => !byKey.has(key)),
+    changed: details.flatMap((detail) => {
       const row = byKey.get(detail.key)
       if (!row) return []
       const type = row.type === 'WAPH' ? row.type : detail.type
       const isSame = row.type === type && row.value === detail.value
       return isSame ? [] : [{ id: row.id, detail: { ...detail, type } }]
     }),
-    removed: had.filter((row) => !kept.has(keyOf(row.type, row.value))).map(({ id }) => id),
+    removed: had.filter((row) => !remaining.has(keyOf(row.type, row.value))).map(({ id }) => id),
   }
 }
 

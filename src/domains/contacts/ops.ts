@@ -69,10 +69,10 @@ const requestSync = async (
     if (channel === null) return { sync_state: null, sync_error: null }
     if (number === undefined) return { sync_state: 'failed', sync_error: 'The contact has no phone number' }
     const entry = { contact: id, number, firstName: first_name, lastName: last_name }
-    const kept = await requestContact(tx, account, channel, entry)
-    return kept === 'gone'
+    const stored = await requestContact(tx, account, channel, entry)
+    return stored === 'gone'
       ? { sync_state: 'failed', sync_error: 'The channel was deleted' }
-      : { sync_state: kept, sync_error: null }
+      : { sync_state: stored, sync_error: null }
   }
   await store.setSync(tx, account, id, await state())
 }
@@ -95,16 +95,16 @@ export const foundOnMsgapp = async (tx: Tx, account: string, numbers: readonly s
  * @param isBulk true for imports: their events are paced
  */
 export const add = async (tx: Tx, account: string, drafts: readonly Draft[], isBulk = false): Promise<Contact[]> => {
-  const made = drafts.map((draft) => ({ draft, id: uuid() }))
-  const rows = made.map(({ draft, id }) => withGrams(account, id, draft))
+  const entries = drafts.map((draft) => ({ draft, id: uuid() }))
+  const rows = entries.map(({ draft, id }) => withGrams(account, id, draft))
   await store.insert(tx, account, rows)
-  const details = made.flatMap(({ draft, id }) => draft.details.map((detail) => ({ ...detail, contact: id })))
+  const details = entries.flatMap(({ draft, id }) => draft.details.map((detail) => ({ ...detail, contact: id })))
   await store.addDetails(tx, account, details)
-  for (const [i, { draft }] of made.entries()) {
+  for (const [i, { draft }] of entries.entries()) {
     const row = rows[i]
     if (row && draft.channel_id !== null) await requestSync(tx, account, row, draft)
   }
-  const ids = made.map(({ id }) => id)
+  const ids = entries.map(({ id }) => id)
   const contacts = await load(tx, account, ids)
   await publishEvents(tx, 'contact.created', contacts, isBulk)
   return contacts
@@ -115,11 +115,11 @@ export const add = async (tx: Tx, account: string, drafts: readonly Draft[], isB
  * @throws the 403 Problem
  */
 export const create = async (tx: Tx, quotas: Quotas, account: Account, draft: Draft): Promise<Contact> => {
-  const [made] = await add(tx, account.id, [draft])
-  if (!made) throw new Error('the created contact is missing')
+  const [created] = await add(tx, account.id, [draft])
+  if (!created) throw new Error('the created contact is missing')
   if (!(await store.count(tx, account.id, 1, quotas.limitOf(account, 'contacts'))))
     throw quotas.exceeded(account, 'contacts')
-  return made
+  return created
 }
 
 /** A phone number (E.164) as a detail. */
@@ -168,8 +168,8 @@ export const newestContact = async (sql: Sql, account: string) => {
 }
 
 /** Finds the contacts of numbers (E.164), by `<account> <number>`, in the form that messages and calls carry. */
-export const contactsByNumber = async (sql: Sql, wanted: readonly { account: string; number: string }[]) => {
-  const rows = wanted.length === 0 ? [] : await store.byNumbers(sql, wanted)
+export const contactsByNumber = async (sql: Sql, numbers: readonly { account: string; number: string }[]) => {
+  const rows = numbers.length === 0 ? [] : await store.byNumbers(sql, numbers)
   return new Map(
     rows.map(({ account_id, number, id, first_name, last_name, profile_pic_url }) => [
       `${account_id} ${number}`,

@@ -52,7 +52,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
     }),
 
     route(c.updateContact, async ({ account, params, body, tx }) => {
-      const wanted = detailsIn(body)
+      const details = detailsIn(body)
       const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
       await store.lock(tx, account.id, [id])
       const [was = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(tx, account.id, [id])
@@ -63,7 +63,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
         last_name: last_name?.trim() ?? '',
         profile_pic_url,
         channel_id: isMoved ? await channelIn(tx, account.id, body.channel_uuid) : was.channel_id,
-        details: wanted ?? was.details.map(toInput),
+        details: details ?? was.details.map(toInput),
       })
       return ok({ contact: presentContact(contact) })
     }),

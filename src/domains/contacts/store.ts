@@ -48,12 +48,12 @@ const byName = [
 ] as const
 
 const listOf = (account: string, { channel, isBlocked, sort }: ContactList) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('channel_id = ?', channel)
-  if (isBlocked) asked.push('blocked_at is not null')
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('channel_id = ?', channel)
+  if (isBlocked) conditions.push('blocked_at is not null')
   const key = sort === 'name' ? byName : ([{ name: 'id', type: 'uuid' }] as const)
-  return makeListQuery({ table: { rows: named }, key, isNewestFirst: sort === '-created_at' }, asked)
+  return makeListQuery({ table: { rows: named }, key, isNewestFirst: sort === '-created_at' }, conditions)
 }
 
 export const page = (sql: Sql, account: string, list: ContactList, at: ListPage) => {
@@ -178,11 +178,11 @@ export const remove = (tx: Tx, account: string, ids: readonly string[]) => tx.ru
   delete from contacts where account_id = ${account} and id = any (${ids}::uuid[])`
 
 /** Contacts that have these numbers; the oldest wins if several have one number. */
-export const byNumbers = (sql: Sql, wanted: readonly { account: string; number: string }[]) => sql.many<
+export const byNumbers = (sql: Sql, pairs: readonly { account: string; number: string }[]) => sql.many<
   Pick<ContactRow, 'account_id' | 'id' | 'first_name' | 'last_name' | 'profile_pic_url'> & { number: string }
 >`
   select distinct on (g.account_id, g.number) c.account_id, c.id, c.first_name, c.last_name, c.profile_pic_url, g.number
-  from unnest(${wanted.map((w) => w.account)}::uuid[], ${wanted.map((w) => w.number)}::text[]) as g (account_id, number)
+  from unnest(${pairs.map((w) => w.account)}::uuid[], ${pairs.map((w) => w.number)}::text[]) as g (account_id, number)
   join contact_details d on d.account_id = g.account_id and d.match_key = g.number
   join contacts c on c.account_id = d.account_id and c.id = d.contact_id
   order by g.account_id, g.number, c.id`

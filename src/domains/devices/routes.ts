@@ -27,8 +27,8 @@ export const deviceRoutes = ({ config, seal, publicUrl }: Services) => {
       assertMayMake(request, { kind: 'device', expiresAt: person.expiresAt })
       const user = print('USR', person.user)
       if (!(await isActive(tx, account.id, person.user))) throw refusals.userNotActive(user)
-      const kept = body.renew ? await store.generation(tx, account.id, person.user) : null
-      const generation = kept ?? (await store.addDevice(tx, account.id, person.user))
+      const current = body.renew ? await store.generation(tx, account.id, person.user) : null
+      const generation = current ?? (await store.addDevice(tx, account.id, person.user))
       const { hostname, href } = new URL('/voice', publicUrl())
       return ok({
         sip: {

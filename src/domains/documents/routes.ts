@@ -21,8 +21,8 @@ const signatures = {
 }
 
 const mediaTypeOf = (header: string | undefined): store.MediaType => {
-  const given = header?.split(';', 1)[0]?.trim().toLowerCase()
-  for (const known of c.uploadDocument.media) if (known === given) return known
+  const type = header?.split(';', 1)[0]?.trim().toLowerCase()
+  for (const known of c.uploadDocument.media) if (known === type) return known
   throw refusals.unsupportedType(c.uploadDocument.media.join(', '))
 }
 
@@ -51,16 +51,19 @@ export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
       const { count, bytes } = await store.usage(tx, account.id)
       if (count >= maxDocuments || bytes + body.length > maxDocumentBytes)
         throw refusals.tooManyDocuments(count, bytes, maxDocuments, maxDocumentBytes)
-      const made = { account_id: account.id, id: uuid(), name: query.name, kind: query.kind, media_type: type }
-      const kept = await storeFile(tx, seal, made, body)
+      const document = { account_id: account.id, id: uuid(), name: query.name, kind: query.kind, media_type: type }
+      const stored = await storeFile(tx, seal, document, body)
       await quotas.check(tx, account, 'stored_bytes', () => storedBytes(tx, account.id))
-      return ok({ document: presentDocument(kept) })
+      return ok({ document: presentDocument(stored) })
     }),
 
     route(c.listDocuments, async ({ account, query }) => {
-      const asked = requestedPage(query, cursors.key(query.cursor))
-      const [found, total] = await Promise.all([store.page(db, account.id, asked.read), store.total(db, account.id)])
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const pageRequest = requestedPage(query, cursors.key(query.cursor))
+      const [found, total] = await Promise.all([
+        store.page(db, account.id, pageRequest.read),
+        store.total(db, account.id),
+      ])
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
       return ok({ ...fields, ...totalFields(total), documents: rows.map(presentDocument) })
     }),
 

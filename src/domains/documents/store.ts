@@ -33,9 +33,9 @@ export const part = (db: Sql, account: string, id: string, part: number) => db.m
   select sealed from document_parts where account_id = ${account} and document_id = ${id} and part = ${part}`
 
 const documentsOf = (account: string) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  return makeListQuery({ table: 'documents', key: byTimeAndId(), isNewestFirst: true }, asked)
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  return makeListQuery({ table: 'documents', key: byTimeAndId(), isNewestFirst: true }, conditions)
 }
 
 /** Returns a page of documents, newest first. */

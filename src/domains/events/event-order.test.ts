@@ -34,18 +34,18 @@ test('events are ordered by the time of recording, independent of process clocks
 
 test('events that one call records keep their order', async () => {
   const { id: account } = await tenant()
-  const given = Array.from({ length: 3_000 }, (_, n) => ({
+  const drafts = Array.from({ length: 3_000 }, (_, n) => ({
     account,
     name: 'contact.created' as const,
     channel: null,
     conversation: null,
     payload: { n },
   }))
-  for (let n = 0; n < given.length; n += 1_000) await db.begin((tx) => record(tx, given.slice(n, n + 1_000)))
+  for (let n = 0; n < drafts.length; n += 1_000) await db.begin((tx) => record(tx, drafts.slice(n, n + 1_000)))
   const rows = await db.many<{ n: number }>`
     select (payload ->> 'n')::integer as n from events where account_id = ${account} order by id`
   assert.deepEqual(
     rows.map(({ n }) => n),
-    given.map((_, n) => n),
+    drafts.map((_, n) => n),
   )
 })

@@ -15,9 +15,9 @@ export type SharedSettings = {
 
 /** Names a media store for the comparison. Leaves out bucket keys, which may differ during a rotation, and folder
  *  paths, which may differ between machines. */
-const storeName = (given: string | null): string => {
-  if (!given?.startsWith('s3:')) return 'a folder'
-  const { host, pathname } = new URL(given)
+const storeName = (value: string | null): string => {
+  if (!value?.startsWith('s3:')) return 'a folder'
+  const { host, pathname } = new URL(value)
   return `s3://${host}${pathname}`
 }
 

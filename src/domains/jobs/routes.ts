@@ -37,15 +37,15 @@ const targetOf = ({ account_id }: { account_id: string | null }) => (account_id 
 
 export const jobRoutes = ({ db }: Services) => [
   route(c.listDeadJobs, async ({ query }) => {
-    const asked = requestedPage(query, cursors.key(query.cursor))
+    const pageRequest = requestedPage(query, cursors.key(query.cursor))
     const account = await filteredAccount(db, query.account_uuid)
     const found = await deadJobs.listDeadJobs(
       db,
       { kind: query.kind ?? null, account },
-      asked.read,
+      pageRequest.read,
       maxShownPayloadLength,
     )
-    const { rows, fields } = cutPage(asked, found, ({ died_at, id }) => cursors.write({ time: died_at, id }))
+    const { rows, fields } = cutPage(pageRequest, found, ({ died_at, id }) => cursors.write({ time: died_at, id }))
     return ok({ count: rows.length, dead_jobs: rows.map(present), ...nextOf(fields) })
   }),
 
@@ -58,7 +58,7 @@ export const jobRoutes = ({ db }: Services) => [
   }),
 
   route(c.requeueDeadJobs, async ({ body: { kind }, tx, audit }) => {
-    const requeued = await deadJobs.requeueDeadJobs(tx, { kind: kind, limit })
+    const requeued = await deadJobs.requeueDeadJobs(tx, { kind, limit })
     await audit(tx, { target: kind, after: { kind, requeued } })
     return ok({ requeued })
   }),
@@ -71,7 +71,7 @@ export const jobRoutes = ({ db }: Services) => [
   }),
 
   route(c.deleteDeadJobs, async ({ query: { kind }, tx, audit }) => {
-    const deleted = await deadJobs.deleteDeadJobs(tx, { kind: kind, limit })
+    const deleted = await deadJobs.deleteDeadJobs(tx, { kind, limit })
     await audit(tx, { target: kind, before: { kind, deleted } })
     return ok({ deleted })
   }),

@@ -9,14 +9,14 @@ import { type MasterKey, openSeal } from './ops.ts'
 import { sealedColumnList, sealedColumns } from './store.ts'
 
 const nothing = () => {}
-const given = (secret: string): MasterKey => ({ home: temporaryFolder(), given: secret, forget: false })
+const keySettings = (secret: string): MasterKey => ({ home: temporaryFolder(), given: secret, forget: false })
 const inFile = (home: string): MasterKey => ({ home, given: null, forget: false })
 
 test('a process with another master key does not start, and its error lists the remedies', async () => {
   const db = await testDatabase()
-  await openSeal(db, given('the right key'), nothing)
-  await openSeal(db, given('the right key'), nothing)
-  await assert.rejects(openSeal(db, given('another key'), nothing), (error: Error) => {
+  await openSeal(db, keySettings('the right key'), nothing)
+  await openSeal(db, keySettings('the right key'), nothing)
+  await assert.rejects(openSeal(db, keySettings('another key'), nothing), (error: Error) => {
     assert.match(error.message, /its fingerprint is [0-9a-f]{16}, that of the right one is [0-9a-f]{16}/)
     assert.match(error.message, /TRUNKLINE_MASTER_KEY.*\n.*--forget-secrets/)
     return true
@@ -26,7 +26,7 @@ test('a process with another master key does not start, and its error lists the 
 test('one of two processes that start together with different keys is refused', async () => {
   const db = await testDatabase()
   const starts = await Promise.allSettled(
-    ['one', 'other'].map((secret) => openSeal(db, given(`the key of ${secret}`), nothing)),
+    ['one', 'other'].map((secret) => openSeal(db, keySettings(`the key of ${secret}`), nothing)),
   )
   assert.deepEqual(starts.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
 })
@@ -37,22 +37,22 @@ test('a deleted key file is never replaced by a new one', async () => {
   mkdirSync(home, { recursive: true })
   await openSeal(db, inFile(home), nothing)
   const path = join(home, 'keys', 'master')
-  const kept = readFileSync(path)
+  const stored = readFileSync(path)
   rmSync(path)
   await assert.rejects(openSeal(db, inFile(home), nothing), /The master key is missing/)
   assert.ok(!existsSync(path))
-  assert.equal(kept.length, 32)
+  assert.equal(stored.length, 32)
 })
 
 test('an installation of an earlier version is bound to the key that opens its secrets', async () => {
   const world = await makeWorld({}, {}, { key: Buffer.alloc(32, 7) })
-  const made = await world.call('operator', 'POST', '/operator/connections', {
+  const created = await world.call('operator', 'POST', '/operator/connections', {
     kind: 'smpp',
     name: 'acme',
     settings: { host: '127.0.0.1', port: 2775, system_id: 'me', password: 'secret' },
   })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  await assert.rejects(openSeal(world.db, given('another key'), nothing), /connections whose passwords.*: acme/)
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  await assert.rejects(openSeal(world.db, keySettings('another key'), nothing), /connections whose passwords.*: acme/)
 })
 
 test('giving up the secrets lists those to enter again, and the installation starts with a new key', async () => {
@@ -65,7 +65,7 @@ test('giving up the secrets lists those to enter again, and the installation sta
   })
   assert.equal(hook.status, 201, JSON.stringify(hook.body))
   const said: string[] = []
-  const key = given('a new key')
+  const key = keySettings('a new key')
   const seal = await openSeal(world.db, { ...key, forget: true }, (text) => said.push(text))
   assert.match(said.join('\n'), /connections whose passwords have to be entered again: acme/)
   assert.match(said.join('\n'), /webhooks that get a new signing secret: 1/)

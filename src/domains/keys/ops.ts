@@ -145,11 +145,11 @@ export const openSeal = async (db: Db, key: MasterKey, say: (text: string) => vo
     return seal
   }
   if (!opens) await refuse(db, 'The master key is not the one that sealed the secrets of this database.', key)
-  const kept = expected ?? (await db.begin((tx) => store.keepFingerprint(tx, own)))
-  if (kept !== own)
+  const stored = expected ?? (await db.begin((tx) => store.keepFingerprint(tx, own)))
+  if (stored !== own)
     await refuse(
       db,
-      `The master key is not the one that sealed the secrets of this database: its fingerprint is ${own}, that of the right one is ${kept}.`,
+      `The master key is not the one that sealed the secrets of this database: its fingerprint is ${own}, that of the right one is ${stored}.`,
       key,
     )
   return await sealOf(db, master)

@@ -26,8 +26,8 @@ const nothing = () => {}
 const bytes = randomBytes(1_300_000)
 
 /** Makes an installation with a key file, sealed values of several kinds and an encrypted media file. */
-const furnish = async (given?: TestDatabase) => {
-  const db = given ?? (await testDatabase())
+const furnish = async (target?: TestDatabase) => {
+  const db = target ?? (await testDatabase())
   const home = temporaryFolder()
   const open = () => openSeal(db, { home, given: null, forget: false }, nothing)
   const first = await open()
@@ -35,13 +35,13 @@ const furnish = async (given?: TestDatabase) => {
   const world = await makeWorld({ TRUNKLINE_HOME: home }, { sandbox: true, encryptFiles: true }, { db, key: master() })
   const { id: account } = await world.tenant()
   const settings = { host: '127.0.0.1', port: 2775, system_id: 'me', password: 'sealed away' }
-  const made = await world.call('operator', 'POST', '/operator/connections', {
+  const created = await world.call('operator', 'POST', '/operator/connections', {
     kind: 'smpp',
     name: 'acme',
     settings,
     enabled: false,
   })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
+  assert.equal(created.status, 201, JSON.stringify(created.body))
   const document = {
     account_id: account,
     id: uuid(),
@@ -49,7 +49,7 @@ const furnish = async (given?: TestDatabase) => {
     kind: 'identity',
     media_type: 'application/pdf',
   } as const
-  const kept = await db.begin((tx) => storeFile(tx, first, document, bytes))
+  const stored = await db.begin((tx) => storeFile(tx, first, document, bytes))
   const { line, network } = await makeChatHarness(world, account)
   await makeCredentialStore(db, first, nothing).write(line.channel, [
     { type: 't', id: 'a:b', value: Buffer.from('kept') },
@@ -72,7 +72,7 @@ const furnish = async (given?: TestDatabase) => {
       (await db.begin((tx) => checkSealedValues(tx, master()))).filter(({ broken }) => broken > 0),
       [],
     )
-    assert.ok((await buffer(readFile(db, seal, kept))).equals(bytes))
+    assert.ok((await buffer(readFile(db, seal, stored))).equals(bytes))
     const read = await makeCredentialStore(db, seal, nothing).read(line.channel, 't', ['a:b'])
     assert.equal(String(read.get('a:b')), 'kept')
     const media = mediaWith(seal)
@@ -137,10 +137,10 @@ test('a rotation is refused while a process is alive, while a value does not ope
     /not the one of this database/,
   )
   const { id } = await db.one<{ id: string }>`select id from connections where name = 'acme'`
-  const kept = await db.one<{ sealed_secrets: Buffer }>`select sealed_secrets from connections where id = ${id}`
+  const stored = await db.one<{ sealed_secrets: Buffer }>`select sealed_secrets from connections where id = ${id}`
   await db.run`update connections set sealed_secrets = ${randomBytes(60)} where id = ${id}`
   await assert.rejects(rotateMaster(rotation), /nothing was changed: connections\.sealed_secrets \(1 of \d+\)/)
-  await db.run`update connections set sealed_secrets = ${kept.sealed_secrets} where id = ${id}`
+  await db.run`update connections set sealed_secrets = ${stored.sealed_secrets} where id = ${id}`
   await isWhole(await open())
   assert.deepEqual(readdirSync(join(home, 'keys')), ['master'])
 })

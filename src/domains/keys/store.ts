@@ -10,15 +10,15 @@ export const fingerprint = async (db: Sql): Promise<string | null> =>
     .fingerprint ?? null
 
 /** Stores the fingerprint unless another process was first. @returns the stored fingerprint */
-export const keepFingerprint = async (tx: Tx, made: string): Promise<string> => {
-  const value: Check = { fingerprint: made }
+export const keepFingerprint = async (tx: Tx, fingerprint: string): Promise<string> => {
+  const value: Check = { fingerprint }
   await tx.run`insert into installation_state (name, value) values ('master-key', ${value}) on conflict (name) do nothing`
   return (await tx.one<{ value: Check }>`select value from installation_state where name = 'master-key'`).value
     .fingerprint
 }
 
-export const replaceFingerprint = async (tx: Sql, made: string): Promise<void> => {
-  const value: Check = { fingerprint: made }
+export const replaceFingerprint = async (tx: Sql, fingerprint: string): Promise<void> => {
+  const value: Check = { fingerprint }
   await tx.run`
     insert into installation_state (name, value) values ('master-key', ${value}) on conflict (name) do update set value = excluded.value`
 }

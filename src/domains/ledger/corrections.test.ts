@@ -43,7 +43,7 @@ test('corrections in parts add up to at most the transfer, up and down', async (
   assert.equal(await balanceOf(ada), '0.00')
 })
 
-test('what an earlier version corrected beyond a transfer can be taken back in parts, and not beyond', async () => {
+test('a correction beyond its transfer by an earlier version can be reversed in parts, and not beyond', async () => {
   const ada = await tenant({ balance: '200' })
   const transfer = await debit(ada, '5.00')
   await db.run`update transfers set adjusted = 100 where account_id = ${ada.id} and id = ${transfer.slice(3)}`

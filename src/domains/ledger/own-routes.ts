@@ -13,7 +13,7 @@ import * as store from './store.ts'
 
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
 
-const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
+const timeOf = (value: string | undefined) => (value === undefined ? null : new Date(value))
 
 const kindByPrefix = { SMO: 'message', SMI: 'message', CDR: 'call', TRF: 'transfer' } as const
 
@@ -68,10 +68,10 @@ export const ownLedgerRoutes = ({ db }: Services) => {
   return [
     route(c.getOwnLedger, async ({ account, query }) => {
       const { balance, held } = await balanceOf(account.id)
-      const asked = requestedPage(query, transferCursors.key(query.cursor), boundOf(query.until))
+      const pageRequest = requestedPage(query, transferCursors.key(query.cursor), boundOf(query.until))
       const filter = { kind: query.kind ?? null, since: timeOf(query.since) }
-      const found = await store.page(db, account.id, filter, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => transferCursors.write({ time: at, id }))
+      const found = await store.page(db, account.id, filter, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => transferCursors.write({ time: at, id }))
       const items = await itemsOf(db, account.id, rows)
       return ok({
         balance: money(balance),
@@ -95,10 +95,10 @@ export const ownLedgerRoutes = ({ db }: Services) => {
 
     route(c.listOwnHolds, async ({ account, query }) => {
       const { held } = await balanceOf(account.id)
-      const asked = requestedPage(query, holdCursors.key(query.cursor))
+      const pageRequest = requestedPage(query, holdCursors.key(query.cursor))
       const filter = { kind: query.kind, since: timeOf(query.since), until: timeOf(query.until) }
-      const found = await store.holds(db, account.id, asked.read, filter)
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => holdCursors.write({ time: at, id }))
+      const found = await store.holds(db, account.id, pageRequest.read, filter)
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => holdCursors.write({ time: at, id }))
       const items = await itemsOf(db, account.id, rows)
       return ok({
         held: money(held),

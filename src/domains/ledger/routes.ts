@@ -18,22 +18,22 @@ import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 /** Parses an amount other than zero, in micro-dollars. @throws Problem 400 */
-const signedAmountOf = (given: string | number) => {
-  const amount = micros(typeof given === 'number' ? given.toFixed(6) : given)
+const signedAmountOf = (value: string | number) => {
+  const amount = micros(typeof value === 'number' ? value.toFixed(6) : value)
   return amount === null || amount === 0 || Math.abs(amount) > maxAmountMicros
     ? refuse(refusals.badSignedAmount())
     : amount
 }
 
 /** Parses an amount above zero, in micro-dollars. @throws Problem 400 */
-const amountOf = (given: string | number) => {
-  const amount = micros(typeof given === 'number' ? given.toFixed(6) : given)
+const amountOf = (value: string | number) => {
+  const amount = micros(typeof value === 'number' ? value.toFixed(6) : value)
   return amount === null || amount <= 0 || amount > maxAmountMicros ? refuse(refusals.badAmount()) : amount
 }
 
 const money = (numeric: string) => decimal(micros(numeric) ?? 0)
 
-const timeOf = (given: string | undefined) => (given === undefined ? null : new Date(given))
+const timeOf = (value: string | undefined) => (value === undefined ? null : new Date(value))
 
 /** Returns the id and balance of an existing account. */
 const accountWithBalance = async (db: Sql, printed: string) => {
@@ -81,15 +81,15 @@ const handleAdjustment = async (
   const { account } = await accountWithBalance(tx, params.account_uuid)
   const reference = adjusts && print('TRF', adjusts)
   const what = { kind, note: body.reason, reference, by: keyOf(request), adjusts }
-  const made = await adjust(tx, account, amount, book, what, body.allow_negative ? 'none' : 'above zero')
-  if (!made) {
+  const transfer = await adjust(tx, account, amount, book, what, body.allow_negative ? 'none' : 'above zero')
+  if (!transfer) {
     if (amount > 0) throw refusals.balanceTooHigh()
     throw body.allow_negative ? refusals.balanceTooLow() : refusals.debitNotCovered(decimal(-amount))
   }
-  const [balance, transfer_uuid] = [decimal(made.balance), print('TRF', made.transfer)]
+  const [balance, transfer_uuid] = [decimal(transfer.balance), print('TRF', transfer.transfer)]
   await audit(tx, {
     target: [params.account_uuid, transfer_uuid],
-    before: { balance: decimal(made.balance - amount) },
+    before: { balance: decimal(transfer.balance - amount) },
     after: { balance, reason: body.reason },
   })
   return ok({ transfer_uuid, balance })
@@ -108,11 +108,11 @@ export const ledgerRoutes = ({ db }: Services) => [
     await assertOpen(tx, account)
     const amount = amountOf(body.amount)
     const what = { kind: 'credit', note: body.note ?? null, by: keyOf(request) } as const
-    const made = (await deposit(tx, account, amount, what)) ?? refuse(refusals.balanceTooHigh())
-    const balance = decimal(made.balance)
+    const transfer = (await deposit(tx, account, amount, what)) ?? refuse(refusals.balanceTooHigh())
+    const balance = decimal(transfer.balance)
     // The transfer is a target, so that the audit trail shows which key made it.
-    const target = [params.account_uuid, print('TRF', made.transfer)]
-    await audit(tx, { target, before: { balance: decimal(made.balance - amount) }, after: { balance } })
+    const target = [params.account_uuid, print('TRF', transfer.transfer)]
+    await audit(tx, { target, before: { balance: decimal(transfer.balance - amount) }, after: { balance } })
     return ok({ balance })
   }),
 
@@ -130,9 +130,14 @@ export const ledgerRoutes = ({ db }: Services) => [
 
   route(c.getLedger, async ({ params, query }) => {
     const { account, balance, held } = await accountWithBalance(db, params.account_uuid)
-    const asked = requestedPage(query, transferCursors.key(query.cursor), boundOf(query.until))
-    const found = await store.page(db, account, { kind: query.kind ?? null, since: timeOf(query.since) }, asked.read)
-    const { rows, fields } = cutPage(asked, found, ({ at, id }) => transferCursors.write({ time: at, id }))
+    const pageRequest = requestedPage(query, transferCursors.key(query.cursor), boundOf(query.until))
+    const found = await store.page(
+      db,
+      account,
+      { kind: query.kind ?? null, since: timeOf(query.since) },
+      pageRequest.read,
+    )
+    const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => transferCursors.write({ time: at, id }))
     return ok({
       balance: money(balance),
       held: money(held),
@@ -154,8 +159,8 @@ export const ledgerRoutes = ({ db }: Services) => [
 
   route(c.listHolds, async ({ params, query }) => {
     const { account, held } = await accountWithBalance(db, params.account_uuid)
-    const asked = requestedPage(query, holdCursors.key(query.cursor))
-    const { rows, fields } = cutPage(asked, await store.holds(db, account, asked.read), ({ at, id }) =>
+    const pageRequest = requestedPage(query, holdCursors.key(query.cursor))
+    const { rows, fields } = cutPage(pageRequest, await store.holds(db, account, pageRequest.read), ({ at, id }) =>
       holdCursors.write({ time: at, id }),
     )
     return ok({

@@ -104,12 +104,12 @@ export type HoldFilter = { kind?: TransferKind | undefined; since?: Date | null;
 
 /** Lists open holds of an account, oldest first. */
 export const holds = (db: Sql, account: string, at: ListPage, filter: HoldFilter = {}) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('kind = ?', filter.kind ?? null)
-  asked.add('created_at >= ?', filter.since ?? null)
-  asked.add('created_at < ?', filter.until ?? null)
-  const { text, values } = makeListQuery({ table: 'holds', key: byTimeAndId(), isNewestFirst: false }, asked).page(
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('kind = ?', filter.kind ?? null)
+  conditions.add('created_at >= ?', filter.since ?? null)
+  conditions.add('created_at < ?', filter.until ?? null)
+  const { text, values } = makeListQuery({ table: 'holds', key: byTimeAndId(), isNewestFirst: false }, conditions).page(
     `*, ${exactTime('created_at')} as at`,
     at,
   )
@@ -144,14 +144,14 @@ export type Filter = { kind: TransferKind | null; since: Date | null }
 
 /** Returns a page of transfers, newest first. */
 export const page = (db: Sql, account: string, filter: Filter, at: ListPage) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('kind = ?', filter.kind)
-  asked.add('created_at >= ?', filter.since)
-  const { text, values } = makeListQuery({ table: 'transfers', key: byTimeAndId(), isNewestFirst: true }, asked).page(
-    '*',
-    at,
-  )
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('kind = ?', filter.kind)
+  conditions.add('created_at >= ?', filter.since)
+  const { text, values } = makeListQuery(
+    { table: 'transfers', key: byTimeAndId(), isNewestFirst: true },
+    conditions,
+  ).page('*', at)
   return db.raw<TransferRow>(
     `select t.*, ${exactTime('t.created_at')} as at, coalesce(o.label, k.label) as maker_label,
        case when o.id is not null then 'operator' when t.made_by is not null then 'api_key' end as maker

@@ -48,8 +48,8 @@ test('no name makes a link, a line or a long text', () => {
     fc.array(parts, { maxLength: 40 }).map((list) => list.join('')),
   )
   fc.assert(
-    fc.property(name, (given) => {
-      const plain = plainName(given)
+    fc.property(name, (text) => {
+      const plain = plainName(text)
       assert.doesNotMatch(plain, linked)
       assert.doesNotMatch(plain, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}<>]/u)
       assert.ok([...plain].length <= 61)

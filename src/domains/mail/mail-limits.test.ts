@@ -152,8 +152,8 @@ test('mails that no process sends fail after two days, and ended ones are delete
 test('an observer sees states but no addresses, and no tenant sees the mails', async () => {
   const tenant = await world.tenant()
   await queue(world, invitation('ada@example.com', tenant.id))
-  const made = await world.call('operator', 'POST', '/operator/keys', { label: 'eyes', role: 'observer' })
-  const headers = { 'x-operator-key': made.body.key }
+  const created = await world.call('operator', 'POST', '/operator/keys', { label: 'eyes', role: 'observer' })
+  const headers = { 'x-operator-key': created.body.key }
   const seen = await world.app.inject({ url: '/operator/mails', headers })
   assert.deepEqual([seen.json().mails[0].to, seen.json().mails[0].state], ['•••', 'queued'])
   const owner = await member(world, tenant, 'owner')

@@ -51,21 +51,21 @@ const checkLinks = (values: NewMail['values'], publicUrl: string): void => {
  * @returns the bare id of the mail, or null
  * @throws Problem 400 for an address that mail cannot be sent to, 409 without a mail server, 429 over a limit
  */
-export const queueMail = async (tx: Tx, { mail, seal, publicUrl }: Deps, given: NewMail): Promise<string | null> => {
-  const { template, values, account } = given
+export const queueMail = async (tx: Tx, { mail, seal, publicUrl }: Deps, message: NewMail): Promise<string | null> => {
+  const { template, values, account } = message
   const refuses = templates[template].overLimit === 'refuse'
   if (!mail.isConfigured) {
     if (refuses) throw refusals.notConfigured()
     return null
   }
   checkLinks(values, publicUrl())
-  const to = mailAddress(given.to)
+  const to = mailAddress(message.to)
   if (to === null) {
-    if (refuses) throw refusals.badRecipient(given.to)
+    if (refuses) throw refusals.badRecipient(message.to)
     return null
   }
   const recipientKey = mailboxKey(to)
-  const problem = given.isOwed ? null : await overLimit(tx, account, recipientKey, template)
+  const problem = message.isOwed ? null : await overLimit(tx, account, recipientKey, template)
   if (problem) {
     tx.afterCommit(() => mail.count({ template, outcome: 'limited' }))
     if (refuses) throw problem

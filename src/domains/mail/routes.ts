@@ -28,7 +28,7 @@ const present = (row: store.MailRow) => ({
 const notConfigured = { outcome: 'failed', step: 'settings', error: refusals.notConfigured().message } as const
 
 /** @throws Problem 400 */
-const addressOf = (given: string): string => mailAddress(given) ?? refuse(refusals.badRecipient(given))
+const addressOf = (value: string): string => mailAddress(value) ?? refuse(refusals.badRecipient(value))
 
 const noValues: MailValues['test'] = {}
 
@@ -36,10 +36,12 @@ export const mailRoutes = ({ db, mail, publicUrl }: Services) => {
   const cursors = cursorsOf(c.listMails)
   return [
     route(c.listMails, async ({ query }) => {
-      const asked = requestedPage(query, cursors.key(query.cursor))
+      const pageRequest = requestedPage(query, cursors.key(query.cursor))
       const recipientKey = query.to === undefined ? null : mailboxKey(addressOf(query.to))
-      const found = await store.page(db, { state: query.state ?? null, recipientKey }, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ created_at, id }) => cursors.write({ time: created_at, id }))
+      const found = await store.page(db, { state: query.state ?? null, recipientKey }, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ created_at, id }) =>
+        cursors.write({ time: created_at, id }),
+      )
       return ok({ count: rows.length, mails: rows.map(present), ...nextOf(fields) })
     }),
 

@@ -96,10 +96,10 @@ export const page = (
   { state, recipientKey }: { readonly state: MailState | null; readonly recipientKey: string | null },
   start: ListPage,
 ): Promise<MailRow[]> => {
-  const asked = makeConditions()
-  asked.add('state = ?', state)
-  asked.add('recipient_key = ?', recipientKey)
-  const { text, values } = makeListQuery({ table: 'mails', key: byTimeAndId(), isNewestFirst: true }, asked).page(
+  const conditions = makeConditions()
+  conditions.add('state = ?', state)
+  conditions.add('recipient_key = ?', recipientKey)
+  const { text, values } = makeListQuery({ table: 'mails', key: byTimeAndId(), isNewestFirst: true }, conditions).page(
     '*',
     start,
   )

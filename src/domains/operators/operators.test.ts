@@ -12,15 +12,15 @@ const ask = async (key: string, method: 'GET' | 'POST' | 'DELETE' = 'GET', url =
 const statusOf = async (key: string) => (await ask(key)).statusCode
 
 test('an operator key works until another one revokes it, and cannot revoke itself', async () => {
-  const made = (await call('operator', 'POST', '/operator/keys', { label: 'second' })).body
-  assert.equal(await statusOf(made.key), 200)
+  const created = (await call('operator', 'POST', '/operator/keys', { label: 'second' })).body
+  assert.equal(await statusOf(created.key), 200)
   const { keys } = (await call('operator', 'GET', '/operator/keys')).body
   const own = keys.find((key: { current: boolean }) => key.current)
   assert.equal(own.last_four, operatorKey.slice(-4))
   assert.equal((await call('operator', 'DELETE', `/operator/keys/${own.uuid}`)).body.error_code, 'key_in_use')
-  assert.equal((await call('operator', 'DELETE', `/operator/keys/${made.uuid}`)).status, 200)
-  assert.equal(await statusOf(made.key), 401)
-  assert.equal((await call('operator', 'DELETE', `/operator/keys/${made.uuid}`)).status, 404)
+  assert.equal((await call('operator', 'DELETE', `/operator/keys/${created.uuid}`)).status, 200)
+  assert.equal(await statusOf(created.key), 401)
+  assert.equal((await call('operator', 'DELETE', `/operator/keys/${created.uuid}`)).status, 404)
   assert.equal(await statusOf(operatorKey), 200)
 })
 

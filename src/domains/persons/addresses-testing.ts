@@ -22,11 +22,11 @@ export const makeAddressBench = (world: Pick<World, 'app' | 'call' | 'db' | 'par
   /** Invites an address. @returns the link that is shown, or was mailed */
   const invite = async (tenant: Tenant, email: string, delivery: 'link' | 'mail') => {
     const body = { first_name: 'Vic', last_name: 'Tim', email, role: 'agent', delivery }
-    const made = await call(tenant, 'POST', '/open/members', body)
-    assert.equal(made.status, 201, JSON.stringify(made.body))
-    const user = String(made.body.member.uuid)
-    if (delivery === 'link') return { url: String(made.body.invite_url), user }
-    assert.deepEqual([made.body.mailed_to, made.body.invite_url], [email, undefined])
+    const created = await call(tenant, 'POST', '/open/members', body)
+    assert.equal(created.status, 201, JSON.stringify(created.body))
+    const user = String(created.body.member.uuid)
+    if (delivery === 'link') return { url: String(created.body.invite_url), user }
+    assert.deepEqual([created.body.mailed_to, created.body.invite_url], [email, undefined])
     return { url: await mailedLink(world, email, 'invitation'), user }
   }
 

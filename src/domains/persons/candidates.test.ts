@@ -93,8 +93,8 @@ test('an owner who proves the address signs in first, and squatters get neither 
   const joined = await acceptLink(world, url, { password: squatterPassword })
   assert.equal(joined.body.accounts.length, 1, 'the squatter joins no further account')
   const session = { cookie: squatter.cookie }
-  const asked = await callAs(world, session.cookie, 'POST', '/console/me/email-proof')
-  assert.equal(outcome(asked), '409 email_proved_elsewhere')
+  const response = await callAs(world, session.cookie, 'POST', '/console/me/email-proof')
+  assert.equal(outcome(response), '409 email_proved_elsewhere')
   const mailed = await call('operator', 'POST', `/operator/persons/${squatter.person.uuid}/password-link`, {})
   assert.equal(outcome(mailed), '409 email_proved_elsewhere')
   const vouched = await call('operator', 'PATCH', `/operator/persons/${squatter.person.uuid}`, { email_proved: true })

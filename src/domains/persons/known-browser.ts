@@ -20,10 +20,12 @@ const entryOf = (seal: Seal, browser: string, { id, browser_epoch }: KnownPerson
 
 const isSigned = (seal: Seal, browser: string, entry: string): boolean => {
   const [, id = '', epoch = ''] = /^([0-9a-f-]{36})\.(\d{1,9})\./.exec(entry) ?? []
-  const [given, ours] = [entry, entryOf(seal, browser, { id, browser_epoch: Number(epoch) })].map((text) =>
+  const [received, ours] = [entry, entryOf(seal, browser, { id, browser_epoch: Number(epoch) })].map((text) =>
     Buffer.from(text),
   )
-  return given !== undefined && ours !== undefined && given.length === ours.length && timingSafeEqual(given, ours)
+  return (
+    received !== undefined && ours !== undefined && received.length === ours.length && timingSafeEqual(received, ours)
+  )
 }
 
 /** Returns the browser of a request; null if it knows no person. */

@@ -84,8 +84,8 @@ test('the cookie of a session is HttpOnly and SameSite=Strict, and over HTTPS Se
 })
 
 test('a session of a key has the rights of the key, and ends when the key is revoked', async () => {
-  const made = await call(ada, 'POST', '/open/keys', { label: 'narrow', scopes: ['develop'] })
-  const browser = await signIn(world, { key: made.body.key })
+  const created = await call(ada, 'POST', '/open/keys', { label: 'narrow', scopes: ['develop'] })
+  const browser = await signIn(world, { key: created.body.key })
   assert.equal(browser.boot.kind, 'account-key')
   assert.deepEqual(browser.boot.accounts, [
     { uuid: ada.uuid, name: browser.boot.accounts[0].name, capabilities: ['develop'] },
@@ -96,7 +96,7 @@ test('a session of a key has the rights of the key, and ends when the key is rev
   const wider = await browser.call('POST', '/open/keys', { label: 'wide' }, { 'x-account': ada.uuid })
   assert.equal(wider.status, 201)
   assert.deepEqual(wider.body.scopes, ['develop'])
-  await call(ada, 'DELETE', `/open/keys/${made.body.uuid}`)
+  await call(ada, 'DELETE', `/open/keys/${created.body.uuid}`)
   const ended = await browser.call('GET', '/console/session')
   assert.deepEqual([ended.status, ended.body.error_code], [401, 'session_expired'])
 })

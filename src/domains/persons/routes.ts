@@ -38,9 +38,9 @@ const operatorRoutes = (services: Services) => {
   const { db, changes, publicUrl } = services
   return [
     route(c.listPersons, async ({ query }) => {
-      const asked = requestedPage(query, cursors.key(query.cursor))
-      const found = await store.page(db, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const pageRequest = requestedPage(query, cursors.key(query.cursor))
+      const found = await store.page(db, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
       return ok({ count: rows.length, persons: rows.map(presentListed), ...nextOf(fields) })
     }),
 

@@ -227,9 +227,9 @@ test('the audit trail shows acts of persons with address, session and change, an
       ['createMember', acts.at(-1).actor],
     ],
   )
-  const made: Act = acts[4]
-  assert.deepEqual([made.session_uuid, made.address], [owner.boot.session_uuid, '127.0.0.1'])
-  assert.ok(made.changes.some((change) => JSON.stringify(change).includes('"after":"Zed"')))
+  const keyChange: Act = acts[4]
+  assert.deepEqual([keyChange.session_uuid, keyChange.address], [owner.boot.session_uuid, '127.0.0.1'])
+  assert.ok(keyChange.changes.some((change) => JSON.stringify(change).includes('"after":"Zed"')))
   const shown = (await operator.call('GET', `/operator/audit?account_uuid=${cora.uuid}&action=listContacts`)).body.acts
   assert.deepEqual(shown[0].actor, { kind: 'person', uuid: operator.boot.person.uuid, label: 'Olive Operator' })
   const [{ whole }] = (await db.many<{ whole: string }>`select string_agg(a::text, '') as whole from audit a`) as [
@@ -252,20 +252,20 @@ test('agents read numbers and logs while their account lets them, and a removal 
   assert.equal(await look(), 200)
   assert.equal((await owner.call('PATCH', '/open/account', { agents_see_log: false })).status, 200)
   assert.equal(await look(), 403)
-  const made = (await dev.call('POST', '/open/keys', { label: 'mine' })).body
-  const ofKey = (await call({ ...dan, key: made.key }, 'POST', '/open/keys', { label: 'of a key' })).body
+  const created = (await dev.call('POST', '/open/keys', { label: 'mine' })).body
+  const ofKey = (await call({ ...dan, key: created.key }, 'POST', '/open/keys', { label: 'of a key' })).body
   const ofSession = (
     await (await signIn(world, { key: ofKey.key })).call('POST', '/open/keys', { label: 'of a session' })
   ).body
   const { keys } = (await owner.call('GET', '/open/keys')).body
-  const shown = keys.find(({ uuid }: { uuid: string }) => uuid === made.uuid)
+  const shown = keys.find(({ uuid }: { uuid: string }) => uuid === created.uuid)
   assert.equal(shown.created_by.user_uuid, dev.user)
   const removed = await owner.call('PATCH', `/open/members/${dev.user}`, { status: 'DELETED', revoke_keys: true })
   assert.deepEqual(
     [removed.status, removed.body.revoked_keys.sort()],
-    [200, [made.uuid, ofKey.uuid, ofSession.uuid].sort()],
+    [200, [created.uuid, ofKey.uuid, ofSession.uuid].sort()],
   )
-  for (const { key } of [made, ofKey, ofSession]) {
+  for (const { key } of [created, ofKey, ofSession]) {
     const refused = await world.app.inject({ url: '/open/info', headers: { 'x-user-api-key': key } })
     assert.equal(refused.statusCode, 401)
   }

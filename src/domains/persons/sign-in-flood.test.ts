@@ -21,7 +21,7 @@ const post = async (
   body: object,
   { cookie, signal }: { readonly cookie?: string | undefined; readonly signal?: AbortSignal } = {},
 ) => {
-  const asked = request({
+  const pending = request({
     host: '127.0.0.1',
     port,
     localAddress,
@@ -31,8 +31,8 @@ const post = async (
     headers: { 'content-type': 'application/json', 'x-trunkline-console': '1', ...(cookie ? { cookie } : {}) },
     ...(signal ? { signal } : {}),
   })
-  asked.end(JSON.stringify(body))
-  const [answer] = await once(asked, 'response')
+  pending.end(JSON.stringify(body))
+  const [answer] = await once(pending, 'response')
   await answer.toArray()
   const marks = (answer.headers['set-cookie'] ?? []).map((line: string) => line.split(';', 1)[0])
   return { status: answer.statusCode, mark: marks.find((pair: string) => pair.startsWith('trunkline-browser=')) }

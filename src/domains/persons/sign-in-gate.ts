@@ -126,14 +126,14 @@ export const makeSignInGate = (pacesAddresses: boolean, now: () => number = () =
     verify: () => Promise<boolean | 'new'>,
   ): Promise<boolean> => {
     const purses = pay(ways, refusals.signInPace)
-    let kept: readonly Purse[] = []
+    let spent: readonly Purse[] = []
     try {
       const outcome = await verify()
-      if (outcome === false) kept = purses
-      if (outcome === 'new') kept = purses.filter(({ kind }) => kind !== 'address')
+      if (outcome === false) spent = purses
+      if (outcome === 'new') spent = purses.filter(({ kind }) => kind !== 'address')
       return outcome === true
     } finally {
-      for (const purse of purses) if (!kept.includes(purse)) add(purse, 1)
+      for (const purse of purses) if (!spent.includes(purse)) add(purse, 1)
     }
   }
 

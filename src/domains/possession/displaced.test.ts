@@ -11,11 +11,11 @@ const chat = await startChat()
 await chat.runConnections()
 const { call, db, statusEvents, tenant } = chat
 
-let made = 0
-const newNumber = () => `+447700${String(930_000 + ++made)}`
+let serial = 0
+const newNumber = () => `+447700${String(930_000 + ++serial)}`
 /** A connection that no process runs. */
 const connection = async (kind: string, settings: object): Promise<string> => {
-  const body = { kind, name: `${kind} ${++made}`, settings, enabled: false, shared: true }
+  const body = { kind, name: `${kind} ${++serial}`, settings, enabled: false, shared: true }
   const answer = await call('operator', 'POST', '/operator/connections', body)
   assert.equal(answer.status, 201, JSON.stringify(answer.body))
   return answer.body.connection.uuid
@@ -61,8 +61,8 @@ const advance = async (seconds: number) => {
 }
 
 for (const held of ['web', 'sandbox'] as const)
-  for (const wanted of ['web', 'xmpp', 'sandbox'] as const)
-    test(`a claim without proof on ${held} gives way to the possessor on ${wanted}, with an event and a line of history`, async () => {
+  for (const network of ['web', 'xmpp', 'sandbox'] as const)
+    test(`a claim without proof on ${held} gives way to the possessor on ${network}, with an event and a line of history`, async () => {
       const [squatter, owner] = [await tenant(), await tenant()]
       const number = newNumber()
       const channel = await claimed(squatter, number, networks[held])
@@ -70,7 +70,7 @@ for (const held of ['web', 'sandbox'] as const)
       // The last event of the holder is published from any state.
       else await call(squatter, 'POST', `/open/msgapp/channel/${channel}/disconnect`)
       await grant(owner, number)
-      await claimed(owner, number, networks[wanted])
+      await claimed(owner, number, networks[network])
       assert.equal(await statusOf(squatter, channel), 404)
       const reason = 'another account proved possession of the number'
       assert.deepEqual([await lastReason(channel), await history(channel)], [reason, reason])

@@ -20,15 +20,15 @@ const component = { ...client, mode: 'component', component: 'numbers.example.ne
 const cloud = { business_account_id: '1', access_token: 't', app_secret: 's', verify_token: 'v' }
 const web = { accept_notice: true }
 
-let made = 0
+let serial = 0
 /** A connection that no process runs. */
 const connection = async (kind: string, settings: object, access: object): Promise<string> => {
-  const body = { kind, name: `${kind} ${++made}`, settings, enabled: false, ...access }
+  const body = { kind, name: `${kind} ${++serial}`, settings, enabled: false, ...access }
   const answer = await call('operator', 'POST', '/operator/connections', body)
   assert.equal(answer.status, 201, JSON.stringify(answer.body))
   return answer.body.connection.uuid
 }
-const newNumber = () => `+447911${String(300_000 + ++made)}`
+const newNumber = () => `+447911${String(300_000 + ++serial)}`
 const claim = (who: Tenant, phone_number: string, on: string) =>
   call(who, 'POST', '/open/msgapp/channel/create', { phone_number, connection: on })
 const claimed = async (who: Tenant, phone_number: string, on: string): Promise<string> => {
@@ -200,7 +200,7 @@ test('access to a connection is not withdrawn while the account has channels the
 test('access lists are only for messaging networks: a carrier cannot be assigned', async () => {
   const settings = { host: '127.0.0.1', port: 9, system_id: 'x', password: 'x' }
   for (const access of [{ shared: true }, { account_uuids: [] }]) {
-    const body = { kind: 'smpp', name: `carrier ${++made}`, settings, enabled: false, ...access }
+    const body = { kind: 'smpp', name: `carrier ${++serial}`, settings, enabled: false, ...access }
     const { status, body: answer } = await call('operator', 'POST', '/operator/connections', body)
     assert.equal(status, 400, JSON.stringify(answer))
   }

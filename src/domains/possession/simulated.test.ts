@@ -43,9 +43,9 @@ test('a code that a sandbox carrier carried proves a number only within the sand
     component: 'numbers.example.net',
   }
   const network = { kind: 'xmpp', name: 'xmpp', settings: { ...settings, secret: 'x' }, enabled: false, shared: true }
-  const made = await call('operator', 'POST', '/operator/connections', network)
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  const claim = { phone_number: number, connection: made.body.connection.uuid }
+  const created = await call('operator', 'POST', '/operator/connections', network)
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  const claim = { phone_number: number, connection: created.body.connection.uuid }
   const claimed = await call(who, 'POST', '/open/msgapp/channel/create', claim)
   assert.deepEqual([claimed.status, claimed.body.error_code], [403, 'number_unproved'])
 

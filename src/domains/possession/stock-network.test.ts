@@ -18,12 +18,12 @@ test(
     const [phone_number] = bought.body.purchased
     const { connections } = (await call('GET', '/operator/connections')).body
     const { uuid: connection } = connections.find(({ kind }: { kind: string }) => kind === 'xmpp')
-    const made = await call('POST', '/open/msgapp/channel/create', { phone_number, connection })
-    assert.equal(made.status, 201, JSON.stringify(made.body))
+    const created = await call('POST', '/open/msgapp/channel/create', { phone_number, connection })
+    assert.equal(created.status, 201, JSON.stringify(created.body))
     const status = async (channel: string) =>
       (await call('GET', `/open/msgapp/channel/${channel}/status`)).body.connection_status
-    const stands = (channel: string, wanted: string) => until(async () => (await status(channel)) === wanted, 40)
-    const channel = made.body.channel.uuid
+    const stands = (channel: string, expected: string) => until(async () => (await status(channel)) === expected, 40)
+    const channel = created.body.channel.uuid
     await stands(channel, 'C')
 
     const mark = async (sandbox: boolean) =>

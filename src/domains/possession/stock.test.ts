@@ -25,11 +25,11 @@ for (const supplier of ['sandbox', 'own'])
       allow_number_selection, is_eligible_for_free_number, supplier)
     values (${supplier}, 'GB', 'mobile', '7911', 'Mobile', 'mobile', 1, 1, 0, true, false, ${supplier})`
 
-let made = 0
+let serial = 0
 /** A number on sale in a group. */
 const stock = async (group: 'sandbox' | 'own'): Promise<string> => {
-  const number = `+447911${String(500_000 + ++made)}`
-  await db.run`insert into numbers (number, group_id, shuffle) values (${number}, ${group}, ${made})`
+  const number = `+447911${String(500_000 + ++serial)}`
+  await db.run`insert into numbers (number, group_id, shuffle) values (${number}, ${group}, ${serial})`
   await db.run`
     insert into number_stock (group_id, free) values (${group}, 1)
     on conflict (group_id) do update set free = number_stock.free + 1`
@@ -52,7 +52,7 @@ const realTenant = async (): Promise<Tenant> => {
 }
 const component = { mode: 'component', host: '127.0.0.1', port: 9, domain: 'example.net', component: 'n.example.net' }
 const claim = async (who: Tenant, phone_number: string) => {
-  const network = { kind: 'xmpp', name: `xmpp ${++made}`, settings: { ...component, secret: 'x' } }
+  const network = { kind: 'xmpp', name: `xmpp ${++serial}`, settings: { ...component, secret: 'x' } }
   const answer = await call('operator', 'POST', '/operator/connections', { ...network, enabled: false, shared: true })
   const connection = answer.body.connection.uuid
   return await call(who, 'POST', '/open/msgapp/channel/create', { phone_number, connection })

@@ -94,12 +94,12 @@ export const priceRoutes = ({ db, changes }: Services) => {
     route(c.listPrices, async ({ query }) => {
       const search = { kind: query.kind ?? null, prefix: query.prefix ?? null }
       const key = query.cursor === undefined ? null : keyOf(query.cursor)
-      const asked = optionalPage(query, key && [key.kind, key.prefix, key.at])
-      const found = await store.page(db, search, key, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ kind, prefix, at }) =>
+      const pageRequest = optionalPage(query, key && [key.kind, key.prefix, key.at])
+      const found = await store.page(db, search, key, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ kind, prefix, at }) =>
         writeParts(c.listPrices.id, [kind, prefix, at]),
       )
-      const total = asked.limit === null ? { total: found.length } : totalFields(await store.count(db, search))
+      const total = pageRequest.limit === null ? { total: found.length } : totalFields(await store.count(db, search))
       const prices = rows.map(({ kind, prefix, price, effective_at }) => ({
         ...{ kind, prefix, price },
         effective_at: iso(effective_at),

@@ -14,11 +14,11 @@ type Search = { kind: Kind | null; prefix: string | null }
 const kinds: readonly Kind[] = ['call_in', 'call_out', 'sms_in', 'sms_out']
 
 const searchFilter = ({ kind, prefix }: Search) => {
-  const asked = makeConditions()
+  const conditions = makeConditions()
   // All kinds are named, so that a prefix alone is found by the primary key too.
-  if (kind !== null || prefix !== null) asked.add('kind = any(?::text[])', kind === null ? kinds : [kind])
-  asked.add('prefix = ?', prefix)
-  return asked
+  if (kind !== null || prefix !== null) conditions.add('kind = any(?::text[])', kind === null ? kinds : [kind])
+  conditions.add('prefix = ?', prefix)
+  return conditions
 }
 
 /** Key of a price. The newest price of a prefix is first: the directions differ, so the key is compared in parts. */
@@ -26,19 +26,19 @@ export type PriceKey = { kind: string; prefix: string; at: string }
 
 /** Returns a page of prices. */
 export const page = (db: Sql, search: Search, key: PriceKey | null, { skip, limit }: ListPage) => {
-  const asked = searchFilter(search)
+  const conditions = searchFilter(search)
   if (key) {
-    const [kind, prefix, at] = [asked.bind(key.kind), asked.bind(key.prefix), asked.bind(key.at)]
-    asked.push(`(kind, prefix) >= (${kind}, ${prefix})
+    const [kind, prefix, at] = [conditions.bind(key.kind), conditions.bind(key.prefix), conditions.bind(key.at)]
+    conditions.push(`(kind, prefix) >= (${kind}, ${prefix})
       and not (kind = ${kind} and prefix = ${prefix} and effective_at >= ${at}::timestamptz)`)
   }
   // A page by number is read from the start: prices are few, and numbers reach 10,000 of them.
   return db.raw<PriceRow & { at: string }>(
     `select kind, prefix, price, effective_at, ${exactTime('effective_at')} as at from (
        select *, row_number() over (order by kind, prefix, effective_at desc) as place
-       from prices ${asked.text} order by kind, prefix, effective_at desc limit ${limit === null ? null : skip + limit}) p
+       from prices ${conditions.text} order by kind, prefix, effective_at desc limit ${limit === null ? null : skip + limit}) p
      where place > ${skip} order by kind, prefix, effective_at desc`,
-    asked.values,
+    conditions.values,
   )
 }
 

@@ -29,7 +29,7 @@ test('a message is encrypted as the test vector of RFC 8291 says, and a browser 
   assert.equal(decryptMessage(body, vector.browserPrivate, vector.auth).toString(), vector.plain)
 })
 
-test('the length of a padded message tells nothing, each has its own keys, and one that is too long is refused', () => {
+test('the length of a padded message reveals nothing, each has its own keys, and one that is too long is refused', () => {
   const [short, long] = ['a', 'b'.repeat(900)].map((text) =>
     encryptMessage(Buffer.from(text), browser, { paddedBytes: 1_024 }),
   )

@@ -35,11 +35,11 @@ const agent = async (who: Tenant) => {
   const person = await member(world, who, 'agent')
   const name = `browser-${++browsers}`
   const body = service.subscribe(name)
-  const made = await person.call('POST', path, body)
-  assert.equal(made.status, 201, JSON.stringify(made.body))
+  const created = await person.call('POST', path, body)
+  assert.equal(created.status, 201, JSON.stringify(created.body))
   const of = () => service.messages.filter(({ browser }) => browser === name)
   const kinds = () => of().map(({ message }) => message.kind)
-  return { ...person, name, body, subscription: String(made.body.subscription.uuid), of, kinds }
+  return { ...person, name, body, subscription: String(created.body.subscription.uuid), of, kinds }
 }
 
 /** Decides now what would be decided in 5 s. @returns once all jobs of an account have ended */
@@ -62,7 +62,7 @@ const write = async ({ who, line, handset }: Awaited<ReturnType<typeof account>>
   })
 }
 
-test('a text notifies all who answer, later the assignee alone, by a count unless the account allows names', async () => {
+test('a message notifies all who answer, later the assignee alone, by a count unless the account allows names', async () => {
   const place = await account()
   const [mia, max] = [await agent(place.who), await agent(place.who)]
   const developer = await member(world, place.who, 'developer')
@@ -162,7 +162,7 @@ test('no notification is sent outside the working hours of the account', async (
   )
 })
 
-test('what is read or answered within five seconds notifies no person, and a burst notifies once', async () => {
+test('a message read or answered within five seconds notifies no person, and a burst notifies once', async () => {
   const place = await account()
   const [mia, max] = [await agent(place.who), await agent(place.who)]
   const { uuid: conversation, last } = await write(place, 'Hello')
@@ -212,7 +212,7 @@ test('a notification is withdrawn for a person who read it elsewhere, and for al
   assert.equal(closed?.headers.topic, shown?.headers.topic)
 })
 
-test('a note notifies those whom it mentions, but not its author, also of a closed conversation', async () => {
+test('a note notifies the users it mentions, but not its author, also of a closed conversation', async () => {
   const place = await account()
   const [mia, max] = [await agent(place.who), await agent(place.who)]
   const { uuid: conversation } = await write(place, 'Hello')
@@ -252,7 +252,7 @@ test('an incoming call notifies the user of the number at once, and the notifica
   assert.deepEqual(max.kinds(), [])
 })
 
-test('a push service that is down is asked again, one that refuses is shown, and a browser that is gone is forgotten', async () => {
+test('a push service that is down is retried, one that refuses is shown, and a browser that is gone is forgotten', async () => {
   const place = await account()
   const mia = await agent(place.who)
   const listed = async () => (await mia.call('GET', path)).body.subscriptions[0]

@@ -19,7 +19,7 @@ const logged = async (who: Tenant, query = '') => {
 test('requests of an account are listed with their route, status, code and key, and those of others are not', async () => {
   const [ada, bob] = [await tenant(), await tenant()]
   await call(bob, 'GET', '/open/info')
-  const made = await call(ada, 'GET', '/open/contacts')
+  const created = await call(ada, 'GET', '/open/contacts')
   const missing = await call(ada, 'GET', '/open/contacts/CON01a1fcca-93ab-7cbc-9f10-be702f775479')
   const { requests } = await logged(ada)
   assert.equal(requests.length, 2)
@@ -39,7 +39,7 @@ test('requests of an account are listed with their route, status, code and key, 
   )
   assert.deepEqual(
     [listed.request_id, listed.status, listed.error_code],
-    [made.headers['x-request-id'], 200, undefined],
+    [created.headers['x-request-id'], 200, undefined],
   )
   assert.ok(!JSON.stringify(requests).includes('01a1fcca'), 'a path is never stored')
   assert.equal((await logged(bob)).count, 1)

@@ -21,9 +21,9 @@ const engine = startDeliveryEngine(parts)
 
 /** An account outside the sandbox, created by an operator. */
 const realTenant = async (): Promise<Tenant> => {
-  const made = await call('operator', 'POST', '/operator/accounts', { name: 'Real Ltd', sandbox: false })
-  assert.deepEqual([made.status, made.body.account.sandbox], [201, false])
-  const { uuid } = made.body.account
+  const created = await call('operator', 'POST', '/operator/accounts', { name: 'Real Ltd', sandbox: false })
+  assert.deepEqual([created.status, created.body.account.sandbox], [201, false])
+  const { uuid } = created.body.account
   const { key } = (await call('operator', 'POST', `/operator/accounts/${uuid}/keys`, { label: 'x' })).body
   return { id: uuid.slice(3), uuid, key }
 }
@@ -32,8 +32,8 @@ const mark = (who: Tenant, sandbox: boolean) => call('operator', 'PATCH', `/oper
 const moveClock = (who: Tenant) => call(who, 'POST', '/sandbox/clock', { advance_seconds: 1 })
 
 test('a new account is marked as a sandbox account while the sandbox is on, unless the operator decides otherwise', async () => {
-  const made = await call('operator', 'POST', '/operator/accounts', { name: 'Example Ltd' })
-  assert.equal(made.body.account.sandbox, true)
+  const created = await call('operator', 'POST', '/operator/accounts', { name: 'Example Ltd' })
+  assert.equal(created.body.account.sandbox, true)
   const plain = await makeWorld({ TRUNKLINE_SANDBOX: 'false' })
   const real = await plain.call('operator', 'POST', '/operator/accounts', { name: 'Example Ltd' })
   assert.equal(real.body.account.sandbox, false)

@@ -105,13 +105,13 @@ const send = (
 /** @param address port and token of the control interface */
 export const makeSimulatorClient = (address: () => { port: number; token: string } | null): SimulatorClient => {
   const down = (): never => refuse(refusals.carriersDown())
-  const ask = async (method: string, path: string, given?: unknown): Promise<Answer> => {
+  const ask = async (method: string, path: string, value?: unknown): Promise<Answer> => {
     const { port, token } = address() ?? down()
-    const body = given ? JSON.stringify(given) : ''
+    const body = value ? JSON.stringify(value) : ''
     const headers = {
       authorization: `Bearer ${token}`,
       'content-length': String(Buffer.byteLength(body)),
-      ...(given ? { 'content-type': 'application/json' } : {}),
+      ...(value ? { 'content-type': 'application/json' } : {}),
     }
     return (await send(port, { method, path, headers, body })) ?? down()
   }

@@ -49,8 +49,8 @@ export const startSimulator = async (
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await chmod(folder, 0o700)
   const [token, password] = [randomBytes(24).toString('base64url'), randomBytes(6).toString('base64url')]
-  const wanted = ['--smpp-port', String(ports.smpp), '--sip-port', String(ports.sip), '--control-port', '0']
-  const flags = ['--home', folder, ...wanted]
+  const args = ['--smpp-port', String(ports.smpp), '--sip-port', String(ports.sip), '--control-port', '0']
+  const flags = ['--home', folder, ...args]
   const child = spawn(
     process.execPath,
     [...preload, '--disable-sigusr1', '--max-old-space-size=256', program, ...flags],

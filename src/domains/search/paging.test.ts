@@ -113,7 +113,7 @@ test('a search by number pages through texts and calls by time, also those of on
   assert.deepEqual((await pagesOf(asKey(place.who), `q=${number}&in=calls&results_per_page=7`)).length, 1)
 })
 
-test('a cursor continues the wanted kinds alone, and one that is not of the search is refused', async () => {
+test('a cursor continues the requested kinds alone, and one that is not of the search is refused', async () => {
   const by = asKey(place.who)
   const { body } = await by('GET', '/open/search?q=Ada&results_per_page=3')
   const next = await by('GET', `/open/search?q=Ada&results_per_page=3&in=notes&cursor=${body.next_cursor}`)

@@ -13,11 +13,11 @@ import { readCursor, writeCursor } from './search-cursor.ts'
 export const searchRoutes = ({ db }: Services) => [
   route(c.search, async ({ query, ...call }) => {
     const { account, key } = call
-    const wanted = query.in?.split(',')
+    const kinds = query.in?.split(',')
     const { groups, next } = await searchAll(db, {
       account: account.id,
       text: query.q,
-      kinds: searchKinds.filter((kind) => wanted === undefined || wanted.includes(kind)),
+      kinds: searchKinds.filter((kind) => kinds === undefined || kinds.includes(kind)),
       after: query.cursor === undefined ? null : readCursor(query.cursor),
       limit: query.results_per_page ?? defaultResults,
       may: (...capabilities) => hasOneOf(key, ...capabilities),

@@ -38,9 +38,9 @@ export const readCursor = (cursor: string): Positions => {
   const [text = ''] = readParts(list, cursor, 1) ?? []
   const positions = new Map<SearchKind, Position>()
   for (const part of text.split('|')) {
-    const [name, given = ''] = part.split('=')
+    const [name, value = ''] = part.split('=')
     const kind = searchKinds.find((one) => one === name)
-    const position = readPosition(given)
+    const position = readPosition(value)
     if (kind === undefined || position === null) return refuse(refusals.badCursor())
     positions.set(kind, position)
   }

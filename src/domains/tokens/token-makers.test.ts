@@ -20,9 +20,9 @@ const revoke = (who: typeof account, body: object) => call(who, 'POST', '/open/s
 /** Makes a key of the account that ends after these seconds. */
 const keyEnding = async (seconds: number, limits: object = {}) => {
   const expires_at = new Date((Math.floor(Date.now() / 1000) + seconds) * 1000).toISOString()
-  const made = await call(account, 'POST', '/open/keys', { label: 'limited', expires_at, ...limits })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  return { end: Date.parse(expires_at), tenant: { ...account, key: String(made.body.key) } }
+  const created = await call(account, 'POST', '/open/keys', { label: 'limited', expires_at, ...limits })
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  return { end: Date.parse(expires_at), tenant: { ...account, key: String(created.body.key) } }
 }
 
 test('a token and its SIP and TURN credentials end with the key that mints it at the latest, also by a session', async () => {
@@ -36,11 +36,11 @@ test('a token and its SIP and TURN credentials end with the key that mints it at
       const { body } = await ask({ user_uuid: ada, ttl: 86_400 })
       assert.equal(Date.parse(body.expires_at), end)
       assert.equal((decodeJwt(body.token).exp ?? 0) * 1000, end)
-      const given = (await credentials(body.token)).json()
-      assert.equal(Date.parse(given.expires_at), end)
-      for (const { username } of [given.sip, ...given.ice_servers])
+      const credentialsBody = (await credentials(body.token)).json()
+      assert.equal(Date.parse(credentialsBody.expires_at), end)
+      for (const { username } of [credentialsBody.sip, ...credentialsBody.ice_servers])
         assert.equal(Number(String(username).split(':')[0]) * 1000, end)
-      assert.equal(given.ice_servers.length, 1)
+      assert.equal(credentialsBody.ice_servers.length, 1)
     }
     const early = (await call(key, 'POST', '/open/sdk/access-token', { user_uuid: ada, ttl: 60 })).body
     assert.ok(Date.parse(early.expires_at) <= end)

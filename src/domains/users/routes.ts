@@ -70,11 +70,13 @@ export const userRoutes = ({ db, changes }: Services) => [
 
   route(c.listUsers, async ({ params, query }) => {
     const [account, status] = [accountId(params.account_uuid), query.status ?? null]
-    const asked = optionalPage(query, cursors.key(query.cursor))
+    const pageRequest = optionalPage(query, cursors.key(query.cursor))
     const found =
-      (await store.page(db, account, status, asked.read)) ?? refuse(accountRefusals.unknownAccount(params.account_uuid))
-    const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
-    const total = asked.limit === null ? { total: found.length } : totalFields(await store.count(db, account, status))
+      (await store.page(db, account, status, pageRequest.read)) ??
+      refuse(accountRefusals.unknownAccount(params.account_uuid))
+    const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
+    const total =
+      pageRequest.limit === null ? { total: found.length } : totalFields(await store.count(db, account, status))
     return ok({ ...fields, ...total, users: rows.map(presentUser) })
   }),
 
@@ -82,10 +84,10 @@ export const userRoutes = ({ db, changes }: Services) => [
     const id = parse('USR', params.user_uuid)
     const row = (id && (await store.lock(tx, id))) || refuse(refusals.unknownUser(params.user_uuid))
     assertMayMake(request, { kind: 'person', role: row.role, before: row.role })
-    const wanted = { ...row, ...body }
-    const isOther = wanted.email.toLowerCase() !== row.email.toLowerCase() || row.status === 'DELETED'
-    if (isOther) await checkEmail(tx, row.account_id, wanted, row.id)
-    const after = await store.change(tx, row.account_id, row.id, wanted)
+    const changed = { ...row, ...body }
+    const isOther = changed.email.toLowerCase() !== row.email.toLowerCase() || row.status === 'DELETED'
+    if (isOther) await checkEmail(tx, row.account_id, changed, row.id)
+    const after = await store.change(tx, row.account_id, row.id, changed)
     await publishMember(tx, 'member.changed', row.account_id, after)
     await audit(tx, { account: row.account_id, before: presentUser(row), after: presentUser(after) })
     await changes.invalidate(tx, 'users')

@@ -30,10 +30,10 @@ export const active = (db: Sql, account: string) => db.many<UserRow>`
   select * from users where account_id = ${account} and status = 'ACTIVE' order by created_at, id`
 
 const usersOf = (account: string, status: Status | null) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('status = ?', status)
-  return makeListQuery({ table: 'users', key: byTimeAndId(), isNewestFirst: false }, asked)
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('status = ?', status)
+  return makeListQuery({ table: 'users', key: byTimeAndId(), isNewestFirst: false }, conditions)
 }
 
 /** Lists users. Null if the account does not exist. */

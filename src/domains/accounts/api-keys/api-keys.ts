@@ -32,13 +32,13 @@ const parseExpiry = (text: string): Date => {
 }
 
 /** Parses the limits of a key. @param own defaults for omitted limits @throws Problem 400 */
-const parseLimits = (wish: KeyRequest, own: KeyLimits | null): KeyLimits => {
-  const strange = wish.allowed_addresses?.find((text) => !isNetwork(text))
+const parseLimits = (requested: KeyRequest, own: KeyLimits | null): KeyLimits => {
+  const strange = requested.allowed_addresses?.find((text) => !isNetwork(text))
   if (strange !== undefined) throw refusals.badAllowedAddress(strange)
   return {
-    scopes: wish.scopes ? [...new Set(wish.scopes)] : (own?.scopes ?? null),
-    expires_at: wish.expires_at === undefined ? (own?.expires_at ?? null) : parseExpiry(wish.expires_at),
-    allowed_addresses: wish.allowed_addresses ?? own?.allowed_addresses ?? null,
+    scopes: requested.scopes ? [...new Set(requested.scopes)] : (own?.scopes ?? null),
+    expires_at: requested.expires_at === undefined ? (own?.expires_at ?? null) : parseExpiry(requested.expires_at),
+    allowed_addresses: requested.allowed_addresses ?? own?.allowed_addresses ?? null,
   }
 }
 
@@ -48,14 +48,14 @@ export const createKey = async (
   tx: Tx,
   request: FastifyRequest,
   account: string,
-  wish: KeyRequest,
+  requested: KeyRequest,
   own: KeyLimits | null,
   madeBy: string | null,
 ) => {
-  const limits = parseLimits(wish, own)
+  const limits = parseLimits(requested, own)
   assertMayMake(request, { kind: 'api-key', limits })
   const { kept, recent } = await store.countKeys(tx, account)
   if (kept >= maxKeys) throw refusals.tooManyKeys(kept, maxKeys)
   if (recent >= maxKeysPerDay) throw refusals.tooManyRecentKeys(recent)
-  return { ...(await issueKey(tx, account, wish.label, undefined, limits, madeBy)), ...presentLimits(limits) }
+  return { ...(await issueKey(tx, account, requested.label, undefined, limits, madeBy)), ...presentLimits(limits) }
 }

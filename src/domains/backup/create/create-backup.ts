@@ -164,7 +164,7 @@ export const createBackup = async (
       const { bytes } = await store.serverInfo(session)
       // Measured: compressed rows take a tenth of the database's size on disk, documents the same.
       await requireSpace(dirname(path), bytes / 4 + (await measure(fileFoldersOf(settings))).bytes)
-      const made = await writeArchive(
+      const summary = await writeArchive(
         beside,
         passphrase,
         course.signal,
@@ -175,7 +175,7 @@ export const createBackup = async (
       if (existsSync(path)) throw new BadBackup(`${path} exists: give another name, or remove it.`)
       await rename(beside, path)
       await syncToDisk(dirname(path))
-      return made
+      return summary
     } finally {
       await session.end().catch(() => {})
     }

@@ -38,12 +38,12 @@ const compareRows = (counts: RowCounts, { rows }: Summary): void => {
 export const makeDatabaseLoad = (url: string, report: (line: string) => void): DatabaseLoad => {
   let opened: { session: Session; loader: Loader; manifest: Manifest } | null = null
   let counts: RowCounts | null = null
-  const given = () => {
+  const requireOpened = () => {
     if (!opened) throw new BadBackup('The backup has rows before its manifest.')
     return opened
   }
   const end = async (): Promise<Session> => {
-    const { session, loader } = given()
+    const { session, loader } = requireOpened()
     if (counts === null) {
       report('constraints')
       counts = await loader.finish()
@@ -64,13 +64,13 @@ export const makeDatabaseLoad = (url: string, report: (line: string) => void): D
     entry: async ({ kind, body }) => {
       if (kind.kind !== 'rows') return false
       report(`table ${kind.table}`)
-      await given().loader.add(kind.table, body)
+      await requireOpened().loader.add(kind.table, body)
       return true
     },
     end,
     commit: async (summary) => {
       const session = await end()
-      const { loader, manifest } = given()
+      const { loader, manifest } = requireOpened()
       compareRows(counts ?? new Map(), summary)
       const [restored, expected] = [await store.money(session), manifest.money]
       for (const name of ['accounts', 'transfers', 'transferred', 'balances', 'held'] as const)

@@ -29,22 +29,25 @@ const parts = ['keys', 'media', 'recordings', 'postgres'] as const
 const timestampSuffix = (): string => new Date().toISOString().replace(/\D/g, '').slice(0, 14)
 
 /** Moves the parts to their places; existing ones go to `aside`. Idempotent. */
-const moveIntoPlace = async (home: string, aside: string): Promise<Pick<RestoreResult, 'aside' | 'filesAside'>> => {
+const moveIntoPlace = async (
+  home: string,
+  formerName: string,
+): Promise<Pick<RestoreResult, 'aside' | 'filesAside'>> => {
   let isAside = false
   for (const part of parts) {
     const [from, to] = [join(restoreFolderIn(home), part), join(home, part)]
     if (!existsSync(from)) continue
     if (existsSync(to)) {
-      await mkdir(join(home, aside), { recursive: true, mode: 0o700 })
-      await rename(to, join(home, aside, part))
+      await mkdir(join(home, formerName), { recursive: true, mode: 0o700 })
+      await rename(to, join(home, formerName, part))
       isAside = true
     }
     await rename(from, to)
   }
   await syncToDisk(home)
-  const filesAside = await moveStagedFiles(home, aside)
+  const filesAside = await moveStagedFiles(home, formerName)
   await rm(restoreFolderIn(home), { recursive: true })
-  return { aside: isAside ? join(home, aside) : null, filesAside }
+  return { aside: isAside ? join(home, formerName) : null, filesAside }
 }
 
 /** Removes the stage of a restore. */
@@ -66,7 +69,7 @@ const isRunning = async (session: Session): Promise<boolean> =>
   null
 
 /** Empties a database by renaming its schema. */
-const openExternal = async (url: string, replace: boolean, aside: string): Promise<TargetDatabase> => {
+const openExternal = async (url: string, replace: boolean, formerName: string): Promise<TargetDatabase> => {
   const session = await openSession(url)
   try {
     const isSuperuser = await store.isSuperuser(session)
@@ -85,7 +88,7 @@ const openExternal = async (url: string, replace: boolean, aside: string): Promi
         'The database of DATABASE_URL is not empty: name an empty one, or give --replace, which renames its schema and keeps it.',
       )
     const { name } = await session.one<{ name: string }>`select current_schema() as name`
-    await session.raw(`begin; alter schema ${quoteIdentifier(name)} rename to ${quoteIdentifier(aside)};
+    await session.raw(`begin; alter schema ${quoteIdentifier(name)} rename to ${quoteIdentifier(formerName)};
       create schema ${quoteIdentifier(name)}; commit`)
     return {
       ...nothing,
@@ -93,7 +96,7 @@ const openExternal = async (url: string, replace: boolean, aside: string): Promi
         const back = await openSession(url)
         await back
           .raw(`begin; drop schema ${quoteIdentifier(name)} cascade;
-            alter schema ${quoteIdentifier(aside)} rename to ${quoteIdentifier(name)}; commit`)
+            alter schema ${quoteIdentifier(formerName)} rename to ${quoteIdentifier(name)}; commit`)
           .finally(() => back.end())
       },
     }
@@ -118,8 +121,8 @@ const requireEmpty = async (home: string, places: FileFolders): Promise<void> =>
 
 /** @throws BadBackup when the settings name another key than the backup's */
 const checkKey = (settings: Settings, master: Buffer): void => {
-  const given = settings.masterKey === null ? null : readMaster({ home: '', given: settings.masterKey })
-  if (given !== null && !given.equals(master))
+  const masterKey = settings.masterKey === null ? null : readMaster({ home: '', given: settings.masterKey })
+  if (masterKey !== null && !masterKey.equals(master))
     throw new BadBackup(
       'TRUNKLINE_MASTER_KEY is not the master key of the backup: set the right one, or unset it, and the key is written into TRUNKLINE_HOME.',
     )
@@ -155,7 +158,7 @@ const fillStage = async (
   passphrase: string,
   { report, signal }: RunControl,
 ): Promise<BackupContents & Pick<RestoreResult, 'isSuperuser'>> => {
-  const { home, folder, aside, settings, replace } = work
+  const { home, folder, aside: formerName, settings, replace } = work
   const staged = restoreFolderIn(home)
   const places = folder === null ? fileFoldersOf({ ...settings, home: staged }) : await openStage(home, folder)
   const held: { target: TargetDatabase | null; loading: DatabaseLoad | null } = { target: null, loading: null }
@@ -172,7 +175,7 @@ const fillStage = async (
       home,
       (folder === null ? manifest.files_bytes : 0) + (databaseIsHere ? manifest.database_bytes : 0),
     )
-    held.target = databaseUrl === null ? await openEmbedded(home) : await openExternal(databaseUrl, replace, aside)
+    held.target = databaseUrl === null ? await openEmbedded(home) : await openExternal(databaseUrl, replace, formerName)
     held.loading = makeDatabaseLoad(held.target.url, report)
     await held.loading.begin(manifest)
   }
@@ -221,11 +224,11 @@ export const restoreBackup = async (
 ): Promise<RestoreResult | FinishedRestore> => {
   const home = resolve(settings.home)
   const claim = await lockDataDirectory(home, silentLog)
-  const aside = `before-restore-${timestampSuffix()}`
+  const formerName = `before-restore-${timestampSuffix()}`
   const staged = restoreFolderIn(home)
   try {
     if (existsSync(join(staged, 'whole'))) {
-      await moveIntoPlace(home, aside)
+      await moveIntoPlace(home, formerName)
       return { finished: true }
     }
     const wasInterrupted = existsSync(staged)
@@ -234,15 +237,15 @@ export const restoreBackup = async (
     const folder = isFolder ? fileFoldersOf(settings).media : null
     await removeStaged(home, folder)
     await mkdir(staged, { mode: 0o711 })
-    const work = { home, folder, aside: aside.replaceAll('-', '_'), settings, replace }
-    const made = await fillStage(work, file, passphrase, course).catch(async (error: unknown) => {
+    const work = { home, folder, aside: formerName.replaceAll('-', '_'), settings, replace }
+    const filled = await fillStage(work, file, passphrase, course).catch(async (error: unknown) => {
       await removeStaged(home, folder)
       // The database may still hold the remains of the interrupted restore: the platform must not start on it.
       if (wasInterrupted) await mkdir(staged, { mode: 0o711 })
       throw error
     })
     await write(join(staged, 'whole'), '', { mode: 0o600, flush: true })
-    return { ...made, ...(await moveIntoPlace(home, aside)), finished: false }
+    return { ...filled, ...(await moveIntoPlace(home, formerName)), finished: false }
   } finally {
     claim.release()
   }

@@ -55,16 +55,16 @@ const isSame = async (one: string, other: string): Promise<boolean> =>
  * recordings comes last: rows in the database refer to it. Idempotent.
  * @returns the folder of the files moved aside; null when there are none
  */
-export const moveStagedFiles = async (home: string, aside: string): Promise<string | null> => {
+export const moveStagedFiles = async (home: string, formerName: string): Promise<string | null> => {
   const folder = await readStageFolder(home)
   if (!folder || !(await fileExists(stageIn(folder)))) return null
-  const [staged, places, kept] = [placesIn(stageIn(folder)), placesIn(folder), placesIn(join(folder, aside))]
+  const [staged, places, former] = [placesIn(stageIn(folder)), placesIn(folder), placesIn(join(folder, formerName))]
   const folders = new Set<string>()
   let isAside = false
   const move = async ({ kind, name, path }: Pick<FoundFile, 'kind' | 'name' | 'path'>): Promise<void> => {
     const target = pathOf(places, kind, name)
     if ((await fileExists(target)) && !(await isSame(path, target))) {
-      const old = pathOf(kept, kind, name)
+      const old = pathOf(former, kind, name)
       await moveFile(target, old)
       folders.add(dirname(old))
       isAside = true
@@ -85,5 +85,5 @@ export const moveStagedFiles = async (home: string, aside: string): Promise<stri
   if (await fileExists(id)) await move({ kind: 'recordings', name: 'id', path: id })
   await flushAbove(folder, folders)
   await rm(stageIn(folder), { recursive: true })
-  return isAside ? join(folder, aside) : null
+  return isAside ? join(folder, formerName) : null
 }

@@ -9,15 +9,15 @@ const firstDouble = (names: readonly string[]): string | null =>
   names.find((name, at) => names.indexOf(name) !== at) ?? null
 
 /** @throws BadBackup */
-const compare = (what: string, given: readonly string[], known: readonly string[]): void => {
-  const double = firstDouble(given)
+const compare = (what: string, names: readonly string[], known: readonly string[]): void => {
+  const double = firstDouble(names)
   if (double !== null) throw new BadBackup(`manifest.json of the backup names ${what} ${shown(double)} twice.`)
-  const unknown = given.find((name) => !known.includes(name))
+  const unknown = names.find((name) => !known.includes(name))
   if (unknown !== undefined)
     throw new BadBackup(
       `manifest.json of the backup names ${what} ${shown(unknown)}, which the migrations of the backup do not make.`,
     )
-  const absent = known.find((name) => !given.includes(name))
+  const absent = known.find((name) => !names.includes(name))
   if (absent !== undefined) throw new BadBackup(`manifest.json of the backup does not name ${what} ${shown(absent)}.`)
 }
 
@@ -27,18 +27,18 @@ const compare = (what: string, given: readonly string[], known: readonly string[
  * @returns the columns by table
  * @throws BadBackup when the backup has other tables or columns than the schema
  */
-export const selectTables = (given: readonly Table[], known: readonly Table[]): Map<string, readonly string[]> => {
-  const columnsOf = new Map(given.map(({ name, columns }) => [withoutQuotes(name), columns.map(withoutQuotes)]))
+export const selectTables = (tables: readonly Table[], known: readonly Table[]): Map<string, readonly string[]> => {
+  const columnsOf = new Map(tables.map(({ name, columns }) => [withoutQuotes(name), columns.map(withoutQuotes)]))
   compare(
     'the table',
-    given.map(({ name }) => withoutQuotes(name)),
+    tables.map(({ name }) => withoutQuotes(name)),
     known.map(({ name }) => name),
   )
   return new Map(
     known.map(({ name, columns }) => {
-      const asked = columnsOf.get(name) ?? []
-      compare(`the column of ${name}`, asked, columns)
-      return [name, asked.flatMap((column) => columns.find((one) => one === column) ?? [])]
+      const knownColumns = columnsOf.get(name) ?? []
+      compare(`the column of ${name}`, knownColumns, columns)
+      return [name, knownColumns.flatMap((column) => columns.find((one) => one === column) ?? [])]
     }),
   )
 }

@@ -134,6 +134,56 @@ const removeLeftDatabases = async (): Promise<void> => {
   }
 }
 
+/** Compares the restored database with the manifest and the summary of its backup. */
+const checksOf = async (
+  session: Session,
+  { manifest, master, summary }: { readonly manifest: Manifest; readonly master: Buffer; readonly summary: Summary },
+  fileFaults: readonly string[],
+): Promise<Check[]> => {
+  const unbalanced = await store.unbalanced(session)
+  await session.raw('begin')
+  const sealed = await checkSealedValues(session, master)
+  const { money } = manifest
+  return [
+    {
+      what: 'rows',
+      found: `${countNoun(
+        Object.values(summary.rows).reduce((sum, rows) => sum + rows, 0),
+        'row',
+      )} of ${countNoun(manifest.tables.length, 'table')}`,
+      faults: [],
+    },
+    {
+      what: 'money',
+      found: `${countNoun(money.transfers, 'transfer')} of USD ${money.transferred}, balances of USD ${money.balances}, holds of USD ${money.held}`,
+      faults: unbalanced.map(
+        ({ account_id, balance, sum }) =>
+          `account ${account_id}: its balance is ${balance}, but the sum of its transfers is ${sum}`,
+      ),
+    },
+    {
+      what: 'master key',
+      found: 'its fingerprint is that of the database',
+      faults: (await isKeyOf(session, master)) ? [] : ['it is not the key of the database'],
+    },
+    {
+      what: 'sealed secrets',
+      found: countNoun(
+        sealed.reduce((sum, { values }) => sum + values, 0),
+        'value',
+      ),
+      faults: sealed
+        .filter(({ broken }) => broken > 0)
+        .map(({ column, values, broken }) => `${column}: ${broken} of ${values} do not open`),
+    },
+    {
+      what: 'files',
+      found: `${countNoun(summary.files, 'file')}, ${mebibytes(summary.bytes)}`,
+      faults: fileFaults,
+    },
+  ]
+}
+
 /**
  * Restores a backup to a temporary database, and compares.
  * @throws BadBackup or Unreadable if the file itself is not a complete backup
@@ -196,49 +246,8 @@ export const verifyBackup = async (
     const lost = await findLost(session, manifest, summary)
     const bucket = await checkBucket(session, manifest, settings, course)
     await loading.commit(summary)
-    const unbalanced = await store.unbalanced(session)
-    await session.raw('begin')
-    const sealed = await checkSealedValues(session, master)
-    const { money } = manifest
-    const checks: Check[] = [
-      {
-        what: 'rows',
-        found: `${countNoun(
-          Object.values(summary.rows).reduce((sum, rows) => sum + rows, 0),
-          'row',
-        )} of ${countNoun(manifest.tables.length, 'table')}`,
-        faults: [],
-      },
-      {
-        what: 'money',
-        found: `${countNoun(money.transfers, 'transfer')} of USD ${money.transferred}, balances of USD ${money.balances}, holds of USD ${money.held}`,
-        faults: unbalanced.map(
-          ({ account_id, balance, sum }) =>
-            `account ${account_id}: its balance is ${balance}, but the sum of its transfers is ${sum}`,
-        ),
-      },
-      {
-        what: 'master key',
-        found: 'its fingerprint is that of the database',
-        faults: (await isKeyOf(session, master)) ? [] : ['it is not the key of the database'],
-      },
-      {
-        what: 'sealed secrets',
-        found: countNoun(
-          sealed.reduce((sum, { values }) => sum + values, 0),
-          'value',
-        ),
-        faults: sealed
-          .filter(({ broken }) => broken > 0)
-          .map(({ column, values, broken }) => `${column}: ${broken} of ${values} do not open`),
-      },
-      {
-        what: 'files',
-        found: `${countNoun(summary.files, 'file')}, ${mebibytes(summary.bytes)}`,
-        faults: [...faults, ...lost.map((name) => `${name} is named by the database but missing in the backup`)],
-      },
-      ...bucket,
-    ]
+    const missing = lost.map((name) => `${name} is named by the database but missing in the backup`)
+    const checks = [...(await checksOf(session, { manifest, master, summary }, [...faults, ...missing])), ...bucket]
     return {
       manifest,
       summary,

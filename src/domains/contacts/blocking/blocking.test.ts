@@ -10,7 +10,7 @@ import { giveNumber } from '../../sms/sms-testing.ts'
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const { call, db, parts, tenant } = world
 const sms = makeInboundReceiver(db, parts)
-const desk = makeCallControl({ ...parts, linkOf: () => '', epoch: 1, hangUp: () => {}, trunks: () => [] })
+const callControl = makeCallControl({ ...parts, linkOf: () => '', epoch: 1, hangUp: () => {}, trunks: () => [] })
 
 const [pest, friend] = ['+447700900123', '+447700900456']
 
@@ -73,7 +73,7 @@ test('a text of a blocked contact is stored as blocked, without an event; after 
   )
 })
 
-test('what a blocked contact writes still opts out, and the account may write to it', async () => {
+test('the messages of a blocked contact still opt out, and the account may write to it', async () => {
   const who = await tenant()
   const id = await contact(who, pest)
   const { number } = await giveNumber(world, who)
@@ -92,7 +92,7 @@ test('a call of a blocked contact is declined, and recorded without an event', a
   const { number } = await giveNumber(world, who)
   const rings = async (from: string) => {
     const more = { verstat: null, npdi: false, rn: null, name: null, isFull: false }
-    const decision = await desk.receiveCall({ trunk: 'x', callId: uuid(), from, to: number, ...more })
+    const decision = await callControl.receiveCall({ trunk: 'x', callId: uuid(), from, to: number, ...more })
     return 'refused' in decision ? decision.refused.status : 'rings'
   }
   await call(who, 'PUT', `/open/contacts/${id}/block`)

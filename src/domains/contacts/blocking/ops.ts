@@ -5,9 +5,9 @@ import { blockedAmong, type NumberOfAccount } from './store.ts'
  *  @returns a predicate over the numbers that were passed */
 export const findBlocked = async (
   sql: Sql,
-  asked: readonly NumberOfAccount[],
+  candidates: readonly NumberOfAccount[],
 ): Promise<(account: string, number: string) => boolean> => {
-  const rows = asked.length === 0 ? [] : await blockedAmong(sql, asked)
+  const rows = candidates.length === 0 ? [] : await blockedAmong(sql, candidates)
   const blocked = new Set(rows.map(({ account, number }) => `${account} ${number}`))
   return (account, number) => blocked.has(`${account} ${number}`)
 }

@@ -69,8 +69,8 @@ test('candidates are read page by page, each once, also among more keys than a p
     cursor = body.next_cursor ?? ''
     pages++
   } while (cursor !== '')
-  const wanted = Array.from({ length: 31 }, (_, i) => `+4477${from + 9_990 + 2 * i}`)
-  assert.deepEqual(seen, wanted)
+  const expected = Array.from({ length: 31 }, (_, i) => `+4477${from + 9_990 + 2 * i}`)
+  assert.deepEqual(seen, expected)
   assert.ok(pages >= 5, `${pages} pages`)
 })
 

@@ -57,7 +57,7 @@ const rawOf = (head: readonly (Column | null)[], cells: readonly string[]): RawE
 }
 
 const faultOf = (head: readonly (Column | null)[]): string | null => {
-  const has = (...wanted: Column[]) => head.some((column) => column !== null && wanted.includes(column))
+  const has = (...names: Column[]) => head.some((column) => column !== null && names.includes(column))
   if (!has('first', 'last', 'whole', 'company')) return 'the first line must name the columns; first_name is missing'
   return has('phone', 'email', 'address') ? null : 'the columns phone, email and address are all missing'
 }

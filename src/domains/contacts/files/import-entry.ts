@@ -71,10 +71,10 @@ export const parseEntry = (raw: RawEntry, country?: CountryCode): Draft | string
   take('PH', raw.phones)
   take('E', raw.emails)
   take('A', raw.addresses)
-  const kept = unique(details)
-  if (kept.length > maxDetails) faults.push(`there are more than ${maxDetails} details`)
-  if (kept.length === 0 && faults.length === 0) faults.push('there is no phone number, e-mail address or address')
+  const distinct = unique(details)
+  if (distinct.length > maxDetails) faults.push(`there are more than ${maxDetails} details`)
+  if (distinct.length === 0 && faults.length === 0) faults.push('there is no phone number, e-mail address or address')
   return faults.length > 0
     ? faults.join('; ')
-    : { first_name, last_name, profile_pic_url: raw.picture || null, channel_id: null, details: kept }
+    : { first_name, last_name, profile_pic_url: raw.picture || null, channel_id: null, details: distinct }
 }

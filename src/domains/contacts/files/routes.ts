@@ -21,8 +21,8 @@ const refusal = ({ read, faults }: ImportResult): Problem => {
   const first = faults.listed.slice(0, maxNamedFaults).map(({ line, error }) => `line ${line}: ${error}`)
   const rest = faults.count > maxNamedFaults ? `; and ${faults.count - maxNamedFaults} more` : ''
   const what = `${faults.count} bad of ${read} ${read === 1 ? 'contact' : 'contacts'}`
-  const told = { bad_lines: faults.count, lines: faults.listed }
-  return httpRefusals.fileRejected(`${what}; ${first.join('; ')}${rest}`, 'invalid_file', told)
+  const report = { bad_lines: faults.count, lines: faults.listed }
+  return httpRefusals.fileRejected(`${what}; ${first.join('; ')}${rest}`, 'invalid_file', report)
 }
 
 export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {

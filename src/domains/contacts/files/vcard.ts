@@ -36,9 +36,9 @@ const fromQuotedPrintable = (text: string, charset: string): string => {
 const propertyOf = (text: string): Property | null => {
   const [head = '', coded] = splitOutside(text, ':', 2)
   if (coded === undefined) return null
-  const [grouped = '', ...given] = splitOutside(head, ';')
+  const [grouped = '', ...rawParameters] = splitOutside(head, ';')
   const parameters = new Map<string, string>()
-  for (const one of given) {
+  for (const one of rawParameters) {
     const [name = '', value] = splitOutside(one, '=', 2)
     // vCard 2.1 omits the name of some parameters.
     const isEncoding = value === undefined && /^quoted-printable$/i.test(name)

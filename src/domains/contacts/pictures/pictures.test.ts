@@ -25,7 +25,7 @@ const webp = {
   extended: Buffer.from('52494646000000005745425056503858000000000000000 03f01001f0100'.replace(/\s/g, ''), 'hex'),
 }
 
-let asked = 0
+let requestCount = 0
 const files = new Map<string, Buffer>([
   ['/ada.png', png(512, 300)],
   ['/ada.jpg', jpeg],
@@ -35,7 +35,7 @@ const files = new Map<string, Buffer>([
   ['/long.png', Buffer.concat([png(10, 10), Buffer.alloc(maxPictureBytes)])],
 ])
 const server = createServer(({ url = '' }, response) => {
-  asked++
+  requestCount++
   const file = files.get(url)
   if (url === '/cut.png') response.destroy()
   else if (file) response.end(file)
@@ -63,7 +63,7 @@ test('a picture is passed on with its type, and downloaded once for many request
     assert.equal(headers['x-content-type-options'], 'nosniff')
     assert.deepEqual(rawPayload, png(512, 300))
   }
-  assert.equal(asked, 1)
+  assert.equal(requestCount, 1)
   assert.equal((await pictureOf(who, `http://127.0.0.1:${port}/ada.jpg`)).headers['content-type'], 'image/jpeg')
 })
 
@@ -84,15 +84,15 @@ test('a picture that is absent, too large, or no picture is 404, and the message
   }
 })
 
-test('addresses of our own network are never asked', async () => {
+test('addresses of our own network are never fetched', async () => {
   const real = await makeWorld({ TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'false' })
   const who = await real.tenant()
-  const before = asked
+  const before = requestCount
   const body = { first_name: 'Ada', contact_details: [{ type: 'A', value: 'x' }] }
   const profile_pic_url = `http://127.0.0.1:${port}/ada.png`
   const { contact } = (await real.call(who, 'POST', '/open/contacts', { ...body, profile_pic_url })).body
   const answer = await real.call(who, 'GET', `/open/contacts/${contact.uuid}/picture`)
-  assert.deepEqual([answer.status, answer.body.error_code, asked], [404, 'no_picture', before])
+  assert.deepEqual([answer.status, answer.body.error_code, requestCount], [404, 'no_picture', before])
 })
 
 test('type and size are read from the first bytes of every kind of picture, and from no other file', () => {

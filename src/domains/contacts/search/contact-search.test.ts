@@ -126,8 +126,8 @@ test('search: another account’s contacts are never found', async () => {
 
 test('search: a changed contact is found by its new content, and a deleted one is not found', async () => {
   const who = await tenant()
-  const [made] = await fill(who, ['Augusta Byron +447700900321 gus@example.com'])
-  const path = `/open/contacts/CON${made?.id}`
+  const [contact] = await fill(who, ['Augusta Byron +447700900321 gus@example.com'])
+  const path = `/open/contacts/CON${contact?.id}`
   await call(who, 'PUT', path, { first_name: 'Ada', contact_details: [{ type: 'PH', value: '+12025550111' }] })
   assert.deepEqual(await find(who, 'augusta'), [])
   assert.deepEqual(await find(who, '900321'), [])
@@ -146,8 +146,8 @@ test('search: an exact match ranks first among very many similar ones', async ()
   assert.equal((await find(who, '346', '&per_page=100')).length, 100)
   // A lookup that the sample satisfies stops there; otherwise it reads all.
   const look = (most: number) => {
-    const wanted = (isSample: boolean) => nearQuery(makeHash(who.id, isSample), parseQuery('maria'))
-    return findByGrams(db, who.id, wanted(false), wanted(true), most)
+    const query = (isSample: boolean) => nearQuery(makeHash(who.id, isSample), parseQuery('maria'))
+    return findByGrams(db, who.id, query(false), query(true), most)
   }
   const isSampled = ({ id }: { id: string }) => Number.parseInt(id.slice(-2), 16) % 64 === 0
   const few = await look(2)

@@ -45,9 +45,9 @@ export const search = async (
     const found = await store.findByGrams(db, account, gramQuery, build(sample, variant), maxPerLookup)
     const ids = found.map(({ id }) => id)
     const isFiltered = channel !== null || isBlocked
-    const wanted = isFiltered ? new Set(await store.among(db, account, { channel, isBlocked }, ids)) : null
+    const allowed = isFiltered ? new Set(await store.among(db, account, { channel, isBlocked }, ids)) : null
     for (const row of found) {
-      if (wanted && !wanted.has(row.id)) continue
+      if (allowed && !allowed.has(row.id)) continue
       if (scores.has(row.id)) continue
       const score = scoreOf(variant, row)
       if (score > 0) scores.set(row.id, score)

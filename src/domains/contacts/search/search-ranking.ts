@@ -56,14 +56,14 @@ export const scoreOf = ({ words, digits }: SearchQuery, row: FoundRow): number =
   const numbers = row.numbers.split(' ')
   const scores = [
     ...words.map(
-      (asked) =>
+      (queried) =>
         // A fuzzy comparison costs ten times an exact one.
         Math.max(
-          best(inName, (word) => wordScore(asked, word)),
-          0.9 * best(inEmails, (word) => wordScore(asked, word)),
-        ) || best(inName, (word) => similarityScore(asked, word)),
+          best(inName, (word) => wordScore(queried, word)),
+          0.9 * best(inEmails, (word) => wordScore(queried, word)),
+        ) || best(inName, (word) => similarityScore(queried, word)),
     ),
-    ...digits.map((asked) => best(numbers, (number) => numberScore(asked, number))),
+    ...digits.map((queried) => best(numbers, (number) => numberScore(queried, number))),
   ]
   return scores.includes(0) ? 0 : scores.reduce((sum, score) => sum + score, 0) / Math.max(1, scores.length)
 }

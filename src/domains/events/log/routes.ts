@@ -19,7 +19,7 @@ import * as store from './store.ts'
 
 const cursors = cursorsOf(c.listEvents)
 
-const dateOf = (given: string | undefined): Date | null => (given === undefined ? null : new Date(given))
+const dateOf = (value: string | undefined): Date | null => (value === undefined ? null : new Date(value))
 
 const verdictOf = (deliveries: readonly EventDelivery[]): Verdict => {
   const total = deliveries.length

@@ -32,13 +32,13 @@ export type EventFilter = {
 
 /** The events that a page examines. */
 const examined = (account: string, { above, below, isOldestFirst }: EventFilter) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('id > ?::uuid', above)
-  asked.add('id < ?::uuid', below)
-  const text = `select id, name, channel_id, webhook_id, conversation, payload, created_at from events ${asked.text}
+  const bindings = makeConditions()
+  bindings.add('account_id = ?', account)
+  bindings.add('id > ?::uuid', above)
+  bindings.add('id < ?::uuid', below)
+  const text = `select id, name, channel_id, webhook_id, conversation, payload, created_at from events ${bindings.text}
     order by id ${isOldestFirst ? '' : 'desc'} limit ${examinedEvents}`
-  return { asked, text }
+  return { bindings, text }
 }
 
 /**
@@ -59,28 +59,28 @@ const ofConversation = (
 
 /** Returns the first matching events. Examines 10,000 at most. */
 export const page = (sql: Sql, account: string, filter: EventFilter, limit: number) => {
-  const { asked, text } = examined(account, filter)
+  const { bindings, text } = examined(account, filter)
   const conditions: string[] = []
-  if (filter.name !== null) conditions.push(`name = ${asked.bind(filter.name)}`)
-  if (filter.channels !== null) conditions.push(`channel_id = any (${asked.bind(filter.channels)}::uuid[])`)
-  if (filter.conversation !== null) conditions.push(ofConversation(filter.conversation, account, asked.bind))
-  if (filter.since !== null) conditions.push(`created_at >= ${asked.bind(filter.since)}`)
-  if (filter.until !== null) conditions.push(`created_at < ${asked.bind(filter.until)}`)
+  if (filter.name !== null) conditions.push(`name = ${bindings.bind(filter.name)}`)
+  if (filter.channels !== null) conditions.push(`channel_id = any (${bindings.bind(filter.channels)}::uuid[])`)
+  if (filter.conversation !== null) conditions.push(ofConversation(filter.conversation, account, bindings.bind))
+  if (filter.since !== null) conditions.push(`created_at >= ${bindings.bind(filter.since)}`)
+  if (filter.until !== null) conditions.push(`created_at < ${bindings.bind(filter.until)}`)
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
   return sql.raw<EventRow>(
     `select id, name, channel_id, webhook_id, payload::text as payload, created_at from (${text}) e ${where}
-     order by id ${filter.isOldestFirst ? '' : 'desc'} limit ${asked.bind(limit)}`,
-    asked.values,
+     order by id ${filter.isOldestFirst ? '' : 'desc'} limit ${bindings.bind(limit)}`,
+    bindings.values,
   )
 }
 
 /** Returns the last event that `page` examines; null if it examines all that follow. */
 export const lastExamined = async (sql: Sql, account: string, filter: EventFilter): Promise<string | null> => {
-  const { asked, text } = examined(account, filter)
+  const { bindings, text } = examined(account, filter)
   const [row] = await sql.raw<{ id: string; count: number }>(
     `select id, (count(*) over ())::integer as count from (select id from (${text}) x) e
      order by id ${filter.isOldestFirst ? 'desc' : ''} limit 1`,
-    asked.values,
+    bindings.values,
   )
   return row && row.count >= examinedEvents ? row.id : null
 }

@@ -27,7 +27,7 @@ export const claimWith = async (
   services: Services,
   gate: SignInGate,
   request: FastifyRequest,
-  { token, ...given }: Claim,
+  { token, ...claim }: Claim,
 ): Promise<string> => {
   const { db, changes } = services
   if (await persons.isClaimed(db)) throw refusals.alreadyClaimed()
@@ -37,7 +37,7 @@ export const claimWith = async (
     await recordRefusal(services, request, null)
     throw refusals.wrongClaimToken()
   }
-  const entrant = await entrantOf(services, gate, request, { ...given, proves: true })
+  const entrant = await entrantOf(services, gate, request, { ...claim, proves: true })
   return await db.begin(async (tx) => {
     const person = await takePerson(tx, services, entrant, true)
     // One of several concurrent claims inserts this row, also if they have several links.

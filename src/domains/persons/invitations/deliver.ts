@@ -8,9 +8,9 @@ import type { Delivery } from './store.ts'
 type Deps = Pick<Services, 'mail' | 'seal' | 'publicUrl'>
 
 /** Returns how a link is delivered: by mail where the installation sends mail. @throws Problem 409 without a mail server */
-export const deliveryOf = ({ mail }: Pick<Services, 'mail'>, wanted: Delivery | undefined): Delivery => {
-  if (wanted === 'mail' && !mail.isConfigured) throw mailRefusals.notConfigured()
-  return wanted ?? (mail.isConfigured ? 'mail' : 'link')
+export const deliveryOf = ({ mail }: Pick<Services, 'mail'>, requested: Delivery | undefined): Delivery => {
+  if (requested === 'mail' && !mail.isConfigured) throw mailRefusals.notConfigured()
+  return requested ?? (mail.isConfigured ? 'mail' : 'link')
 }
 
 /** A link, and the mailbox that it is for. */

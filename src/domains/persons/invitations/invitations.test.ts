@@ -58,8 +58,8 @@ for (const [delivery, known, password, existing, result] of rows)
     const email = newEmail('row')
     const before = known === 'none' ? null : await join(ada, email, known === 'proved' ? 'mail' : 'link', ownPassword)
     const { url } = await invite(bob, email, delivery)
-    const given = password === 'right' ? ownPassword : squatterPassword
-    const answer = await acceptLink(world, url, { password: given, ...(existing ? { existing } : {}) })
+    const entered = password === 'right' ? ownPassword : squatterPassword
+    const answer = await acceptLink(world, url, { password: entered, ...(existing ? { existing } : {}) })
     if (answer.status !== 201) return assert.equal(outcome(answer), result)
     const { uuid, email_proved } = answer.body.person
     const who = uuid === before?.person.uuid ? 'same' : 'new'

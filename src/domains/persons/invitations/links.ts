@@ -21,11 +21,11 @@ const makeLink = async (
   tx: Tx,
   base: string,
   page: 'claim' | 'invitation' | 'email-proof',
-  wanted: LinkFields,
+  fields: LinkFields,
 ): Promise<Link> => {
   const token = makeToken()
   const id = uuid()
-  const { expires_at } = await store.add(tx, { ...none, ...wanted, id, tokenHash: keyHash(token) })
+  const { expires_at } = await store.add(tx, { ...none, ...fields, id, tokenHash: keyHash(token) })
   return { uuid: print('INV', id), url: `${base}/console/${page}#${token}`, expires_at: iso(expires_at) }
 }
 

@@ -22,7 +22,7 @@ const mailResetLinks = async (tx: Tx, services: Services, email: string): Promis
   const candidates = await persons.candidates(tx, email, null, maxCandidates)
   const proved = candidates.find(({ email_proved_at }) => email_proved_at !== null)
   const links: { account: string | null; link: string }[] = []
-  const made: string[] = []
+  const issued: string[] = []
   let expiresAt = ''
   // The owner of the address always gets one link an hour: strangers, and persons of other addresses of the mailbox, use up
   // the limits of mail.
@@ -30,7 +30,7 @@ const mailResetLinks = async (tx: Tx, services: Services, email: string): Promis
   for (const person of proved ? [proved] : candidates) {
     if (person.suspended_at || (await invitations.countMailed(tx, person.id)) >= maxMailedLinks) continue
     const { uuid, url, expires_at } = await makeResetLink(tx, services.publicUrl(), person.id)
-    made.push(parse('INV', uuid) ?? '')
+    issued.push(parse('INV', uuid) ?? '')
     expiresAt = expires_at
     links.push({ account: proved ? null : await namesOfAccounts(tx, person.id), link: url })
   }
@@ -39,7 +39,7 @@ const mailResetLinks = async (tx: Tx, services: Services, email: string): Promis
   const values = { links, expires_at: expiresAt }
   const mail = { to: (proved ?? first).email, template: 'password_reset', values, account: null, isOwed } as const
   // A link that is not mailed must not count as one that works.
-  if ((await queueMail(tx, services, mail)) === null) await invitations.deleteLinks(tx, made)
+  if ((await queueMail(tx, services, mail)) === null) await invitations.deleteLinks(tx, issued)
 }
 
 const namesOfAccounts = async (tx: Tx, person: string): Promise<string | null> =>

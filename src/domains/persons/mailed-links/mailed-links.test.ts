@@ -136,7 +136,7 @@ test('a reset of several unproved persons has a link for each, and the one that 
   assert.equal(proved.filter(Boolean).length, 1)
 })
 
-test('strangers who ask for links keep no owner of an address from one', async () => {
+test('strangers who request links never deprive the owner of an address of one', async () => {
   const email = newEmail('wanted')
   await join(ada, email, 'mail', ownPassword)
   const resets = async () =>
@@ -147,7 +147,8 @@ test('strangers who ask for links keep no owner of an address from one', async (
     await resetsAreDone(world)
     return statusCode
   }
-  for (let asked = 0; asked < paces.mail.burst; asked++) assert.equal(await ask(`203.0.113.${asked + 1}`), 202)
+  for (let response = 0; response < paces.mail.burst; response++)
+    assert.equal(await ask(`203.0.113.${response + 1}`), 202)
   assert.equal(await ask('198.51.100.7'), 202, 'a network that rarely asked goes on')
   const sent = await resets()
   assert.equal(sent, maxMailedLinks)
@@ -328,8 +329,8 @@ test('without a mail server links are shown, and nothing counts as proved by mai
   const refused = await plain.call(owner, 'POST', '/open/members', { ...body, delivery: 'mail' })
   assert.equal(outcome(refused), '409 mail_not_configured')
   assert.ok((await plain.call(owner, 'POST', '/open/members', body)).body.invite_url)
-  const asked = await callAs(plain, null, 'POST', '/console/password-reset', { email: person.email })
-  assert.equal(asked.status, 202)
+  const response = await callAs(plain, null, 'POST', '/console/password-reset', { email: person.email })
+  assert.equal(response.status, 202)
   assert.equal(await plain.db.maybe`select 1 from jobs where kind = ${resetKind}`, null)
   const proof = await person.call('POST', '/console/me/email-proof')
   assert.equal(outcome(proof), '409 mail_not_configured')

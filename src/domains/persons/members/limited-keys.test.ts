@@ -10,9 +10,12 @@ const home = ['127.0.0.0/8']
 
 /** Makes a key as the operator. */
 const keyWith = async (owner: Tenant, limits: object): Promise<Tenant> => {
-  const made = await call('operator', 'POST', `/operator/accounts/${owner.uuid}/keys`, { label: 'limited', ...limits })
-  assert.equal(made.status, 201, JSON.stringify(made.body))
-  return { ...owner, key: made.body.key }
+  const created = await call('operator', 'POST', `/operator/accounts/${owner.uuid}/keys`, {
+    label: 'limited',
+    ...limits,
+  })
+  assert.equal(created.status, 201, JSON.stringify(created.body))
+  return { ...owner, key: created.body.key }
 }
 
 type Call = (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', url: string, body?: object) => Promise<Answer>
@@ -89,8 +92,8 @@ test('a key without limits and a person with people make people and links, withi
     [admin, 'admin', 201],
     [admin, 'owner', 403],
   ] as const) {
-    const made = await by.call('POST', '/open/members', person(role))
-    assert.equal(made.status, status, JSON.stringify(made.body))
+    const created = await by.call('POST', '/open/members', person(role))
+    assert.equal(created.status, status, JSON.stringify(created.body))
   }
   const [other, agent] = [await member(world, ada, 'owner'), await member(world, ada, 'agent')]
   assert.deepEqual(await restore(admin, agent.user, 'admin'), [200, undefined])
@@ -119,8 +122,8 @@ test('a key that a session of a limited key makes has the end, the addresses and
 
 test('a session of a key is refused from other addresses, and once the key has ended', async () => {
   const ada = await world.tenant()
-  const made = await call(ada, 'POST', '/open/keys', { label: 'home', allowed_addresses: home })
-  const browser = await signIn(world, { key: made.body.key })
+  const created = await call(ada, 'POST', '/open/keys', { label: 'home', allowed_addresses: home })
+  const browser = await signIn(world, { key: created.body.key })
   const from = async (remoteAddress: string, url: string) => {
     const headers = { cookie: browser.cookie, 'x-trunkline-console': '1' }
     return (await world.app.inject({ method: 'GET', url, remoteAddress, headers })).json().error_code
@@ -129,7 +132,7 @@ test('a session of a key is refused from other addresses, and once the key has e
     assert.equal(await from('127.0.0.1', url), undefined, url)
     assert.equal(await from('::1', url), 'address_not_allowed', url)
   }
-  const id = String(made.body.uuid).slice(3)
+  const id = String(created.body.uuid).slice(3)
   await world.db.begin(async (tx) => {
     await tx.run`update api_keys set expires_at = clock_timestamp() - interval '1 second' where id = ${id}`
     await world.parts.changes.invalidate(tx, 'accounts')

@@ -69,9 +69,9 @@ export const memberRoutes = (services: Services) => {
 
   return [
     route(c.listMembers, async ({ account, query }) => {
-      const asked = requestedPage(query, cursors.key(query.cursor))
-      const found = await store.page(db, account.id, asked.read)
-      const { rows, fields } = cutPage(asked, found, ({ at, id }) => cursors.write({ time: at, id }))
+      const pageRequest = requestedPage(query, cursors.key(query.cursor))
+      const found = await store.page(db, account.id, pageRequest.read)
+      const { rows, fields } = cutPage(pageRequest, found, ({ at, id }) => cursors.write({ time: at, id }))
       return ok({ ...fields, ...totalFields(await store.count(db, account.id)), members: rows.map(presentMember) })
     }),
 
@@ -94,30 +94,30 @@ export const memberRoutes = (services: Services) => {
 
     route(c.changeMember, async ({ account, key, params, body, request, tx, audit }) => {
       const row = await lockMember(tx, account.id, params.user_uuid)
-      const wanted = {
+      const member = {
         first_name: body.first_name ?? row.first_name,
         last_name: body.last_name ?? row.last_name,
         role: body.role ?? row.role,
         status: body.status ?? row.status,
       }
-      const isRestored = row.status === 'SUSPENDED' && wanted.status === 'ACTIVE'
-      assertMayMake(request, { kind: 'person', role: wanted.role, before: row.role, isRestored })
+      const isRestored = row.status === 'SUSPENDED' && member.status === 'ACTIVE'
+      assertMayMake(request, { kind: 'person', role: member.role, before: row.role, isRestored })
       if (row.status === 'PENDING_INVITE' && body.status && body.status !== 'DELETED')
         throw refusals.invitationPending()
-      if (isActiveOwner(row) && !isActiveOwner({ ...row, ...wanted }))
+      if (isActiveOwner(row) && !isActiveOwner({ ...row, ...member }))
         if ((await store.countOtherOwners(tx, account.id, row.id)) === 0) throw refusals.lastOwner()
-      await store.change(tx, account.id, row.id, wanted)
-      const isBarred = wanted.status !== 'ACTIVE' && wanted.status !== row.status
+      await store.change(tx, account.id, row.id, member)
+      const isBarred = member.status !== 'ACTIVE' && member.status !== row.status
       if (isBarred) await invitations.deleteUnused(tx, { user: row.id, person: null })
       const revoked = isBarred && body.revoke_keys ? await revokeKeysOf(tx, account.id, row.id, key) : null
       if (revoked) await changes.invalidate(tx, 'accounts')
-      const after = { ...row, ...wanted }
+      const after = { ...row, ...member }
       const keys = revoked ? { revoked_keys: revoked } : {}
-      await audit(tx, { before: audited(row), after: { ...audited(row), ...wanted, ...keys } })
+      await audit(tx, { before: audited(row), after: { ...audited(row), ...member, ...keys } })
       await publishMember(tx, 'member.changed', account.id, after)
       await changes.invalidate(tx, 'users')
       // A deleted member is answered as the member was last.
-      const shown = wanted.status === 'DELETED' ? row : await readMember(tx, account.id, after.id)
+      const shown = member.status === 'DELETED' ? row : await readMember(tx, account.id, after.id)
       return ok({ member: presentMember(shown), ...keys })
     }),
 

@@ -30,10 +30,10 @@ const columns = `r.id, r.first_name, r.last_name, r.email, r.status, r.role, r.p
   (select max(s.seen_at) from sessions s where s.person_id = r.person_id) as last_seen_at`
 
 const membersOf = (account: string) => {
-  const asked = makeConditions()
-  asked.add('account_id = ?', account)
-  asked.add('status <> ?', 'DELETED')
-  return makeListQuery({ table: 'users', key: byTimeAndId(), isNewestFirst: false }, asked)
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('status <> ?', 'DELETED')
+  return makeListQuery({ table: 'users', key: byTimeAndId(), isNewestFirst: false }, conditions)
 }
 
 export const page = (db: Sql, account: string, at: ListPage) => {

@@ -19,8 +19,8 @@ export const isChallenge = (seal: Seal, purpose: ChallengePurpose, encoded: stri
   const challenge = Buffer.from(encoded, 'base64url').toString()
   const end = challenge.lastIndexOf('|')
   const text = challenge.slice(0, Math.max(0, end))
-  const [made, expected] = [Buffer.from(challenge.slice(end + 1)), Buffer.from(signatureOf(seal, text))]
-  if (made.length !== expected.length || !timingSafeEqual(made, expected)) return false
+  const [received, expected] = [Buffer.from(challenge.slice(end + 1)), Buffer.from(signatureOf(seal, text))]
+  if (received.length !== expected.length || !timingSafeEqual(received, expected)) return false
   const [ownPurpose, expiry] = text.split('|')
   return ownPurpose === purpose && Number(expiry) > Date.now()
 }

@@ -49,7 +49,7 @@ const strictAccount = async () => {
 
 const inSecond = (cookie: string) => callAs(second, cookie, 'GET', '/open/conversations')
 
-test('nobody requires a second factor of others without one', async () => {
+test('no person without a second factor can require one of others', async () => {
   const tenant = await world.tenant()
   const owner = await member(world, tenant, 'owner')
   assert.deepEqual(outcome(await require(owner)), required)

@@ -57,118 +57,131 @@ const makeOpeners = ({ auth: { accounts, operators }, db }: Services): KeyStore<
   exists: async (address, text) => (await accounts.exists(address, text)) || (await operators.exists(address, text)),
 })
 
-export const sessionRoutes = (services: Services, gate: SignInGate) => {
-  const { db, config, changes, authThrottle } = services
-  const openers = makeOpeners(services)
-  const idleSeconds = config.sessionIdleHours * 3_600
-  // One claim at a time: the others then see that the installation is claimed, before they derive a hash.
-  const claims = makeFairLimiter({ perKey: 1, total: 1 })
+type SignInDeps = {
+  readonly services: Services
+  readonly gate: SignInGate
+  readonly openers: KeyStore<Opener>
+}
 
-  const openByPassword = async (
-    request: FastifyRequest,
-    {
-      email,
-      password,
-      code,
-      account,
-    }: {
-      readonly email: string
-      readonly password: string
-      readonly code?: string | undefined
-      readonly account?: string | undefined
-    },
-  ): Promise<Opener> => {
-    let candidates: persons.CandidateRow[] = []
-    let person: persons.PersonRow | null = null
-    let second: SecondFactor = 'passed'
-    const look = async () => {
-      candidates = await candidatesOf(db, email, account === undefined ? null : parse('ACC', account))
-      return candidates
-    }
-    const isRight = await attemptPassword(
-      services,
-      gate,
-      request,
-      { email, password, look },
-      async (found, visitor) => {
-        person = await chosenOf(
-          db,
-          found.filter(({ suspended_at }) => suspended_at === null),
-        )
-        if (!person) return false
-        // A wrong code counts like a wrong password.
-        second = await checkSecondFactor(services, gate, visitor, person.id, code)
-        return second === 'passed'
-      },
-    )
-    // TypeScript does not see the assignment in the closure.
-    const found = person as persons.PersonRow | null
-    if (!isRight || !found) {
-      await recordRefusal(services, request, candidates)
-      throw (second as SecondFactor) === 'wrong' ? refusals.wrongCode() : refusals.wrongPassword()
-    }
-    if (found.password_hash && isOutdated(found.password_hash))
-      await persons.setPassword(
-        db,
-        found.id,
-        await hashPassword(password, gate.turnOf(visitorOf(services, request, email, found))),
-      )
-    return { kind: 'person', person: found }
+type PasswordFields = {
+  readonly email: string
+  readonly password: string
+  readonly code?: string | undefined
+  readonly account?: string | undefined
+}
+
+type ProofFields = { readonly password?: string; readonly key?: string; readonly passkey?: AssertionJson | undefined }
+
+const openByPassword = async (
+  { services, gate }: SignInDeps,
+  request: FastifyRequest,
+  { email, password, code, account }: PasswordFields,
+): Promise<Opener> => {
+  let candidates: persons.CandidateRow[] = []
+  let person: persons.PersonRow | null = null
+  let second: SecondFactor = 'passed'
+  const look = async () => {
+    candidates = await candidatesOf(services.db, email, account === undefined ? null : parse('ACC', account))
+    return candidates
   }
+  const isRight = await attemptPassword(services, gate, request, { email, password, look }, async (found, visitor) => {
+    person = await chosenOf(
+      services.db,
+      found.filter(({ suspended_at }) => suspended_at === null),
+    )
+    if (!person) return false
+    // A wrong code counts like a wrong password.
+    second = await checkSecondFactor(services, gate, visitor, person.id, code)
+    return second === 'passed'
+  })
+  // TypeScript does not see the assignment in the closure.
+  const found = person as persons.PersonRow | null
+  if (!isRight || !found) {
+    await recordRefusal(services, request, candidates)
+    throw (second as SecondFactor) === 'wrong' ? refusals.wrongCode() : refusals.wrongPassword()
+  }
+  if (found.password_hash && isOutdated(found.password_hash))
+    await persons.setPassword(
+      services.db,
+      found.id,
+      await hashPassword(password, gate.turnOf(visitorOf(services, request, email, found))),
+    )
+  return { kind: 'person', person: found }
+}
 
-  const openByKey = async (request: FastifyRequest, text: string): Promise<Opener> => {
-    const found = await lookUp(authThrottle, request.ip, text, openers, refusals.wrongKey).catch(async (error) => {
+const openByKey = async (
+  { services, gate, openers }: SignInDeps,
+  request: FastifyRequest,
+  text: string,
+): Promise<Opener> => {
+  const found = await lookUp(services.authThrottle, request.ip, text, openers, refusals.wrongKey).catch(
+    async (error) => {
       if (!(error instanceof Problem) || error.status !== 401) throw error
       gate.failed(request.ip)
       await recordRefusal(services, request, null)
       throw error
-    })
-    const refusal = found.kind === 'account-key' ? keyRefusal(found.key, request) : null
-    if (refusal) throw refusal
-    return found
-  }
+    },
+  )
+  const refusal = found.kind === 'account-key' ? keyRefusal(found.key, request) : null
+  if (refusal) throw refusal
+  return found
+}
 
-  /** A passkey verified its user: it counts as password and second factor. */
-  const openByPasskey = async (request: FastifyRequest, response: AssertionJson): Promise<Opener> => {
-    const passkey = await authThrottle.runInTurn(request.ip, () => acceptAssertion(services, response))
-    const found = passkey && (await persons.find(db, passkey.person_id))
-    if (found?.suspended_at !== null) {
-      gate.failed(request.ip)
-      await recordRefusal(services, request, found)
-      throw refusals.refusedPasskey()
-    }
-    return { kind: 'person', person: found }
+/** A passkey verified its user: it counts as password and second factor. */
+const openByPasskey = async (
+  { services, gate }: SignInDeps,
+  request: FastifyRequest,
+  response: AssertionJson,
+): Promise<Opener> => {
+  const passkey = await services.authThrottle.runInTurn(request.ip, () => acceptAssertion(services, response))
+  const found = passkey && (await persons.find(services.db, passkey.person_id))
+  if (found?.suspended_at !== null) {
+    gate.failed(request.ip)
+    await recordRefusal(services, request, found)
+    throw refusals.refusedPasskey()
   }
+  return { kind: 'person', person: found }
+}
 
-  /** Whether a key is the one that opened the session. */
-  const isKeyOf = async (session: Session, request: FastifyRequest, text: string): Promise<boolean> => {
-    const found = await authThrottle.runInTurn(request.ip, () => openers.find(text))
-    if (!found || found.kind === 'person') return false
-    const id = found.kind === 'account-key' ? found.key.id : found.operator.id
-    return id === ownerOfSession(session).key
-  }
+/** Whether a key is the one that opened the session. */
+const isKeyOf = async (
+  { services, openers }: SignInDeps,
+  session: Session,
+  request: FastifyRequest,
+  text: string,
+): Promise<boolean> => {
+  const found = await services.authThrottle.runInTurn(request.ip, () => openers.find(text))
+  if (!found || found.kind === 'person') return false
+  const id = found.kind === 'account-key' ? found.key.id : found.operator.id
+  return id === ownerOfSession(session).key
+}
 
-  const isProof = async (
-    request: FastifyRequest,
-    session: Session,
-    {
-      password,
-      key,
-      passkey,
-    }: { readonly password?: string; readonly key?: string; readonly passkey?: AssertionJson | undefined },
-  ): Promise<boolean> => {
-    const { person } = session
-    const visitor = visitorOfSession(request, session)
-    if (person && passkey)
-      return gate.attempt(visitor, async () => (await acceptAssertion(services, passkey))?.person_id === person.id)
-    const given = person ? password : key
-    if (given === undefined) throw refusals.proofFields(person ? 'password' : 'key')
-    return gate.attempt(visitor, async (turn) => {
-      if (!person) return isKeyOf(session, request, given)
-      const row = await persons.find(db, person.id)
-      return verifyPassword(given, row?.password_hash ?? null, turn)
-    })
-  }
+const isProof = async (
+  deps: SignInDeps,
+  request: FastifyRequest,
+  session: Session,
+  { password, key, passkey }: ProofFields,
+): Promise<boolean> => {
+  const { services, gate } = deps
+  const { person } = session
+  const visitor = visitorOfSession(request, session)
+  if (person && passkey)
+    return gate.attempt(visitor, async () => (await acceptAssertion(services, passkey))?.person_id === person.id)
+  const secret = person ? password : key
+  if (secret === undefined) throw refusals.proofFields(person ? 'password' : 'key')
+  return gate.attempt(visitor, async (turn) => {
+    if (!person) return isKeyOf(deps, session, request, secret)
+    const row = await persons.find(services.db, person.id)
+    return verifyPassword(secret, row?.password_hash ?? null, turn)
+  })
+}
+
+/** Claim, sign-in, proof and sign-out. */
+const signInRoutes = (services: Services, gate: SignInGate) => {
+  const { db, changes } = services
+  const deps = { services, gate, openers: makeOpeners(services) }
+  // One claim at a time: the others then see that the installation is claimed, before they derive a hash.
+  const claims = makeFairLimiter({ perKey: 1, total: 1 })
 
   return [
     route(c.showClaim, async () => ok({ claimed: await persons.isClaimed(db), smtp: services.mail.isConfigured })),
@@ -180,11 +193,11 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
     routeWithoutTransaction(c.signIn, async ({ body, request, reply }) => {
       const { email, password, code, account, key, passkey } = body
       const opener = passkey
-        ? await openByPasskey(request, passkey)
+        ? await openByPasskey(deps, request, passkey)
         : key !== undefined
-          ? await openByKey(request, key)
+          ? await openByKey(deps, request, key)
           : email !== undefined && password !== undefined
-            ? await openByPassword(request, { email, password, code, account })
+            ? await openByPassword(deps, request, { email, password, code, account })
             : refuse(refusals.signInFields())
       gate.admit(openerId(opener))
       const token = await db.begin(async (tx) => {
@@ -205,7 +218,7 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
     }),
 
     routeWithoutTransaction(c.proveSession, async ({ session, body, request }) => {
-      if (!(await isProof(request, session, body))) {
+      if (!(await isProof(deps, request, session, body))) {
         await recordRefusal(services, request, session.person, 'proofRefused')
         throw refusals.wrongProof()
       }
@@ -216,7 +229,14 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
         return ok({ proved_at: iso(proved_at) })
       })
     }),
+  ]
+}
 
+/** The open sessions of a person or key. */
+const openSessionRoutes = (services: Services) => {
+  const { db, config, changes } = services
+  const idleSeconds = config.sessionIdleHours * 3_600
+  return [
     route(c.listSessions, async ({ session }) => {
       const rows = await store.ofOwner(db, ownerOfSession(session), idleSeconds, maxListedSessions)
       return ok({
@@ -254,3 +274,8 @@ export const sessionRoutes = (services: Services, gate: SignInGate) => {
     }),
   ]
 }
+
+export const sessionRoutes = (services: Services, gate: SignInGate) => [
+  ...signInRoutes(services, gate),
+  ...openSessionRoutes(services),
+]

@@ -1,3 +1,4 @@
+import type { Sql } from '../../../platform/db/sql.ts'
 import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
@@ -22,34 +23,32 @@ const checkContent = ({ to, group_uuid, text, url, pin }: Content): void => {
   if (!text && !url && !pin) throw refusals.noContent()
 }
 
-/**
- * Messaging-app actions of sandbox handsets and of channels' phones, limited to channels, groups and messages of the
- * account.
- */
-export const chatSandboxRoutes = ({ db, simulator, outbound, chat: { senders } }: Services) => {
+const groupOf = async (db: Sql, account: string, printed: string): Promise<string> => {
+  const id = parse('WAG', printed)
+  return (id && (await store.groupOnNetwork(db, account, id))) || refuse(refusals.unknownGroup(printed))
+}
+
+const messageOf = async (db: Sql, account: string, printed: string): Promise<string> => {
+  const id = parse('MSG', printed)
+  return (id && (await store.networkIdOf(db, account, id))) || refuse(refusals.unknownMessage(printed))
+}
+
+const contentOf = async ({ simulator, outbound }: Services, { text, url, pin }: Content) => {
+  const file = url && (await importFile(outbound.of(true), simulator, url))
+  return { text, url, file, pin }
+}
+
+/** Actions of sandbox handsets. */
+const handsetRoutes = (parts: Services) => {
+  const { db, simulator, chat } = parts
   const ownerOf = makeOwnerOf(db)
-  const lineOf = async (account: string, given: string): Promise<string> =>
-    (await senders.of(account, phoneNumber(given))).number
+  const lineOf = async (account: string, value: string): Promise<string> =>
+    (await chat.senders.of(account, phoneNumber(value))).number
 
   /** A handset can never write as a number of the platform. */
-  const handsetOf = async (given: string): Promise<string> => {
-    const number = phoneNumber(given)
+  const handsetOf = async (value: string): Promise<string> => {
+    const number = phoneNumber(value)
     return (await ownerOf(number)) === null ? number : refuse(refusals.notAHandset(number))
-  }
-
-  const groupOf = async (account: string, printed: string): Promise<string> => {
-    const id = parse('WAG', printed)
-    return (id && (await store.groupOnNetwork(db, account, id))) || refuse(refusals.unknownGroup(printed))
-  }
-
-  const messageOf = async (account: string, printed: string): Promise<string> => {
-    const id = parse('MSG', printed)
-    return (id && (await store.networkIdOf(db, account, id))) || refuse(refusals.unknownMessage(printed))
-  }
-
-  const contentOf = async ({ text, url, pin }: Content) => {
-    const file = url && (await importFile(outbound.of(true), simulator, url))
-    return { text, url, file, pin }
   }
 
   return [
@@ -59,9 +58,9 @@ export const chatSandboxRoutes = ({ db, simulator, outbound, chat: { senders } }
       const peer =
         group_uuid === undefined
           ? { to: await lineOf(account.id, to ?? '') }
-          : { group: await groupOf(account.id, group_uuid) }
+          : { group: await groupOf(db, account.id, group_uuid) }
       const number = await handsetOf(params.number)
-      const written = await simulator.chatAction(number, 'msgapp', { ...peer, ...(await contentOf(body)) })
+      const written = await simulator.chatAction(number, 'msgapp', { ...peer, ...(await contentOf(parts, body)) })
       return written ? ok({}) : refuse(refusals.noReceiver())
     }),
 
@@ -81,30 +80,36 @@ export const chatSandboxRoutes = ({ db, simulator, outbound, chat: { senders } }
     }),
 
     routeWithoutTransaction(c.editFromHandset, async ({ account, params, body }) => {
-      const id = await messageOf(account.id, body.message_uuid)
+      const id = await messageOf(db, account.id, body.message_uuid)
       const done = await simulator.chatAction(await handsetOf(params.number), 'edit', { id, text: body.text })
       return done ? ok({}) : refuse(refusals.messageNotWritten())
     }),
 
     routeWithoutTransaction(c.reactFromHandset, async ({ account, params, body }) => {
-      const id = await messageOf(account.id, body.message_uuid)
+      const id = await messageOf(db, account.id, body.message_uuid)
       const done = await simulator.chatAction(await handsetOf(params.number), 'react', { id, emoji: body.emoji })
       return done ? ok({}) : refuse(refusals.messageNotReceived())
     }),
 
     routeWithoutTransaction(c.leaveFromHandset, async ({ account, params, body }) => {
-      const group = await groupOf(account.id, body.group_uuid)
+      const group = await groupOf(db, account.id, body.group_uuid)
       const { removed } = body
       const done = await simulator.chatAction(await handsetOf(params.number), 'leave', { group, removed })
       return done ? ok({}) : refuse(refusals.notInGroup())
     }),
 
     routeWithoutTransaction(c.joinFromHandset, async ({ account, params, body }) => {
-      const group = await groupOf(account.id, body.group_uuid)
+      const group = await groupOf(db, account.id, body.group_uuid)
       const done = await simulator.chatAction(await handsetOf(params.number), 'enter', { group })
       return done ? ok({}) : refuse(refusals.cannotJoin())
     }),
+  ]
+}
 
+/** Actions of the phones of channels. */
+const phoneRoutes = (parts: Services) => {
+  const { db, simulator } = parts
+  return [
     routeWithoutTransaction(c.pairChannel, async ({ account, params }) => {
       const { number } = await channelOf(db, account.id, params.channel_uuid)
       return (await simulator.chatAction(number, 'pair', {})) ? ok({}) : refuse(refusals.noPairingCode(number))
@@ -115,8 +120,8 @@ export const chatSandboxRoutes = ({ db, simulator, outbound, chat: { senders } }
       const { number } = await channelOf(db, account.id, params.channel_uuid)
       const { to, group_uuid } = body
       const peer =
-        group_uuid === undefined ? { to: phoneNumber(to ?? '') } : { group: await groupOf(account.id, group_uuid) }
-      const written = await simulator.chatAction(number, 'phone-writes', { ...peer, ...(await contentOf(body)) })
+        group_uuid === undefined ? { to: phoneNumber(to ?? '') } : { group: await groupOf(db, account.id, group_uuid) }
+      const written = await simulator.chatAction(number, 'phone-writes', { ...peer, ...(await contentOf(parts, body)) })
       return written ? ok({}) : refuse(refusals.recipientUnreachable(number))
     }),
 
@@ -128,3 +133,9 @@ export const chatSandboxRoutes = ({ db, simulator, outbound, chat: { senders } }
     }),
   ]
 }
+
+/**
+ * Messaging-app actions of sandbox handsets and of channels' phones, limited to channels, groups and messages of the
+ * account.
+ */
+export const chatSandboxRoutes = (parts: Services) => [...handsetRoutes(parts), ...phoneRoutes(parts)]

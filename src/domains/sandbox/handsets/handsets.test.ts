@@ -74,7 +74,7 @@ test('a handset cannot act as a number that is a channel on the messaging app', 
 
 test('actions on the phone of a channel appear as messages of the agent and as calls made', async () => {
   const [ada, bob] = [await chat.tenant(), await chat.tenant()]
-  const [number, handset, nobody] = ['+447700920058', '+447700920068', '+447700920006']
+  const [number, handset, unregistered] = ['+447700920058', '+447700920068', '+447700920006']
   const uuid = await channel(ada, number)
   await waitForStatus(ada, uuid, 'C')
   const by = (who: typeof ada, what: string, body: object) =>
@@ -95,8 +95,8 @@ test('actions on the phone of a channel appear as messages of the agent and as c
   await until(async () => (await listed())[0].wa_msg_ack === 3)
 
   const group = { name: 'Book club', participants: [handset] }
-  const made = await call(ada, 'POST', '/open/msgapp/group/create', { from_number: number, group })
-  const group_uuid = made.body.group.uuid
+  const created = await call(ada, 'POST', '/open/msgapp/group/create', { from_number: number, group })
+  const group_uuid = created.body.group.uuid
   assert.equal((await by(ada, 'msgapp', { group_uuid, text: 'To all' })).status, 202)
   const inGroup = async () => (await call(ada, 'GET', `/open/msgapp/groups/messages/${group_uuid}`)).body.messages
   const [said] = await until(async () => (await inGroup()).length === 1 && inGroup())
@@ -108,9 +108,9 @@ test('actions on the phone of a channel appear as messages of the agent and as c
     return one?.status === 'COMPLETED' && one
   })
   assert.deepEqual([cdr.direction, cdr.is_msgapp_call, cdr.to_number], ['O', true, handset])
-  const told = await chat.db.many<{ name: string }>`
+  const events = await chat.db.many<{ name: string }>`
     select distinct name from events where account_id = ${ada.id} and name in ('msgapp.call.made', 'msgapp.message.sent')`
-  assert.equal(told.length, 2)
+  assert.equal(events.length, 2)
 
   // By an alias that was published before the message was identified.
   const alias = '01890000-0000-7000-8000-000000000017'
@@ -134,7 +134,7 @@ test('actions on the phone of a channel appear as messages of the agent and as c
   )
 
   for (const what of ['msgapp', 'msgapp-calls']) {
-    assert.equal((await by(ada, what, { to: nobody, text: 'x' })).status, 404)
+    assert.equal((await by(ada, what, { to: unregistered, text: 'x' })).status, 404)
     assert.equal((await by(ada, what, { to: number, text: 'x' })).status, 404)
     assert.equal((await by(bob, what, { to: handset, text: 'x' })).status, 404)
   }

@@ -21,8 +21,8 @@ export const triggerRoutes = (parts: Services) => {
     db.begin(async (tx) => {
       const draft = { first_name: 'Ada', last_name: 'Byron', profile_pic_url: null, channel_id: null }
       const details = phoneDetail('+447700900123')
-      const made = await create(tx, quotas, account, { ...draft, details })
-      if (name === 'contact.updated') await change(tx, made, { ...draft, details, last_name: 'Lovelace' })
+      const created = await create(tx, quotas, account, { ...draft, details })
+      if (name === 'contact.updated') await change(tx, created, { ...draft, details, last_name: 'Lovelace' })
     })
 
   /**
