@@ -83,15 +83,15 @@ export class MessageRouter {
   }
 
   checkNumber(number: string, extra: boolean): CheckedNumber {
-    const there = this.isOnNetwork(number)
+    const isRegistered = this.isOnNetwork(number)
     const { name, status, picture } = this.profile(number)
     return {
       number,
-      there,
-      business: there && this.isBusiness(number),
+      there: isRegistered,
+      business: isRegistered && this.isBusiness(number),
       pushname: name,
-      picture: there && picture ? this.deps.pictureUrl(picture) : null,
-      status: there && extra ? (status ?? 'Hey there!') : null,
+      picture: isRegistered && picture ? this.deps.pictureUrl(picture) : null,
+      status: isRegistered && extra ? (status ?? 'Hey there!') : null,
     }
   }
 
@@ -117,11 +117,11 @@ export class MessageRouter {
     if (known) return { id: known.id, at: known.at }
     const at = Date.now()
     const targets = 'number' in to ? [to.number] : this.others(this.room(to.group, line), line)
-    const there = targets.filter((number) => this.isOnNetwork(number))
-    const handsets = there.filter((number) => !this.isPlatformNumber(number))
+    const registered = targets.filter((number) => this.isOnNetwork(number))
+    const handsets = registered.filter((number) => !this.isPlatformNumber(number))
     const where = 'number' in to ? to.number : to.group
     state.record(['message', { id, from: line, to: where, at, unread: handsets }, sending])
-    if ('number' in to && there.length === 0) {
+    if ('number' in to && registered.length === 0) {
       this.queueEvent(line, {
         news: 'failure',
         id,
@@ -144,7 +144,7 @@ export class MessageRouter {
     }
     if (url !== null && handsets.length > 0) void this.recordDigest(handsets, id, url)
     const inbound = { id, from: line, text, pin, at, file: null }
-    for (const other of there)
+    for (const other of registered)
       if (this.isPlatformNumber(other)) void this.forwardWithFile(other, line, inbound, group, url)
     return { id, at }
   }

@@ -135,7 +135,7 @@ export const openMedia = (silenceSeconds = 60) =>
 /** A gateway on loopback behind its own HTTP server. */
 export const openGateway = async (
   t: TestContext,
-  settings: Pick<GatewaySettings, 'desk' | 'media'> & Partial<GatewaySettings>,
+  settings: Pick<GatewaySettings, 'callControl' | 'media'> & Partial<GatewaySettings>,
 ) => {
   const gateway = await startGateway({
     ...{ bind: '127.0.0.1', port: 0, domain, realm: domain, secret: 's' },
@@ -244,7 +244,7 @@ export const openWorld = async (
     assert.match(await opened.register(), /^200/)
     return opened
   }
-  const ended = () => until(() => callControl.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
+  const ended = () => until(() => callControl.of('ended')[0]?.about as VoiceEnd | undefined, 'the end of the call')
   return { callControl, gateway, carrier, browser, ended, url }
 }
 

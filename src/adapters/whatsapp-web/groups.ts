@@ -63,8 +63,8 @@ export const numberOfMember = ({ id, phoneNumber }: GroupData['participants'][nu
 const partitionNumbers = async (socket: WASocket, people: NumberAliases, numbers: readonly string[]) => {
   const places = await lookUpJids(socket, numbers)
   people.recordLookup(places)
-  const there = new Map([...places].flatMap(([number, jid]) => (jid === null ? [] : [[number, jid] as const])))
-  return { there, absent: numbers.filter((number) => !there.has(number)) }
+  const present = new Map([...places].flatMap(([number, jid]) => (jid === null ? [] : [[number, jid] as const])))
+  return { present, absent: numbers.filter((number) => !present.has(number)) }
 }
 
 export const createGroup = (
@@ -73,12 +73,12 @@ export const createGroup = (
   { name, description, participants }: Parameters<NonNullable<ChatNetwork['createGroup']>>[1],
 ): Promise<ServiceResult<ChatGroupCreation>> =>
   requestOutcome(async () => {
-    const { there, absent } = await partitionNumbers(socket, people, participants)
-    const created = await socket.groupCreate(name, [...there.values()])
+    const { present, absent } = await partitionNumbers(socket, people, participants)
+    const created = await socket.groupCreate(name, [...present.values()])
     if (description) await socket.groupUpdateDescription(created.id, description).catch(() => {})
     const members = new Set(created.participants.map(numberOfMember))
     // The response omits members that the network did not add; adding them one by one reveals the reason.
-    const missing = new Map([...there].filter(([number, jid]) => !members.has(number) && !members.has(numberOf(jid))))
+    const missing = new Map([...present].filter(([number, jid]) => !members.has(number) && !members.has(numberOf(jid))))
     // The group exists whatever the result: a retry would create a second one.
     const later = await add(socket, { id: created.id, name }, missing).catch(() =>
       [...missing.keys()].map((number) => participant(number, 500)),
@@ -139,14 +139,14 @@ export const changeGroup = async (
       )
     case 'add':
       return requestOutcome(async () => {
-        const { there, absent } = await partitionNumbers(socket, people, change.numbers)
-        const added = await add(socket, { id: group, name: 'Group' }, there)
+        const { present, absent } = await partitionNumbers(socket, people, change.numbers)
+        const added = await add(socket, { id: group, name: 'Group' }, present)
         return [...added, ...absent.map((number) => participant(number, 404))]
       })
     default:
       return requestOutcome(async () => {
-        const { there } = await partitionNumbers(socket, people, change.numbers)
-        const jids = change.numbers.map((number) => there.get(number) ?? jidOf(number))
+        const { present } = await partitionNumbers(socket, people, change.numbers)
+        const jids = change.numbers.map((number) => present.get(number) ?? jidOf(number))
         const update = await socket.groupParticipantsUpdate(group, jids, change.act)
         return change.numbers.map((number, place) => {
           const one = update.find(({ jid, content }) => [jid, content.attrs.phone_number].includes(jids[place] ?? ''))

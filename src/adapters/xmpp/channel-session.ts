@@ -91,8 +91,8 @@ export class ChannelSession {
       await wire.request(xml('iq', '', { type: 'set' }, xml('enable', ns.carbons)))
       wire.send(presenceOf(undefined, state.values.status, null))
     }
-    const isThere = await wire.ping()
-    if (generation !== this.generation || !isThere || !wire.isUp) return
+    const isAlive = await wire.ping()
+    if (generation !== this.generation || !isAlive || !wire.isUp) return
     this.publishState('connected', 'linked')
     if (!this.isRepaired) await this.repair(generation)
   }

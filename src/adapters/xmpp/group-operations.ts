@@ -73,13 +73,13 @@ const addMember = async (tools: GroupDeps, room: string, number: string): Promis
   const jid = addresses.jidOf(number)
   if (tools.rooms.get(room)?.members?.has(jid))
     return { number, code: 409, message: 'already in the group', invited: false }
-  const there = await tools.exists(number)
-  if (there === 'no') return { number, code: 404, message: 'the number is not on the network', invited: false }
+  const exists = await tools.exists(number)
+  if (exists === 'no') return { number, code: 404, message: 'the number is not on the network', invited: false }
   const answer = await affiliate(wire, room, jid, 'member')
   if (answer.outcome !== 'result') return { number, code: 500, message: answer.reason, invited: false }
   tools.rooms.get(room)?.members?.add(jid)
   invite(wire, room, jid)
-  if (there === 'yes') return { number, code: 200, message: 'added', invited: false }
+  if (exists === 'yes') return { number, code: 200, message: 'added', invited: false }
   return { number, code: 403, message: 'invited: the network does not say whether the number is on it', invited: true }
 }
 

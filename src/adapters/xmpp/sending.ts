@@ -76,9 +76,9 @@ export const markRead = async (
   const { wire, addresses } = line.deps
   const to = addresses.ofPeer(from)
   for (const id of ids) {
-    const there = idAtWriter(to, id)
-    if (there === null) continue
-    if (!wire.send(markerFor(to, there, from.group !== undefined))) return retryLater('the link is down')
+    const remoteId = idAtWriter(to, id)
+    if (remoteId === null) continue
+    if (!wire.send(markerFor(to, remoteId, from.group !== undefined))) return retryLater('the link is down')
   }
   return { outcome: 'done', value: null }
 }
@@ -91,9 +91,9 @@ export const remove = async (
 ): Promise<ServiceResult<'everyone' | 'us'>> => {
   const { wire, addresses } = line.deps
   const to = addresses.ofPeer(from)
-  const there = from.group === undefined ? id : line.rooms.groupIdOf(to, id)
-  if (!isWireId(id) || there === null) return { outcome: 'done', value: 'us' }
-  const delivery = await wire.deliver(retractionOf(to, there, from.group !== undefined))
+  const remoteId = from.group === undefined ? id : line.rooms.groupIdOf(to, id)
+  if (!isWireId(id) || remoteId === null) return { outcome: 'done', value: 'us' }
+  const delivery = await wire.deliver(retractionOf(to, remoteId, from.group !== undefined))
   if (delivery === 'accepted') return { outcome: 'done', value: 'everyone' }
   return delivery === 'unsent' ? retryLater('the link is down') : { outcome: 'unknown', reason: 'the link broke' }
 }

@@ -186,12 +186,12 @@ export const addKey = (tx: Tx, account: string, key: NewKey) => tx.run`
 
 /** Counts the keys of an account, including those revoked within a day, and blocks concurrent additions. Deletes keys
  *  that were revoked a month ago. */
-export const countKeys = async (tx: Tx, account: string): Promise<{ kept: number; recent: number }> => {
+export const countKeys = async (tx: Tx, account: string): Promise<{ valid: number; recent: number }> => {
   await tx.run`select 1 from accounts where id = ${account} for no key update`
   await tx.run`
     delete from api_keys where account_id = ${account} and revoked_at < app_now() - interval '30 days'`
   return await tx.one`
-    select count(*) filter (where revoked_at is null)::integer as kept,
+    select count(*) filter (where revoked_at is null)::integer as valid,
       count(*) filter (where created_at > app_now() - interval '24 hours')::integer as recent
     from api_keys where account_id = ${account}`
 }

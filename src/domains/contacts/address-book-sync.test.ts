@@ -54,15 +54,15 @@ test('a contact without a phone number is not added to an address book, and its 
 test('a number that a check finds on the messaging app becomes WAPH and keeps its id', async () => {
   const number = scene.chatNumber()
   await scene.chat(number)
-  const [there, gone] = ['+442079460977', '+442079460006']
-  const details = [there, gone].map((value) => ({ type: 'PH', value }))
+  const [registered, gone] = ['+442079460977', '+442079460006']
+  const details = [registered, gone].map((value) => ({ type: 'PH', value }))
   const { body } = await ask('POST', '/open/contacts', { first_name: 'Ada', contact_details: details })
-  for (const one of [there, gone])
+  for (const one of [registered, gone])
     assert.equal((await ask('GET', `/open/msgapp/check-number/${number}/${one}`)).status, 200)
   const after = await contact(body.contact.uuid)
   assert.deepEqual(
     after.details.map(({ id, type, value }: Record<string, unknown>) => [id, type, value]),
-    body.contact.details.map(({ id, value }: Record<string, unknown>) => [id, value === there ? 'WAPH' : 'PH', value]),
+    body.contact.details.map(({ id, value }: Record<string, unknown>) => [id, value === registered ? 'WAPH' : 'PH', value]),
   )
 })
 

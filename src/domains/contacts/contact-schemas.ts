@@ -48,7 +48,7 @@ export const Contact = Named(
   }),
 )
 
-const GivenDetail = Named(
+const SubmittedDetail = Named(
   'NewContactDetail',
   Type.Object({
     type: DetailKind,
@@ -58,7 +58,7 @@ const GivenDetail = Named(
 
 /** Some clients send an empty object instead of leaving the field out. */
 export const Details = Type.Union([
-  Type.Array(GivenDetail, { minItems: 1, maxItems: maxDetails }),
+  Type.Array(SubmittedDetail, { minItems: 1, maxItems: maxDetails }),
   Named('NoContactDetails', Type.Object({}, { maxProperties: 0 })),
 ])
 

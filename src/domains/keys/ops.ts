@@ -21,8 +21,8 @@ export type MasterKey = {
 const fileIn = (home: string): string => join(home, 'keys', 'master')
 
 /** Returns the 32 bytes of the master key; null if neither the settings nor the home have one. */
-export const readMaster = ({ home, given }: Pick<MasterKey, 'home' | 'given'>): Buffer | null => {
-  if (given !== null) return hash('sha256', given, 'buffer')
+export const readMaster = ({ home, given: configured }: Pick<MasterKey, 'home' | 'given'>): Buffer | null => {
+  if (configured !== null) return hash('sha256', configured, 'buffer')
   return existsSync(fileIn(home)) ? readFileSync(fileIn(home)) : null
 }
 
@@ -101,8 +101,8 @@ const describe = ({ connections, channels, webhooks, documents, answers }: store
     '  voice tokens and files that are encrypted at rest',
   ].join('\n')
 
-const refuse = async (db: Db, fault: string, { home, given }: MasterKey): Promise<never> => {
-  const place = given === null ? fileIn(home) : 'TRUNKLINE_MASTER_KEY'
+const refuse = async (db: Db, fault: string, { home, given: configured }: MasterKey): Promise<never> => {
+  const place = configured === null ? fileIn(home) : 'TRUNKLINE_MASTER_KEY'
   throw new Error(`${fault}
 Ways out:
 - put the right key back: in TRUNKLINE_MASTER_KEY, or as the file ${fileIn(home)} (here: ${place});
@@ -118,12 +118,12 @@ ${describe(await store.findLostSecrets(db))}`)
  * @throws Error with the remedies, if the key is missing or does not match
  */
 export const openSeal = async (db: Db, key: MasterKey, say: (text: string) => void): Promise<Seal> => {
-  const { home, given, forget } = key
+  const { home, given: configured, forget } = key
   const path = fileIn(home)
   const expected = await store.fingerprint(db)
   const secret = expected === null ? await store.anySecret(db) : null
-  if (given === null) await finishRotation(home, expected, say)
-  if (given === null && !existsSync(path)) {
+  if (configured === null) await finishRotation(home, expected, say)
+  if (configured === null && !existsSync(path)) {
     if ((expected !== null || secret !== null) && !forget)
       await refuse(
         db,
@@ -235,8 +235,8 @@ export type RotationResult = {
 }
 
 /** Makes the next key, durable on disk before any value is sealed under it. */
-const makeNext = async ({ home, given, nextFile }: Rotation): Promise<Buffer> => {
-  if (given === null) {
+const makeNext = async ({ home, given: configured, nextFile }: Rotation): Promise<Buffer> => {
+  if (configured === null) {
     if (nextFile !== null)
       throw new Error(
         '--new-key-file is for installations that set TRUNKLINE_MASTER_KEY: here the key is a file in TRUNKLINE_HOME.',
@@ -252,7 +252,7 @@ const makeNext = async ({ home, given, nextFile }: Rotation): Promise<Buffer> =>
   if (!existsSync(nextFile)) await writeDurably(nextFile, `${makeSigningSecret()}\n`)
   const next = readFileSync(nextFile, 'utf8').trim()
   if (next.length < 20) throw new Error(`${nextFile} holds ${next.length} characters; a master key has at least 20.`)
-  if (next === given) throw new Error(`${nextFile} holds the current key: provide a new one.`)
+  if (next === configured) throw new Error(`${nextFile} holds the current key: provide a new one.`)
   return hash('sha256', next, 'buffer')
 }
 

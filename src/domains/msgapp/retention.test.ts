@@ -50,9 +50,9 @@ test('nothing is sealed for a deleted channel, even before its connection notice
   const vault = makeCredentialStore(db, parts.seal, () => {})
   const entry = (id: string) => [{ type: 'key', id, value: Buffer.from('secret') }]
   const ids = ['one', 'two', 'three']
-  const there = async () => (await findCredentials(db, line.channel, 'key', ids)).map(({ id }) => id)
+  const storedIds = async () => (await findCredentials(db, line.channel, 'key', ids)).map(({ id }) => id)
   await vault.write(line.channel, entry('one'))
-  assert.deepEqual(await there(), ['one'])
+  assert.deepEqual(await storedIds(), ['one'])
   const writing = await db.begin(async (tx) => {
     await tx.run`update msgapp_channels set deleted_at = now() where id = ${line.channel}`
     await deleteCredentials(tx, line.channel)
@@ -62,5 +62,5 @@ test('nothing is sealed for a deleted channel, even before its connection notice
   })
   await writing.written
   await vault.write(line.channel, entry('three'))
-  assert.deepEqual(await there(), [])
+  assert.deepEqual(await storedIds(), [])
 })

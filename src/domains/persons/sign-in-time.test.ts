@@ -62,9 +62,9 @@ test('a wrong sign-in makes the same statements for everyone', async () => {
     await attempt(kind, 1)
     return statements
   }
-  const forNobody = await madeFor('nobody')
-  assert.equal(forNobody.length, 3)
-  for (const kind of kinds) assert.deepEqual(await madeFor(kind), forNobody, kind)
+  const forUnknown = await madeFor('nobody')
+  assert.equal(forUnknown.length, 3)
+  for (const kind of kinds) assert.deepEqual(await madeFor(kind), forUnknown, kind)
 })
 
 test('a wrong sign-in takes the same processor time for everyone', async () => {

@@ -6,7 +6,7 @@ const sandbox = { auth: 'account', shape: 'full', tag: 'Sandbox', waits: true } 
 const params = Type.Object({ number: Phone('A handset: any number that is not on the platform') })
 
 /** The simulator's per-number carrier faults. */
-const manners = [
+const numberBehaviours = [
   ...['throttled', 'queue_full', 'system_error', 'mute', 'slow', 'disconnect', 'half_pdu', 'empty_id', 'hex_ids'],
   ...['receipt_first', 'duplicate_receipts', 'receipts_reversed', 'first_receipt_only'],
 ]
@@ -96,7 +96,7 @@ export const setHandset = contract({
         Enum(['deliver', 'undeliverable', 'expire', 'reject', 'silent'], { description: 'Outcome of an SMS to it' }),
       ),
       carrier: Type.Optional(
-        Type.Union([Type.Null(), Enum(manners)], {
+        Type.Union([Type.Null(), Enum(numberBehaviours)], {
           description:
             'Carrier fault for submits to it over SMPP; null: none. Refusals, broken links and missing responses affect every other submit, so that a retry succeeds',
         }),

@@ -32,8 +32,8 @@ export const tokenRoutes = ({ db, tokens, publicUrl, changes }: Services) => [
     // With the token of a colleague, a person would take the colleague's calls.
     assertOwnUser(request, key, id)
     const now = seconds(Date.now())
-    const wanted = Math.min(longestTtl, Math.max(shortestTtl, body.ttl ?? defaultTtl))
-    const expiresAt = endWithin(key.limits, new Date((now + wanted) * 1000))
+    const lifetime = Math.min(longestTtl, Math.max(shortestTtl, body.ttl ?? defaultTtl))
+    const expiresAt = endWithin(key.limits, new Date((now + lifetime) * 1000))
     assertMayMake(request, { kind: 'voice-token', expiresAt })
     const ttl = seconds(expiresAt) - now
     const { epoch, back } =

@@ -191,9 +191,9 @@ export class Graph {
   ): Promise<void> {
     const { people, faults } = this.deps
     const { id, type, content, stored, opaque } = message
-    const whom = person ?? people.add('0')
+    const sender = person ?? people.add('0')
     const fail = (code: number) =>
-      people.status(whom, phone, id, 'failed', {
+      people.status(sender, phone, id, 'failed', {
         ...opaque,
         errors: [{ code, title: titleOf(code), error_data: { details: 'as the network puts it' } }],
       })

@@ -53,8 +53,8 @@ type TargetResult = (AnsweredTarget | { readonly ending: HangupCause }) & { read
 const noTarget: HangupCause = { how: 'no_answer', status: 480, reason: 'No registered device', by: null }
 const noAnswer: HangupCause = { how: 'no_answer', status: 480, reason: 'No answer', by: null }
 
-const isFor = ({ leg: { person } }: ForkBranch, whom: VoiceUser): boolean =>
-  person !== null && personKey(person) === personKey(whom)
+const isFor = ({ leg: { person } }: ForkBranch, user: VoiceUser): boolean =>
+  person !== null && personKey(person) === personKey(user)
 
 /**
  * Searches for a target that answers: the targets in order (serial forking), the people of one target all at once

@@ -28,7 +28,7 @@ const open = async (t: TestContext) => {
     void gateway.dial(plan, { length: 3, seconds: 30, check: judge, ...more })
   }
   const telephone = () => closedAfter(t, makeTelephone())
-  const ended = () => until(() => callControl.of('ended')[0]?.about as VoiceEnd | undefined, 'the end at the desk')
+  const ended = () => until(() => callControl.of('ended')[0]?.about as VoiceEnd | undefined, 'the end of the call')
   return { callControl, gateway, carrier, entries, dial, telephone, ended }
 }
 

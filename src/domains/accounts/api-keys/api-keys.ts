@@ -54,8 +54,8 @@ export const createKey = async (
 ) => {
   const limits = parseLimits(requested, own)
   assertMayMake(request, { kind: 'api-key', limits })
-  const { kept, recent } = await store.countKeys(tx, account)
-  if (kept >= maxKeys) throw refusals.tooManyKeys(kept, maxKeys)
+  const { valid, recent } = await store.countKeys(tx, account)
+  if (valid >= maxKeys) throw refusals.tooManyKeys(valid, maxKeys)
   if (recent >= maxKeysPerDay) throw refusals.tooManyRecentKeys(recent)
   return { ...(await issueKey(tx, account, requested.label, undefined, limits, madeBy)), ...presentLimits(limits) }
 }

@@ -33,21 +33,21 @@ const moveIntoPlace = async (
   home: string,
   formerName: string,
 ): Promise<Pick<RestoreResult, 'aside' | 'filesAside'>> => {
-  let isAside = false
+  let isMoved = false
   for (const part of parts) {
     const [from, to] = [join(restoreFolderIn(home), part), join(home, part)]
     if (!existsSync(from)) continue
     if (existsSync(to)) {
       await mkdir(join(home, formerName), { recursive: true, mode: 0o700 })
       await rename(to, join(home, formerName, part))
-      isAside = true
+      isMoved = true
     }
     await rename(from, to)
   }
   await syncToDisk(home)
   const filesAside = await moveStagedFiles(home, formerName)
   await rm(restoreFolderIn(home), { recursive: true })
-  return { aside: isAside ? join(home, formerName) : null, filesAside }
+  return { aside: isMoved ? join(home, formerName) : null, filesAside }
 }
 
 /** Removes the stage of a restore. */

@@ -60,14 +60,14 @@ export const moveStagedFiles = async (home: string, formerName: string): Promise
   if (!folder || !(await fileExists(stageIn(folder)))) return null
   const [staged, places, former] = [placesIn(stageIn(folder)), placesIn(folder), placesIn(join(folder, formerName))]
   const folders = new Set<string>()
-  let isAside = false
+  let isMoved = false
   const move = async ({ kind, name, path }: Pick<FoundFile, 'kind' | 'name' | 'path'>): Promise<void> => {
     const target = pathOf(places, kind, name)
     if ((await fileExists(target)) && !(await isSame(path, target))) {
       const old = pathOf(former, kind, name)
       await moveFile(target, old)
       folders.add(dirname(old))
-      isAside = true
+      isMoved = true
     }
     await moveFile(path, target)
     folders.add(dirname(target))
@@ -85,5 +85,5 @@ export const moveStagedFiles = async (home: string, formerName: string): Promise
   if (await fileExists(id)) await move({ kind: 'recordings', name: 'id', path: id })
   await flushAbove(folder, folders)
   await rm(stageIn(folder), { recursive: true })
-  return isAside ? join(folder, formerName) : null
+  return isMoved ? join(folder, formerName) : null
 }

@@ -50,7 +50,7 @@ const openRecording = async (
   const path = recordings.fileOf(config, account, call) + (encrypted ? recordings.encryptedSuffix : '')
   const here = kept === 'store' ? null : await read((part) => openFile(path, part)).catch(unlessMissing)
   if (here) return here
-  const there =
+  const available =
     store &&
     (await read((part) => store.get(storeKeyOf(account, call, encrypted), part)).catch((error: unknown) => {
       if (error instanceof FileNotFound) return null
@@ -59,7 +59,7 @@ const openRecording = async (
       return pendingAnswer()
     }))
   // Another machine may still be uploading it. Otherwise it was deleted by hand.
-  return there ?? (store && kept !== 'store' && is_new ? pendingAnswer() : refuse(refusals.recordingNotFound()))
+  return available ?? (store && kept !== 'store' && is_new ? pendingAnswer() : refuse(refusals.recordingNotFound()))
 }
 
 /** Serves recordings by their links. Customers receive whole links, so this path is in no contract. */

@@ -225,23 +225,23 @@ test('a recording on another machine is neither given up, nor barred from its up
   leave(file)
   const other = elsewhere()
   await recordings.ensureFolderId(other.config)
-  const lookThere = async () => {
+  const lookElsewhere = async () => {
     await assignFolderId(other)
     await repairRecordings(other)
     await move(other)
     await forget(other)
   }
   await pass(2 * 86_400)
-  await lookThere()
+  await lookElsewhere()
   await repairRecordings(withStore)
   assert.deepEqual([await mended(who, id), existsSync(file)], [52, true])
-  await lookThere()
+  await lookElsewhere()
   await db.run`update call_recordings set kept = 'both' where call_id = ${id}`
-  await lookThere()
+  await lookElsewhere()
   assert.equal(await where(who, id), 'both')
   await db.run`update call_recordings set kept = 'disk' where call_id = ${id}`
   await pass(91 * 86_400)
-  await lookThere()
+  await lookElsewhere()
   assert.deepEqual([await where(who, id), existsSync(file)], ['disk', true])
   await move()
   assert.deepEqual([await where(who, id), existsSync(file)], ['store', false])

@@ -16,13 +16,13 @@ const done = (uuid: string) =>
     return body.batch.state === 'completed' ? body : null
   })
 
-const [there, gone, business] = ['+442079460951', '+442079460006', '+442079460007']
+const [registered, gone, business] = ['+442079460951', '+442079460006', '+442079460007']
 
 test('a batch reports each number as it was given: one written in two ways, an impossible one, a business', async () => {
   await scene.chat()
   await scene.chat()
   const before = await usage()
-  const numbers = [there, there.slice(1), gone, business, '12']
+  const numbers = [registered, registered.slice(1), gone, business, '12']
   const { status, body } = await ask('POST', '/open/msgapp/check-numbers', { numbers })
   assert.equal(status, 202)
   assert.deepEqual([body.batch.total, body.batch.checked, body.batch.state], [5, 1, 'running'])
@@ -40,7 +40,7 @@ test('a batch reports each number as it was given: one written in two ways, an i
 })
 
 test('a cached result is returned at once, without a network request', async () => {
-  const { body } = await ask('POST', '/open/msgapp/check-numbers', { numbers: [there, gone] })
+  const { body } = await ask('POST', '/open/msgapp/check-numbers', { numbers: [registered, gone] })
   assert.deepEqual([body.batch.state, body.batch.checked], ['completed', 2])
 })
 

@@ -62,7 +62,7 @@ export const requestNext = async (tx: Tx, account: string, channel: string, shar
 const nextChunk = ({ numbers }: ChannelShare) => {
   const chunk = numbers.slice(0, checkChunkSize)
   const e164 = new Map(chunk.map((one) => [one, numberFacts(one)?.e164 ?? one]))
-  return { given: chunk, e164, distinct: [...new Set(e164.values())] }
+  return { chunk, e164, distinct: [...new Set(e164.values())] }
 }
 
 /** Checks the next chunk of a batch. */
@@ -73,14 +73,14 @@ export const makeBatchOperation = (): Operation<ChannelShare, readonly ChatNumbe
     for (const { job, result } of done) {
       const { account, payload } = job
       if (account === null) continue
-      const { given, e164 } = nextChunk(payload)
+      const { chunk, e164 } = nextChunk(payload)
       await store.cacheResults(tx, { account, ...payload }, result)
-      const there = result.filter((one) => one.there === 'yes').map(({ number }) => number)
-      if (there.length > 0) await foundOnMsgapp(tx, account, there)
+      const registered = result.filter((one) => one.there === 'yes').map(({ number }) => number)
+      if (registered.length > 0) await foundOnMsgapp(tx, account, registered)
       const found = new Map(result.map((one) => [one.number, one]))
-      const results = given.map((one) => [one, resultOf(one, found.get(e164.get(one) ?? '') ?? null, payload.full)])
+      const results = chunk.map((one) => [one, resultOf(one, found.get(e164.get(one) ?? '') ?? null, payload.full)])
       await addResults(tx, account, payload.batch, Object.fromEntries(results))
-      const rest = payload.numbers.slice(given.length)
+      const rest = payload.numbers.slice(chunk.length)
       if (rest.length > 0) await requestNext(tx, account, payload.channel, { ...payload, numbers: rest })
     }
   },

@@ -128,13 +128,13 @@ test('an impossible number is reported as invalid without other fields, and cost
 test('a cached result is returned without a network request; an expired or missing one is unknown while the network is down', async () => {
   const tenant = await world.tenant()
   const from = await connect(tenant)
-  const [there, gone, old] = ['+442079460101', '+442079460102', '+442079460103']
-  await know(tenant, there)
+  const [registered, gone, old] = ['+442079460101', '+442079460102', '+442079460103']
+  await know(tenant, registered)
   await know(tenant, gone, 'no')
   await know(tenant, old, 'yes', '-1 second')
   await world.db.run`update msgapp_links set proved_at = null`
   const count = async () => (await world.call(tenant, 'GET', '/open/info')).body.usage.number_check_count
-  const yes = (await check(world, tenant, from, there)).body
+  const yes = (await check(world, tenant, from, registered)).body
   assert.equal(yes.on_msgapp, true)
   assert.equal(yes.number.region, 'London')
   assert.deepEqual(yes.msgapp_info, {

@@ -83,7 +83,7 @@ const Result = Named(
   }),
 )
 
-const Given = Type.String({ minLength: 1, maxLength: 40, examples: ['+447400123456'] })
+const NumberText = Type.String({ minLength: 1, maxLength: 40, examples: ['+447400123456'] })
 
 const limits = {
   balance: 'All checks of the trial, or all API calls, are used up',
@@ -109,7 +109,7 @@ export const checkNumber = contract({
       description: 'A connected number of the account, or its WPN uuid',
       examples: ['+442079460000'],
     }),
-    number_to_check: Given,
+    number_to_check: NumberText,
   }),
   query: Type.Object({
     'extra-information': Type.Optional(
@@ -147,7 +147,7 @@ export const checkNumbers = contract({
   summary: 'Check up to 100 numbers in the background, over all connected numbers of the account',
   description: 'The reply has the uuid of the batch. The event msgapp.check.completed reports its end.',
   body: Type.Object({
-    numbers: Type.Array(Given, { minItems: 1, maxItems: 100 }),
+    numbers: Type.Array(NumberText, { minItems: 1, maxItems: 100 }),
     extra_information: Type.Optional(Type.Boolean({ description: 'Counts as 2 API calls for each number' })),
   }),
   status: 202,

@@ -100,14 +100,14 @@ for (const [name, world] of Object.entries({ folder, store })) {
     const encrypted = await keep(world)
     const plain = await keep(world, content, world.media({ encryptFiles: false }), encrypted.tenant)
     assert.ok(encrypted.digest.equals(plain.digest) && !plain.key.endsWith('.enc'))
-    const isThere = (key: string) =>
+    const isStored = (key: string) =>
       name === 'folder'
         ? filesOf(world.home).some((one) => one.endsWith(key))
         : [...bucket.objects.keys()].some((one) => one.endsWith(key))
-    assert.deepEqual([isThere(encrypted.key), isThere(plain.key)], [true, true])
+    assert.deepEqual([isStored(encrypted.key), isStored(plain.key)], [true, true])
     await world.db.run`update msgapp_media set error = 'gone' where account_id = ${plain.tenant}`
     await world.parts.chat.media.discard(plain.tenant, plain.digest)
-    assert.deepEqual([isThere(encrypted.key), isThere(plain.key)], [false, false])
+    assert.deepEqual([isStored(encrypted.key), isStored(plain.key)], [false, false])
   })
 
   test(`plain files in the ${name} are served after encryption is turned on, and encrypted ones after it is turned off`, async () => {

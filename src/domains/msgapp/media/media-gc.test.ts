@@ -37,15 +37,15 @@ type MessageBody = {
 const holdPut = (work = async () => {}) => {
   const begun = Promise.withResolvers<void>()
   const free = Promise.withResolvers<void>()
-  const there = Promise.withResolvers<void>()
+  const reached = Promise.withResolvers<void>()
   store.put = async (...args) => {
     begun.resolve()
     await free.promise
     await folder.put(...args)
-    there.resolve()
+    reached.resolve()
     await work()
   }
-  return { begun: begun.promise, free: free.resolve, there: there.promise }
+  return { begun: begun.promise, free: free.resolve, reached: reached.promise }
 }
 
 /** Simulates the end of the process: nothing more of the attempt is stored. */
@@ -65,10 +65,10 @@ const furnish = async () => {
     return join(home, 'media', tenant.id, digest.slice(0, 2), digest)
   }
   const path = pathOf(bytes)
-  const given = { bytes }
+  const ownFile = { bytes }
   chat.network.media = async () => ({
     outcome: 'done',
-    value: { mimeType: null, body: Readable.from([given.bytes]) },
+    value: { mimeType: null, body: Readable.from([ownFile.bytes]) },
   })
   const come = (number: string) =>
     chat.intake.inbound(
@@ -88,7 +88,7 @@ const furnish = async () => {
     until(
       async () => (await list()).filter(({ message }) => message.media.size === bytes.length).length === n && list(),
     )
-  return { tenant, path, pathOf, given, come, list, remove, settled, listed }
+  return { tenant, path, pathOf, ownFile, come, list, remove, settled, listed }
 }
 
 test('the bytes of a file leave the store with the last message that has them', async () => {
@@ -169,7 +169,7 @@ for (const [how, end] of [
 ] as const)
   test(`a file deleted ${how} does not stay in the store`, async () => {
     const { path, come, remove, settled, list, tenant } = await furnish()
-    const { begun, free, there } = holdPut(end)
+    const { begun, free, reached } = holdPut(end)
     await come('+447700900123')
     await begun
     const [one] = await list()
@@ -178,22 +178,22 @@ for (const [how, end] of [
     // Too early: nothing is stored yet.
     await settled()
     free()
-    await there
+    await reached
     await until(async () => !(await db.maybe`select 1 from jobs where account_id = ${tenant.id} limit 1`))
     assert.ok(!existsSync(path))
   })
 
 test('bytes that a crash left in the store are deleted when the file arrives with other bytes', async () => {
-  const { path, pathOf, given, come, settled, listed } = await furnish()
+  const { path, pathOf, ownFile, come, settled, listed } = await furnish()
   const { begun, free } = holdPut(crash)
   await come('+447700900123')
   await begun
-  given.bytes = randomBytes(1_000)
+  ownFile.bytes = randomBytes(1_000)
   free()
   await listed(1)
   await settled()
   assert.ok(!existsSync(path))
-  assert.ok(existsSync(pathOf(given.bytes)))
+  assert.ok(existsSync(pathOf(ownFile.bytes)))
 })
 
 test('a file that arrives while an identical one is being deleted is stored in the end', async () => {

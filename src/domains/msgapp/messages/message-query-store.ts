@@ -89,13 +89,13 @@ export const movedTo = async (sql: Sql, { account, id }: ChannelKey, peer: strin
       select current_peer from msgapp_former_peers where account_id = ${account} and channel_id = ${id} and peer = ${peer}`
   )?.current_peer ?? null
 
-const isThere = async (sql: Sql, { account, id }: ChannelKey, peer: string): Promise<boolean> =>
+const hasMessages = async (sql: Sql, { account, id }: ChannelKey, peer: string): Promise<boolean> =>
   (await sql.maybe`
     select from msgapp_chats where account_id = ${account} and channel_id = ${id} and peer = ${peer}`) !== null
 
 /** Resolves a published peer to its conversation, following a move. */
 export const currentPeer = async (sql: Sql, place: ChannelKey, peer: string): Promise<string> =>
-  (await isThere(sql, place, peer)) ? peer : ((await movedTo(sql, place, peer)) ?? peer)
+  (await hasMessages(sql, place, peer)) ? peer : ((await movedTo(sql, place, peer)) ?? peer)
 
 export type SessionRow = {
   account_id: string

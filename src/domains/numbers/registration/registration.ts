@@ -111,7 +111,7 @@ export const registrationOf = async (sql: Sql, account: string, id: string): Pro
   const row = await registrations.find(sql, account, id)
   const required = row && row.state !== 'approved' ? await requirementsOfNumber(number, sql) : []
   const answers = await registrations.answers(sql, account, id)
-  return { number, row, asked: required, missing: unansweredOf(required, answers), answers }
+  return { number, row, required, missing: unansweredOf(required, answers), answers }
 }
 
 /**

@@ -16,7 +16,7 @@ import { approve, hasDocument, type Registration, refuseRegistration, registrati
 import { presentRequirement, requirementsOf, unansweredOf, validateAnswers } from './requirements.ts'
 import * as registrations from './store.ts'
 
-const presentRegistration = (seal: Seal, { number, row, asked, missing, answers }: Registration) => ({
+const presentRegistration = (seal: Seal, { number, row, required, missing, answers }: Registration) => ({
   virtual_number_uuid: print('DID', number.id),
   phone_number: number.number,
   iso_country_code: number.iso_country_code,
@@ -26,7 +26,7 @@ const presentRegistration = (seal: Seal, { number, row, asked, missing, answers 
   ...(row?.reason ? { reason: row.reason } : {}),
   ...(row && row.state !== 'approved' ? { due_at: iso(row.due_at) } : {}),
   satisfied: missing.length === 0,
-  requirements: asked.map(presentRequirement),
+  requirements: required.map(presentRequirement),
   missing: missing.map(presentRequirement),
   given: answers.map(({ requirement, document, sealed }) => ({
     requirement_id: requirement,

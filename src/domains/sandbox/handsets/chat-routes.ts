@@ -1,4 +1,4 @@
-import type { Sql } from '../../../platform/db/sql.ts'
+import type { Db } from '../../../platform/db/sql.ts'
 import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
@@ -23,12 +23,12 @@ const checkContent = ({ to, group_uuid, text, url, pin }: Content): void => {
   if (!text && !url && !pin) throw refusals.noContent()
 }
 
-const groupOf = async (db: Sql, account: string, printed: string): Promise<string> => {
+const groupOf = async (db: Db, account: string, printed: string): Promise<string> => {
   const id = parse('WAG', printed)
   return (id && (await store.groupOnNetwork(db, account, id))) || refuse(refusals.unknownGroup(printed))
 }
 
-const messageOf = async (db: Sql, account: string, printed: string): Promise<string> => {
+const messageOf = async (db: Db, account: string, printed: string): Promise<string> => {
   const id = parse('MSG', printed)
   return (id && (await store.networkIdOf(db, account, id))) || refuse(refusals.unknownMessage(printed))
 }

@@ -74,7 +74,7 @@ type ChatContext = {
   readonly channel: Channel
   readonly groups: readonly string[]
   readonly handset: string
-  readonly guest: string
+  readonly member: string
 }
 
 type Action = (about: ChatContext) => Promise<Origin>
@@ -108,23 +108,23 @@ const sends: Action = async ({ parts, channel, handset }) => {
 
 /** A group with the channel in it, with or without the guest. */
 const groupFor = async (
-  { parts, channel, groups, handset, guest }: ChatContext,
-  isGuestIn: boolean,
+  { parts, channel, groups, handset, member }: ChatContext,
+  isMemberIn: boolean,
 ): Promise<string> => {
   const { db, simulator } = parts
   const { account, id, number } = channel
   const known = await store.groupOfChannel(db, account, id, groups)
   const group = known ?? (await perform(parts, handset, 'group', { name: 'Book club', participants: [number] }))
   // The network refuses a guest who is already in or out.
-  await simulator.chatAction(guest, isGuestIn ? 'enter' : 'leave', { group })
+  await simulator.chatAction(member, isMemberIn ? 'enter' : 'leave', { group })
   return group
 }
 
 const inGroup =
-  (isGuestIn: boolean, deed: ChatAction, body: object): Action =>
+  (isMemberIn: boolean, deed: ChatAction, body: object): Action =>
   async (about) => {
-    const group = await groupFor(about, isGuestIn)
-    await perform(about.parts, about.guest, deed, { group, ...body })
+    const group = await groupFor(about, isMemberIn)
+    await perform(about.parts, about.member, deed, { group, ...body })
     return 'handset'
   }
 
@@ -187,7 +187,7 @@ export const triggerChat = async (
 ): Promise<Origin | null> => {
   const deed = actions.get(name)
   if (!deed) return null
-  const [handset, guest] = await store.freeHandsets(parts.db, friends)
-  if (handset === undefined || guest === undefined) return null
-  return deed({ parts, channel, groups, handset, guest })
+  const [handset, member] = await store.freeHandsets(parts.db, friends)
+  if (handset === undefined || member === undefined) return null
+  return deed({ parts, channel, groups, handset, member })
 }

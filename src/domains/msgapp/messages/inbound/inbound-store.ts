@@ -245,13 +245,13 @@ export const moveToNumber = async (
     select peer from msgapp_chats
     where account_id = ${account} and channel_id = ${channel} and (peer = ${peer} or (peer = ${remote} and number is null))
     order by peer for update`
-  const [isOld, isThere] = [remote, peer].map((one) => chats.some((chat) => chat.peer === one))
-  if (isThere)
+  const [isOld, isKnown] = [remote, peer].map((one) => chats.some((chat) => chat.peer === one))
+  if (isKnown)
     await tx.run`
       update msgapp_chats set remote_id = ${remote}
       where account_id = ${account} and channel_id = ${channel} and peer = ${peer} and remote_id is distinct from ${remote}`
   if (isOld && remote !== peer)
-    await moveConversation(tx, account, channel, remote, { peer, number, isThere: isThere === true })
+    await moveConversation(tx, account, channel, remote, { peer, number, isKnown: isKnown === true })
 }
 
 /** Handles a changed number: the conversation continues under the new one, merged with an existing one. */
@@ -264,9 +264,9 @@ export const moveToNewNumber = async (
     select peer from msgapp_chats
     where account_id = ${account} and channel_id = ${channel} and peer in (${peer}, ${before}) and group_id is null
     order by peer for update`
-  const [isOld, isThere] = [before, peer].map((one) => chats.some((chat) => chat.peer === one))
+  const [isOld, isKnown] = [before, peer].map((one) => chats.some((chat) => chat.peer === one))
   if (isOld && before !== peer)
-    await moveConversation(tx, account, channel, before, { peer, number, isThere: isThere === true })
+    await moveConversation(tx, account, channel, before, { peer, number, isKnown: isKnown === true })
 }
 
 /**
@@ -278,7 +278,7 @@ const moveConversation = async (
   account: string,
   channel: string,
   before: string,
-  { peer, number, isThere }: { peer: string; number: string; isThere: boolean },
+  { peer, number, isKnown }: { peer: string; number: string; isKnown: boolean },
 ): Promise<void> => {
   await tx.run`
     delete from msgapp_former_peers where account_id = ${account} and channel_id = ${channel} and peer = ${peer}`
@@ -294,7 +294,7 @@ const moveConversation = async (
       order by id for update
     )
     update msgapp_messages m set peer = ${peer} from held where m.account_id = ${account} and m.id = held.id`
-  if (!isThere) {
+  if (!isKnown) {
     await tx.run`
       update msgapp_chats set peer = ${peer}, number = ${number}
       where account_id = ${account} and channel_id = ${channel} and peer = ${before}`
