@@ -39,12 +39,12 @@ const user: string = added.body.user.uuid
 
 let decide: CallDecision = toCarrier
 const media = await openMedia()
-const desk = makeCallControl((call) => decide(call))
+const callControl = makeCallControl((call) => decide(call))
 const secret = world.parts.seal.derive('sip credentials')
 const gateway = await startGateway({
   ...{ bind: '127.0.0.1', port: 0, domain: '127.0.0.1', realm: '127.0.0.1', secret: 's', media },
-  desk: {
-    ...desk.desk,
+  callControl: {
+    ...callControl.callControl,
     password: (username) => createHmac('sha1', secret).update(username).digest('base64'),
     admit: async ({ username, identity, generation }) => ({
       value: {
@@ -216,7 +216,7 @@ describe('the example of the voice SDK', needs('chromium'), () => {
     await call('+33612345678')
     await answer(await carrier.call(), telephone)
     await says('In call')
-    await gateway.hangUp(desk.named(), 'An operator ended it')
+    await gateway.hangUp(callControl.named(), 'An operator ended it')
     await says('The server ended the call with +33612345678: An operator ended it.')
   })
 

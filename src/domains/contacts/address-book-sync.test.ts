@@ -62,7 +62,11 @@ test('a number that a check finds on the messaging app becomes WAPH and keeps it
   const after = await contact(body.contact.uuid)
   assert.deepEqual(
     after.details.map(({ id, type, value }: Record<string, unknown>) => [id, type, value]),
-    body.contact.details.map(({ id, value }: Record<string, unknown>) => [id, value === registered ? 'WAPH' : 'PH', value]),
+    body.contact.details.map(({ id, value }: Record<string, unknown>) => [
+      id,
+      value === registered ? 'WAPH' : 'PH',
+      value,
+    ]),
   )
 })
 

@@ -46,7 +46,7 @@ const open = () => {
     agent: { timers } as unknown as GatewayDeps['agent'], // only its timers are used
     onError: (error) => void failures.push(error),
     callControl: {
-      ...control.desk,
+      ...control.callControl,
       heartbeat: () => refuseOnce('heartbeat', { value: null }),
       ended: (_, end) => refuseOnce(`ended ${end.agoMs} ms ago, ${JSON.stringify(end.recording)}`, undefined),
     },

@@ -253,32 +253,32 @@ for (const holds of ['ringing', 'answered'] as const)
   })
 
 test('a call keeps its place on the trunk until its end is persisted', async (t) => {
-  const { desk, gateway, carrier, browser } = await openWorld(t, toCarrier, { media })
-  desk.rules.holds = 'ended'
+  const { callControl, gateway, carrier, browser } = await openWorld(t, toCarrier, { media })
+  callControl.rules.holds = 'ended'
   const caller = await browser('ANN')
   const { dialled } = await dial(caller, fromBrowser(caller), await closedAfter(t, makeSoftphone()))
   const { session } = await answer(await carrier.call(), await closedAfter(t, makeTelephone()))
   await until(() => dialled.session)
   assert.equal(await session.bye(), true)
-  await until(() => desk.of('ended').length === 1 && dialled.ends.length === 1)
+  await until(() => callControl.of('ended').length === 1 && dialled.ends.length === 1)
   await settleSockets()
   assert.deepEqual([gateway.calls(), gateway.trunk('carrier')?.calls], [1, 1])
-  desk.go()
+  callControl.go()
   await until(() => gateway.calls() === 0 && gateway.trunk('carrier')?.calls === 0)
 })
 
 test('a call that an operator ends while its answer is persisted is reported as ended after that', async (t) => {
-  const { desk, gateway, carrier, browser } = await openWorld(t, toCarrier, { media })
-  desk.rules.holds = 'answered'
+  const { callControl, gateway, carrier, browser } = await openWorld(t, toCarrier, { media })
+  callControl.rules.holds = 'answered'
   const caller = await browser('ANN')
   await dial(caller, fromBrowser(caller), await closedAfter(t, makeSoftphone()))
   await answer(await carrier.call(), await closedAfter(t, makeTelephone()))
-  await until(() => desk.of('answered').length === 1)
-  await gateway.hangUp(desk.named(), 'fraud')
+  await until(() => callControl.of('answered').length === 1)
+  await gateway.hangUp(callControl.named(), 'fraud')
   await settleSockets()
-  assert.equal(desk.of('ended').length, 0)
-  desk.go()
-  await until(() => desk.of('ended').length === 1 && gateway.calls() === 0)
+  assert.equal(callControl.of('ended').length, 0)
+  callControl.go()
+  await until(() => callControl.of('ended').length === 1 && gateway.calls() === 0)
 })
 
 test('a request in an unknown call is answered 481 to a trunk and ignored from an unknown peer', async (t) => {

@@ -111,26 +111,26 @@ test('a ringing call ends when an operator ends it or the gateway closes', async
 })
 
 test('the end of a call is persisted after its answer, and the call keeps its place on the trunk until then', async (t) => {
-  const { desk, gateway, carrier, dial, telephone } = await open(t)
-  desk.rules.holds = 'answered'
+  const { callControl, gateway, carrier, dial, telephone } = await open(t)
+  callControl.rules.holds = 'answered'
   dial()
   await answer(await carrier.call(), await telephone())
-  await until(() => desk.of('answered').length === 1)
+  await until(() => callControl.of('answered').length === 1)
   await gateway.hangUp('own', 'An operator ended the call')
   await settleSockets()
-  assert.equal(desk.of('ended').length, 0)
-  desk.go()
-  await until(() => desk.of('ended').length === 1 && gateway.calls() === 0)
+  assert.equal(callControl.of('ended').length, 0)
+  callControl.go()
+  await until(() => callControl.of('ended').length === 1 && gateway.calls() === 0)
 
   const other = await open(t)
-  other.desk.rules.holds = 'ended'
+  other.callControl.rules.holds = 'ended'
   other.dial()
   const { session } = await answer(await other.carrier.call(), await telephone())
-  await until(() => other.desk.of('answered').length === 1)
+  await until(() => other.callControl.of('answered').length === 1)
   await session.bye()
-  await until(() => other.desk.of('ended').length === 1)
+  await until(() => other.callControl.of('ended').length === 1)
   await settleSockets()
   assert.deepEqual([other.gateway.calls(), other.gateway.trunk('carrier')?.calls], [1, 1])
-  other.desk.go()
+  other.callControl.go()
   await until(() => other.gateway.calls() === 0 && other.gateway.trunk('carrier')?.calls === 0)
 })

@@ -99,7 +99,7 @@ export type Registration = {
   readonly number: virtualNumbers.NumberRow
   /** Null when the number has no requirements. */
   readonly row: registrations.RegistrationRow | null
-  readonly asked: store.RequirementRow[]
+  readonly required: store.RequirementRow[]
   readonly missing: store.RequirementRow[]
   readonly answers: registrations.AnswerRow[]
 }
