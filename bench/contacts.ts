@@ -5,7 +5,7 @@
 // process, one at a time, with its ratio to the smallest directory.
 
 import { listContacts } from '../src/domains/contacts/contract.ts'
-import { add, type Draft } from '../src/domains/contacts/ops.ts'
+import { add, type Draft, emptyDraft } from '../src/domains/contacts/ops.ts'
 import { cursorsOf } from '../src/platform/http/list-cursor.ts'
 import { benchRun } from './bench.ts'
 import { startDatabase } from './database.ts'
@@ -66,10 +66,9 @@ const emailOf = (n: number) =>
   `${firstOf(n)}.${lastOf(n)}${n}@${pick(domains, chance(n + 7_000_000) ** 2)}`.toLowerCase()
 
 const draftOf = (n: number): Draft => ({
+  ...emptyDraft,
   first_name: firstOf(n),
   last_name: lastOf(n),
-  profile_pic_url: null,
-  channel_id: null,
   details: [
     { type: 'PH', value: phoneOf(n), key: phoneOf(n) },
     { type: 'E', value: emailOf(n), key: emailOf(n) },

@@ -1,4 +1,4 @@
-import type { ReplyOf } from '../api/client.ts'
+import type { ReplyOf, RequestOf } from '../api/client.ts'
 
 export type Contact = ReplyOf<'GET /open/contacts/:contact_uuid'>['contact']
 export type Detail = Contact['details'][number]
@@ -15,6 +15,35 @@ export const isNumber = ({ type }: Pick<Detail, 'type'>): boolean => type === 'P
 export const numbersOf = ({ details }: Contact): readonly string[] => [
   ...new Set(details.filter(isNumber).map(({ value }) => value)),
 ]
+
+type Body = NonNullable<RequestOf<'PUT /open/contacts/:contact_uuid'>['body']>
+
+/** A field of a contact that is one text. Form, page, merge and import show the fields of this table. */
+export type FieldName = Exclude<keyof Body, 'channel_uuid' | 'contact_details' | 'contact_detail'>
+
+type ContactField = {
+  readonly type: 'text' | 'url'
+  readonly maxLength: number
+  /** Names of its column in files of address books, in lower case. */
+  readonly column: RegExp
+}
+
+export const contactFields: Readonly<Record<FieldName, ContactField>> = {
+  first_name: { type: 'text', maxLength: 100, column: /^(first|given|vorname)|^prénom/ },
+  last_name: { type: 'text', maxLength: 100, column: /^(last|family|sur|nach)/ },
+  profile_pic_url: { type: 'url', maxLength: 2_048, column: /photo|picture|avatar|image/ },
+}
+
+// TypeScript does not type keys and entries by the object that they are of.
+export const fieldNames = Object.keys(contactFields) as FieldName[]
+export const nameFields = ['first_name', 'last_name'] as const
+export const otherFields = fieldNames.filter((name) => !nameFields.some((one) => one === name))
+
+/** Returns the fields as a request has them. Null empties a field. */
+export const mapFields = (textOf: (name: FieldName) => string | null) =>
+  Object.fromEntries(fieldNames.map((name) => [name, textOf(name)])) as {
+    readonly [N in FieldName]: null extends Body[N] ? string | null : string
+  }
 
 /** Routes whose answers a change of a contact makes old. */
 export const staleLists = [

@@ -8,13 +8,20 @@ import { PhoneField, TextField } from '../parts/text-fields.tsx'
 import { words } from '../words/en/contacts.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { phoneNumber } from '../words/format.ts'
-import { type Contact, isNumber, type Kind, kinds } from './contact-details.ts'
+import {
+  type Contact,
+  contactFields,
+  type FieldName,
+  isNumber,
+  type Kind,
+  kinds,
+  mapFields,
+  nameFields,
+  otherFields,
+} from './contact-details.ts'
 
 /** The fields of a contact as the API takes them. */
-export type Fields = {
-  readonly first_name: string
-  readonly last_name: string | null
-  readonly profile_pic_url: string | null
+export type Fields = ReturnType<typeof mapFields> & {
   readonly channel_uuid: string | null
   readonly contact_details: { type: Kind; value: string }[]
 }
@@ -78,6 +85,24 @@ const DetailFields = ({ row, index, isOnly, isNew, onChange, onRemove }: RowProp
   )
 }
 
+const ContactText = ({ name, contact }: { name: FieldName; contact: Contact | undefined }) => {
+  const { type, maxLength } = contactFields[name]
+  const isFirst = name === 'first_name'
+  return (
+    <TextField
+      name={name}
+      type={type}
+      label={type === 'url' ? words.form.picture : words.fields[name]}
+      hint={type === 'url' ? words.form.pictureHint : undefined}
+      initial={contact?.[name] ?? ''}
+      maxLength={maxLength}
+      required={isFirst}
+      autofocus={isFirst}
+      optional={!isFirst}
+    />
+  )
+}
+
 /** Creates or changes a contact: names, numbers and addresses, picture, address book. */
 export const ContactForm = ({ contact, number = '', act, busy, refusal, onSave, onCancel }: Props) => {
   const next = useRef(contact?.details.length ?? 1)
@@ -102,9 +127,8 @@ export const ContactForm = ({ contact, number = '', act, busy, refusal, onSave, 
   const submit = (values: Readonly<Record<string, string>>) => {
     if (busy) return
     onSave({
+      ...mapFields((name) => values[name]?.trim() || null),
       first_name: values.first_name ?? '',
-      last_name: values.last_name?.trim() || null,
-      profile_pic_url: values.profile_pic_url?.trim() || null,
       channel_uuid: values.channel_uuid || null,
       contact_details: rows.map(({ type, value }) => ({ type, value })),
     })
@@ -112,15 +136,9 @@ export const ContactForm = ({ contact, number = '', act, busy, refusal, onSave, 
   return (
     <Form onSubmit={submit} refusal={refusal} label={act}>
       <div class="contact-names">
-        <TextField
-          name="first_name"
-          label={words.form.firstName}
-          initial={contact?.first_name}
-          maxLength={100}
-          required
-          autofocus
-        />
-        <TextField name="last_name" label={words.form.lastName} initial={contact?.last_name} maxLength={100} optional />
+        {nameFields.map((name) => (
+          <ContactText key={name} name={name} contact={contact} />
+        ))}
       </div>
       <fieldset class="field contact-details">
         <legend class="field-label">{words.form.details}</legend>
@@ -141,15 +159,9 @@ export const ContactForm = ({ contact, number = '', act, busy, refusal, onSave, 
           </Button>
         </div>
       </fieldset>
-      <TextField
-        name="profile_pic_url"
-        type="url"
-        label={words.form.picture}
-        hint={words.form.pictureHint}
-        initial={contact?.profile_pic_url ?? ''}
-        maxLength={2_048}
-        optional
-      />
+      {otherFields.map((name) => (
+        <ContactText key={name} name={name} contact={contact} />
+      ))}
       {(choices.length > 0 || contact?.channel_uuid) && (
         <SelectField
           name="channel_uuid"

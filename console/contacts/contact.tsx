@@ -13,7 +13,15 @@ import { words } from '../words/en/contacts.ts'
 import { shortDay } from '../words/format.ts'
 import { Avatar } from './avatar.tsx'
 import { ContactActs } from './contact-acts.tsx'
-import { type Contact, type Detail, isNumber, nameOf, staleLists } from './contact-details.ts'
+import {
+  type Contact,
+  contactFields,
+  type Detail,
+  isNumber,
+  nameOf,
+  otherFields,
+  staleLists,
+} from './contact-details.ts'
 import { ContactForm } from './contact-form.tsx'
 import { History } from './history.tsx'
 
@@ -87,6 +95,9 @@ const Sync = ({
 }
 
 const factsOf = (contact: Contact): Fact[] => [
+  ...otherFields.flatMap((name) =>
+    contactFields[name].type === 'text' && contact[name] ? [{ name: words.fields[name], value: contact[name] }] : [],
+  ),
   ...(contact.channel_uuid && contact.sync
     ? [
         {

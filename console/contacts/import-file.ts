@@ -1,20 +1,14 @@
+import { contactFields, type FieldName, nameFields, otherFields } from './contact-details.ts'
 import { cellsOf, type FileRecord, recordsOf, recordText, type Separator, separatorOf } from './csv.ts'
 
 // A file of contacts on the way to the server: its first lines for the preview, its columns, its bad lines.
 
 /** Meanings of a column, as the import names them. */
-export const meanings = [
-  'ignore',
-  'first_name',
-  'last_name',
-  'name',
-  'company',
-  'phone',
-  'email',
-  'address',
-  'profile_pic_url',
-] as const
-export type Meaning = (typeof meanings)[number]
+export type Meaning = FieldName | 'ignore' | 'name' | 'company' | 'phone' | 'email' | 'address'
+export const meanings: readonly Meaning[] = [
+  ...(['ignore', ...nameFields, 'name', 'company', 'phone', 'email', 'address'] as const),
+  ...otherFields,
+]
 
 /** Lines that the preview shows. */
 const previewed = 20
@@ -97,14 +91,15 @@ export const previewOf = async (file: File): Promise<Preview> => {
   return { kind: 'csv', separator, head: rows[0]?.cells ?? [], rows }
 }
 
+const formsOf = (fields: readonly FieldName[]) => fields.map((name) => [contactFields[name].column, name] as const)
+
 /** Column names of common address books, folded. The first match counts. */
 const names: readonly (readonly [RegExp, Meaning])[] = [
-  [/^(first|given|vorname)|^prénom/, 'first_name'],
-  [/^(last|family|sur|nach)/, 'last_name'],
+  ...formsOf(nameFields),
   [/company|organi[sz]ation|firma/, 'company'],
   [/mail/, 'email'],
   [/phone|mobile|cell|^tel|number|telefon|handy/, 'phone'],
-  [/photo|picture|avatar|image/, 'profile_pic_url'],
+  ...formsOf(otherFields),
   [/address|adresse/, 'address'],
   [/name/, 'name'],
 ]

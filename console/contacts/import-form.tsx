@@ -6,6 +6,7 @@ import { Form, FormActions, type Refusal } from '../parts/form.tsx'
 import { Section } from '../parts/page.tsx'
 import { words } from '../words/en/contacts.ts'
 import { country } from '../words/format.ts'
+import { nameFields } from './contact-details.ts'
 import { type Meaning, meanings, type Preview } from './import-file.ts'
 
 /** How a file is imported. */
@@ -86,7 +87,7 @@ const PreviewTable = ({ preview, choice, onChoice }: PreviewProps) => {
                     >
                       {meanings.map((each) => (
                         <option key={each} value={each}>
-                          {words.importing.meanings[each]}
+                          {{ ...words.fields, ...words.importing.meanings }[each]}
                         </option>
                       ))}
                     </select>
@@ -119,7 +120,7 @@ const PreviewTable = ({ preview, choice, onChoice }: PreviewProps) => {
 const reasonOf = (preview: Preview, { meanings: chosen }: Choice): string | undefined => {
   if (preview.kind === 'cards') return undefined
   const has = (...meanings: Meaning[]) => chosen.some((each) => meanings.includes(each))
-  if (!has('first_name', 'last_name', 'name', 'company')) return words.importing.noNameColumn
+  if (!has(...nameFields, 'name', 'company')) return words.importing.noNameColumn
   return has('phone', 'email', 'address') ? undefined : words.importing.noDetailColumn
 }
 

@@ -9,7 +9,16 @@ import { words } from '../words/en/contacts.ts'
 import { words as parts } from '../words/en/parts.ts'
 import { phoneNumber, shortDay } from '../words/format.ts'
 import { Avatar } from './avatar.tsx'
-import { type Contact, type Detail, isNumber, nameOf, staleLists } from './contact-details.ts'
+import {
+  type Contact,
+  type Detail,
+  type FieldName,
+  fieldNames,
+  isNumber,
+  mapFields,
+  nameOf,
+  staleLists,
+} from './contact-details.ts'
 
 /** Equal details of several contacts are one. */
 const detailKey = ({ type, value }: Detail): string => `${isNumber({ type }) ? 'PH' : type} ${value.toLowerCase()}`
@@ -18,31 +27,27 @@ const textOf = (detail: Detail): string => (isNumber(detail) ? phoneNumber(detai
 
 /** The values of the contacts for one field. A choice is the id of the contact whose value remains. */
 type Field = {
-  readonly name: 'first_name' | 'last_name' | 'profile_pic_url' | 'blocked'
+  readonly name: FieldName | 'blocked'
   readonly label: string
   readonly show: (contact: Contact) => ComponentChildren
   readonly value: (contact: Contact) => string
 }
 
+const Picture = ({ contact }: { contact: Contact }) =>
+  contact.profile_pic_url ? <Avatar contact={contact} /> : <NoValue />
+
 const fields = (): readonly Field[] => [
-  {
-    name: 'first_name',
-    label: words.merge.firstName,
-    show: ({ first_name: name }) => name,
-    value: ({ first_name: name }) => name,
-  },
-  {
-    name: 'last_name',
-    label: words.merge.lastName,
-    show: ({ last_name: name }) => name || <span class="soft">{words.merge.empty}</span>,
-    value: ({ last_name: name }) => name,
-  },
-  {
-    name: 'profile_pic_url',
-    label: words.merge.picture,
-    show: (contact) => (contact.profile_pic_url ? <Avatar contact={contact} /> : <NoValue />),
-    value: ({ profile_pic_url: url }) => url ?? '',
-  },
+  ...fieldNames.map((name) => ({
+    name,
+    label: words.fields[name],
+    show: (contact: Contact) =>
+      name === 'profile_pic_url' ? (
+        <Picture contact={contact} />
+      ) : (
+        contact[name] || <span class="soft">{words.merge.empty}</span>
+      ),
+    value: (contact: Contact) => contact[name] ?? '',
+  })),
   {
     name: 'blocked',
     label: words.merge.blocked,
@@ -128,9 +133,7 @@ const useMerge = (contacts: readonly Contact[], onClose: () => void) => {
       body: {
         from: chosen.filter((each) => each !== target).map(({ uuid }) => uuid),
         fields: {
-          first_name: chosenOf('first_name').first_name,
-          last_name: chosenOf('last_name').last_name || null,
-          profile_pic_url: chosenOf('profile_pic_url').profile_pic_url,
+          ...mapFields((name) => chosenOf(name)[name] || null),
           blocked: chosenOf('blocked').blocked,
           contact_details: remaining.map(({ type, value }) => ({ type, value })),
         },

@@ -1,4 +1,4 @@
-import { add } from '../../src/domains/contacts/ops.ts'
+import { add, emptyDraft } from '../../src/domains/contacts/ops.ts'
 import { hashesOf, nameHashesOf } from '../../src/domains/inbox/words.ts'
 import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import type { Db } from '../../src/platform/db/sql.ts'
@@ -100,10 +100,9 @@ const addContacts = (db: Db, account: string, { contacts, conversations }: Inbox
         const value = `+447${String(conversations - from - i).padStart(9, '0')}`
         const n = from + i
         return {
+          ...emptyDraft,
           first_name: pick(firstNames, n),
           last_name: `${pick(lastNames, n >> 2)} ${n}`,
-          profile_pic_url: null,
-          channel_id: null,
           details: [{ type: 'PH' as const, value, key: value }],
         }
       })

@@ -1,42 +1,119 @@
-import type { Sql } from '../../platform/db/sql.ts'
-import { refuse } from '../../platform/http/problem.ts'
-import { channelOf } from '../msgapp/channels/ops.ts'
-import { type Detail, type DetailType, readDetail, unique } from './details.ts'
-import { refusals } from './refusals.ts'
-
-// Fields of a contact, as bodies of requests give them.
-
-type DetailInput = readonly { readonly type: DetailType; readonly value: string }[]
-type Lists = { contact_details?: DetailInput | object; contact_detail?: DetailInput | object }
+import { type Static, type TSchema, Type } from 'typebox'
+import { FreeText, webAddress } from '../../platform/http/schema.ts'
+import { maxFieldLengths } from './limits.ts'
 
 /**
- * Reads the details of a body, under either name; null if there are none.
- * @param place of the fields within the body, such as `fields.`
- * @throws Problem 400, 422
+ * A field of a contact that is one text, in a column of its name. Its schemas, values, search, files and merge are
+ * derived from its row in the table. Numbers and addresses are details: see `details.ts`.
  */
-export const detailsIn = (body: Lists, place = ''): Detail[] | null => {
-  for (const name of ['contact_details', 'contact_detail'] as const) {
-    const entries = body[name]
-    if (!Array.isArray(entries)) continue
-    const list: DetailInput = entries
-    const read = list.map(({ type, value }, i): Detail => {
-      const detail = readDetail(type, value)
-      const field = `${place}${name}.${i}.value`
-      if (detail === 'phone') throw refusals.badPhone(field)
-      if (detail === 'email') throw refusals.badEmail(field)
-      return detail === 'empty' ? refuse(refusals.emptyDetail(field)) : detail
-    })
-    return unique(read)
-  }
-  return null
+type ContactField = {
+  /** A `text` is trimmed. A `url` is a web address, and is stored as it was sent. */
+  readonly kind: 'text' | 'url'
+  readonly maxLength: number
+  /** In requests that create. */
+  readonly create: TSchema
+  /** In requests that change or merge. Null empties the field. */
+  readonly change: TSchema
+  /** In responses and events. */
+  readonly reply: TSchema
+  /** The value of an empty field. */
+  readonly empty: '' | null
+  /** Whether a search finds its words. The function `contacts_search` must return the column then. */
+  readonly isSearched: boolean
+  /** Names of its column in CSV files of address books, folded. */
+  readonly csv: RegExp
+  /** Its property in vCards. */
+  readonly vcard: string
 }
 
+const LastName = Type.String({ maxLength: maxFieldLengths.name, examples: ['Lovelace'] })
+const Picture = Type.Union([
+  Type.String({
+    pattern: webAddress,
+    maxLength: maxFieldLengths.picture,
+    description: 'A public URL',
+    examples: ['https://example.com/ada.jpg'],
+  }),
+  Type.Null(),
+])
+
+export const contactFields = {
+  first_name: {
+    kind: 'text',
+    maxLength: maxFieldLengths.name,
+    create: FreeText(maxFieldLengths.name),
+    change: Type.Optional(FreeText(maxFieldLengths.name)),
+    reply: Type.String({ examples: ['Ada'] }),
+    empty: '',
+    isSearched: true,
+    csv: /^(?:first|given) name$|^first$/,
+    vcard: 'N',
+  },
+  last_name: {
+    kind: 'text',
+    maxLength: maxFieldLengths.name,
+    create: Type.Optional(LastName),
+    change: Type.Optional(Type.Union([LastName, Type.Null()])),
+    reply: Type.String({ examples: ['Lovelace'] }),
+    empty: '',
+    isSearched: true,
+    csv: /^(?:last|family) name$|^surname$|^last$/,
+    vcard: 'N',
+  },
+  profile_pic_url: {
+    kind: 'url',
+    maxLength: maxFieldLengths.picture,
+    create: Type.Optional(Picture),
+    change: Type.Optional(Picture),
+    reply: Type.Union([Type.String(), Type.Null()]),
+    empty: null,
+    isSearched: false,
+    csv: /^(?:profile pic(?:ture)? url|photo|photo url)$/,
+    vcard: 'PHOTO',
+  },
+} as const satisfies Readonly<Record<string, ContactField>>
+
+type Fields = typeof contactFields
+export type FieldName = keyof Fields
+export type FieldValues = { readonly [N in FieldName]: Static<Fields[N]['reply']> }
+
+// TypeScript does not type keys and entries by the object that they are of.
+export const fieldNames = Object.keys(contactFields) as FieldName[]
+
+/** The fields that vCards and CSV files have at another place than the rest. */
+export const nameFields = ['first_name', 'last_name'] as const
+export const otherFields = fieldNames.filter((name) => !nameFields.some((one) => one === name))
+
+/** Returns the schemas of all fields for one kind of body. */
+export const schemasOf = <Kind extends 'create' | 'change' | 'reply'>(kind: Kind) =>
+  Object.fromEntries(fieldNames.map((name) => [name, contactFields[name][kind]])) as {
+    [N in FieldName]: Fields[N][Kind]
+  }
+
+/** Returns the fields with these values. A field without a value is empty. */
+export const mapFields = (textOf: (name: FieldName) => string | null | undefined): FieldValues =>
+  Object.fromEntries(fieldNames.map((name) => [name, textOf(name) ?? contactFields[name].empty])) as FieldValues
+
 /**
- * Finds the channel of the messaging app that a request names, without prefix.
- * @throws the 404 Problem
+ * Reads the fields of a body.
+ * @param absent value of a field that the body does not have. Default: empty
  */
-export const channelIn = async (
-  sql: Sql,
-  account: string,
-  printed: string | null | undefined,
-): Promise<string | null> => (printed ? (await channelOf(sql, account, printed)).id : null)
+export const fieldsIn = (
+  body: { readonly [N in FieldName]?: string | null },
+  absent: (name: FieldName) => string | null = () => null,
+): FieldValues =>
+  mapFields((name) => {
+    const value = body[name]
+    if (value === undefined) return absent(name)
+    return contactFields[name].kind === 'text' ? value?.trim() : value
+  })
+
+type Searched = { [N in FieldName]: Fields[N]['isSearched'] extends true ? N : never }[FieldName]
+
+/** The fields that a search reads. */
+export type SearchedValues = Pick<FieldValues, Searched>
+
+const searchedFields = fieldNames.filter((name): name is Searched => contactFields[name].isSearched)
+
+/** Returns the text whose words a search finds. */
+export const searchedText = (values: SearchedValues): string => searchedFields.map((name) => values[name]).join(' ')

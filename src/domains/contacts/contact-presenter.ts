@@ -1,5 +1,6 @@
 import { iso } from '../../platform/lib/clock.ts'
 import { print } from '../../platform/lib/id.ts'
+import { mapFields } from './contact-fields.ts'
 import type { DetailRow } from './details.ts'
 import type { ContactRow } from './store.ts'
 
@@ -9,9 +10,7 @@ export type Contact = ContactRow & { readonly details: readonly DetailRow[] }
 /** Maps a contact to its form in responses and events. */
 export const presentContact = (row: Contact) => ({
   uuid: print('CON', row.id),
-  first_name: row.first_name,
-  last_name: row.last_name,
-  profile_pic_url: row.profile_pic_url,
+  ...mapFields((name) => row[name]),
   ...(row.channel_id ? { channel_uuid: print('WPN', row.channel_id) } : {}),
   ...(row.sync_state
     ? {

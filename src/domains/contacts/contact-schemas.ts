@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { Enum, FreeText, Id, Named, Time, webAddress } from '../../platform/http/schema.ts'
+import { Enum, Id, Named, Time } from '../../platform/http/schema.ts'
+import { schemasOf } from './contact-fields.ts'
 import { detailTypes } from './details.ts'
 import { maxDetails } from './limits.ts'
 
@@ -12,9 +13,7 @@ export const Contact = Named(
   'Contact',
   Type.Object({
     uuid: Id('CON'),
-    first_name: Type.String({ examples: ['Ada'] }),
-    last_name: Type.String({ examples: ['Lovelace'] }),
-    profile_pic_url: Type.Union([Type.String(), Type.Null()]),
+    ...schemasOf('reply'),
     channel_uuid: Type.Optional(Id('WPN')),
     sync: Type.Optional(
       Named(
@@ -62,15 +61,4 @@ export const Details = Type.Union([
   Named('NoContactDetails', Type.Object({}, { maxProperties: 0 })),
 ])
 
-export const FirstName = FreeText(100)
-export const LastName = Type.String({ maxLength: 100, examples: ['Lovelace'] })
-export const Picture = Type.Union([
-  Type.String({
-    pattern: webAddress,
-    maxLength: 2048,
-    description: 'A public URL',
-    examples: ['https://example.com/ada.jpg'],
-  }),
-  Type.Null(),
-])
 export const Channel = Type.Union([Id('WPN', 'A channel of the messaging app'), Type.Null()])

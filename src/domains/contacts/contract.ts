@@ -10,7 +10,8 @@ import {
   pagingQuery,
   Success,
 } from '../../platform/http/schema.ts'
-import { Channel, Contact, Details, FirstName, LastName, Picture } from './contact-schemas.ts'
+import { schemasOf } from './contact-fields.ts'
+import { Channel, Contact, Details } from './contact-schemas.ts'
 import { maxFoundContacts } from './limits.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
@@ -20,8 +21,6 @@ const unknown = 'The account has no such contact'
 const unknownChannel = 'The account has no such channel'
 
 const more = {
-  last_name: Type.Optional(LastName),
-  profile_pic_url: Type.Optional(Picture),
   channel_uuid: Type.Optional(Channel),
   contact_details: Type.Optional(Details),
   contact_detail: Type.Optional(Details),
@@ -38,7 +37,7 @@ export const createContact = contract({
   description:
     'The event is contact.created. With channel_uuid the contact is also added to the address book of that channel.',
   body: Type.Object(
-    { first_name: FirstName, ...more },
+    { ...schemasOf('create'), ...more },
     {
       examples: [
         { first_name: 'Ada', last_name: 'Lovelace', contact_details: [{ type: 'E', value: 'ada@example.com' }] },
@@ -61,14 +60,7 @@ export const updateContact = contract({
     'Change a contact: absent fields stay. A list of details replaces the previous one; matching details keep their ids',
   description: 'Absent fields stay unchanged. The event is contact.updated.',
   params,
-  body: Type.Object(
-    {
-      first_name: Type.Optional(FirstName),
-      ...more,
-      last_name: Type.Optional(Type.Union([LastName, Type.Null()])),
-    },
-    { examples: [{ first_name: 'Augusta' }] },
-  ),
+  body: Type.Object({ ...schemasOf('change'), ...more }, { examples: [{ first_name: 'Augusta' }] }),
   status: 200,
   reply: Ok({ contact: Contact }),
   errors: {

@@ -1,29 +1,30 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
+import { refuse } from '../../platform/http/problem.ts'
 import type { Quotas } from '../../platform/http/quotas.ts'
-import { print, uuid } from '../../platform/lib/id.ts'
+import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { record } from '../events/ops.ts'
 import { requestContact } from '../msgapp/directory/ops.ts'
+import { type FieldValues, fieldNames, mapFields, searchedText } from './contact-fields.ts'
 import { type Contact, presentContact } from './contact-presenter.ts'
 import { changesOf, type Detail, readDetail, searchValuesOf } from './details.ts'
+import { refusals } from './refusals.ts'
 import { digitsOf, gramsOf } from './search/search-keys.ts'
 import * as store from './store.ts'
 
 /** Writable content of a contact. */
-export type Draft = {
-  readonly first_name: string
-  readonly last_name: string
-  readonly profile_pic_url: string | null
+export type Draft = FieldValues & {
   /** Channel of the messaging app. */
   readonly channel_id: string | null
   readonly details: readonly Detail[]
 }
 
+export const emptyDraft: Draft = { ...mapFields(() => null), channel_id: null, details: [] }
+
 const withGrams = (account: string, id: string, { details, ...fields }: Draft) => {
-  const names = `${fields.first_name} ${fields.last_name}`
   const { phones, emails } = searchValuesOf(details)
   const numbers = phones.map(digitsOf)
-  const grams = gramsOf(account, id, { names, numbers, emails })
+  const grams = gramsOf(account, id, { names: searchedText(fields), numbers, emails })
   return { ...fields, id, numbers: numbers.join(' '), emails: emails.join(' '), grams }
 }
 
@@ -33,6 +34,20 @@ export const load = async (sql: Sql, account: string, ids: readonly string[]): P
   const [rows, details] = [await store.byIds(sql, account, ids), await store.details(sql, account, ids)]
   const byContact = Map.groupBy(details, ({ contact_id }) => contact_id)
   return rows.map((row) => ({ ...row, details: byContact.get(row.id) ?? [] }))
+}
+
+const idOf = (printed: string): string => parse('CON', printed) ?? refuse(refusals.unknownContact(printed))
+
+/** Loads the contact that a request names. @throws the 404 Problem */
+export const find = async (sql: Sql, account: string, printed: string): Promise<Contact> => {
+  const [contact = refuse(refusals.unknownContact(printed))] = await load(sql, account, [idOf(printed)])
+  return contact
+}
+
+/** Loads the contact that a request names, and locks it until the transaction ends. @throws the 404 Problem */
+export const findLocked = async (tx: Tx, account: string, printed: string): Promise<Contact> => {
+  await store.lock(tx, account, [idOf(printed)])
+  return find(tx, account, printed)
 }
 
 const publishEvents = (
@@ -132,11 +147,7 @@ export const phoneDetail = (number: string): Detail[] => {
 export const change = async (tx: Tx, was: Contact, draft: Draft, isBulk = false): Promise<Contact> => {
   const { account_id: account, id } = was
   const { added, changed, removed } = changesOf(was.details, draft.details)
-  const isSame =
-    was.first_name === draft.first_name &&
-    was.last_name === draft.last_name &&
-    was.profile_pic_url === draft.profile_pic_url &&
-    was.channel_id === draft.channel_id
+  const isSame = [...fieldNames, 'channel_id' as const].every((name) => was[name] === draft[name])
   if (isSame && added.length + changed.length + removed.length === 0) return was
   await store.removeDetails(tx, account, id, removed)
   for (const { id: detail, detail: to } of changed) await store.changeDetail(tx, account, id, detail, to)

@@ -6,13 +6,14 @@ import { pageOf } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { parse } from '../../platform/lib/id.ts'
 import type { Services } from '../../services.ts'
-import { channelIn, detailsIn } from './contact-fields.ts'
+import { fieldsIn } from './contact-fields.ts'
 import { makeContactList } from './contact-list.ts'
 import { presentContact } from './contact-presenter.ts'
 import * as c from './contract.ts'
 import { toInput } from './details.ts'
 import * as ops from './ops.ts'
 import { refusals } from './refusals.ts'
+import { channelIn, detailsIn } from './request-fields.ts'
 import { search } from './search/contact-search.ts'
 import * as store from './store.ts'
 
@@ -29,9 +30,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
   const setBlocked =
     (isBlocked: boolean) =>
     async ({ account, params, tx, audit }: BlockInput) => {
-      const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
-      await store.lock(tx, account.id, [id])
-      const [was = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(tx, account.id, [id])
+      const was = await ops.findLocked(tx, account.id, params.contact_uuid)
       const contact = await ops.setBlocked(tx, was, isBlocked)
       await audit(tx, { before: { blocked: was.blocked_at !== null }, after: { blocked: isBlocked } })
       return ok({ contact: presentContact(contact) })
@@ -40,28 +39,17 @@ export const contactRoutes = ({ db, quotas }: Services) => {
   return [
     route(c.createContact, async ({ account, body, tx }) => {
       const details = detailsIn(body) ?? refuse(refusals.noDetails())
-      const { first_name, last_name = '', profile_pic_url } = body
-      const draft = {
-        first_name: first_name.trim(),
-        last_name: last_name.trim(),
-        profile_pic_url: profile_pic_url ?? null,
-        channel_id: await channelIn(tx, account.id, body.channel_uuid),
-        details,
-      }
+      const channel_id = await channelIn(tx, account.id, body.channel_uuid)
+      const draft = { ...fieldsIn(body), channel_id, details }
       return ok({ contact: presentContact(await ops.create(tx, quotas, account, draft)) })
     }),
 
     route(c.updateContact, async ({ account, params, body, tx }) => {
       const details = detailsIn(body)
-      const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
-      await store.lock(tx, account.id, [id])
-      const [was = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(tx, account.id, [id])
-      const { first_name = was.first_name, last_name = was.last_name, profile_pic_url = was.profile_pic_url } = body
+      const was = await ops.findLocked(tx, account.id, params.contact_uuid)
       const isMoved = body.channel_uuid !== undefined
       const contact = await ops.change(tx, was, {
-        first_name: first_name.trim(),
-        last_name: last_name?.trim() ?? '',
-        profile_pic_url,
+        ...fieldsIn(body, (name) => was[name]),
         channel_id: isMoved ? await channelIn(tx, account.id, body.channel_uuid) : was.channel_id,
         details: details ?? was.details.map(toInput),
       })
@@ -86,9 +74,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
     route(c.unblockContact, setBlocked(false)),
 
     route(c.getContact, async ({ account, params }) => {
-      const id = parse('CON', params.contact_uuid) ?? refuse(refusals.unknownContact(params.contact_uuid))
-      const [contact = refuse(refusals.unknownContact(params.contact_uuid))] = await ops.load(db, account.id, [id])
-      return ok({ contact: presentContact(contact) })
+      return ok({ contact: presentContact(await ops.find(db, account.id, params.contact_uuid)) })
     }),
 
     route(c.deleteContact, async ({ account, params, tx }) => {

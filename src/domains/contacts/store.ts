@@ -1,14 +1,12 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
 import { countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { FieldValues, SearchedValues } from './contact-fields.ts'
 import type { Detail, DetailRow } from './details.ts'
 
-export type ContactRow = {
+export type ContactRow = FieldValues & {
   account_id: string
   id: string
-  first_name: string
-  last_name: string
-  profile_pic_url: string | null
   channel_id: string | null
   /** State in the address book of its channel; null without a channel. */
   sync_state: 'queued' | 'synced' | 'failed' | 'not_supported' | null
@@ -92,7 +90,7 @@ export const count = async (tx: Tx, account: string, more: number, most: number 
 export type GramQuery = { readonly whole: readonly number[]; readonly any: readonly (readonly number[])[] }
 
 /** Fields of a contact that the ranking reads: numbers and e-mail addresses, each preceded by a space. */
-export type FoundRow = Pick<ContactRow, 'id' | 'first_name' | 'last_name'> & { numbers: string; emails: string }
+export type FoundRow = SearchedValues & { id: string; numbers: string; emails: string }
 
 /**
  * Finds contacts by grams; one may occur twice. See `contacts_search` in the migrations.
@@ -127,7 +125,9 @@ export const setBlocked = (tx: Tx, account: string, id: string, isBlocked: boole
   update contacts set blocked_at = case when ${isBlocked} then app_now() end, updated_at = app_now()
   where account_id = ${account} and id = ${id} and (blocked_at is not null) <> ${isBlocked}`
 
-export type NewContact = Pick<ContactRow, 'id' | 'first_name' | 'last_name' | 'profile_pic_url' | 'channel_id'> & {
+export type NewContact = FieldValues & {
+  readonly id: string
+  readonly channel_id: string | null
   readonly numbers: string
   readonly emails: string
   readonly grams: readonly number[]

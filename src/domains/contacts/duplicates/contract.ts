@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok } from '../../../platform/http/schema.ts'
-import { Channel, Contact, Details, FirstName, LastName, Picture } from '../contact-schemas.ts'
+import { schemasOf } from '../contact-fields.ts'
+import { Channel, Contact, Details } from '../contact-schemas.ts'
 import { maxDuplicatesShown, maxMerged } from '../limits.ts'
 
 const open = { auth: 'account', needs: 'inbox', shape: 'full', tag: 'Contacts' } as const
@@ -67,9 +68,7 @@ export const mergeContacts = contract({
           'MergedContactFields',
           Type.Object(
             {
-              first_name: Type.Optional(FirstName),
-              last_name: Type.Optional(Type.Union([LastName, Type.Null()])),
-              profile_pic_url: Type.Optional(Picture),
+              ...schemasOf('change'),
               channel_uuid: Type.Optional(Channel),
               contact_details: Type.Optional(Details),
               blocked: Type.Optional(Type.Boolean()),

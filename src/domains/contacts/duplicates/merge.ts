@@ -2,30 +2,27 @@ import type { Static } from 'typebox'
 import type { Tx } from '../../../platform/db/sql.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
-import { channelIn, detailsIn } from '../contact-fields.ts'
+import { fieldsIn } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
 import { toInput, unique } from '../details.ts'
 import { maxDetails } from '../limits.ts'
 import { change, type Draft, load, setBlocked } from '../ops.ts'
 import { refusals } from '../refusals.ts'
+import { channelIn, detailsIn } from '../request-fields.ts'
 import * as contacts from '../store.ts'
 import type { mergeContacts } from './contract.ts'
 
 type Body = Static<(typeof mergeContacts)['body']>
 
 /** The values that remain: those of `fields`, else the own ones, else the first that another contact has. */
-const draftOf = async (tx: Tx, account: string, all: readonly [Contact, ...Contact[]], fields: Body['fields'] = {}) => {
-  const [own] = all
-  const first = <T>(value: (one: Contact) => T | null): T | null =>
+const draftOf = async (tx: Tx, account: string, all: readonly Contact[], fields: Body['fields'] = {}) => {
+  const first = (value: (one: Contact) => string | null): string | null =>
     all.map(value).find((one) => one !== null && one !== '') ?? null
   const details = detailsIn(fields, 'fields.') ?? unique(all.flatMap((one) => one.details.map(toInput)))
   if (details.length > maxDetails) throw refusals.tooManyDetails(details.length, maxDetails)
   const isMoved = fields.channel_uuid !== undefined
   const draft: Draft = {
-    first_name: fields.first_name?.trim() ?? own.first_name,
-    last_name: (fields.last_name === undefined ? first((one) => one.last_name) : fields.last_name?.trim()) ?? '',
-    profile_pic_url:
-      fields.profile_pic_url === undefined ? first((one) => one.profile_pic_url) : fields.profile_pic_url,
+    ...fieldsIn(fields, (name) => first((one) => one[name])),
     channel_id: isMoved ? await channelIn(tx, account, fields.channel_uuid) : first((one) => one.channel_id),
     details,
   }

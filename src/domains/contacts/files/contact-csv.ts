@@ -3,24 +3,23 @@ import type { CountryCode } from 'libphonenumber-js/max'
 import { linesOf } from '../../../platform/lib/csv.ts'
 import { csvLineOf, withoutApostrophe } from '../../../platform/lib/csv-cell.ts'
 import { fold } from '../../../platform/lib/fold.ts'
+import { contactFields, type FieldName, fieldNames, nameFields, otherFields } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
 import { searchValuesOf } from '../details.ts'
 import { maxDetails, maxLineLength } from '../limits.ts'
 import { emptyEntry, type ParsedEntry, parseEntry, type RawEntry } from './import-entry.ts'
 
-type Column = 'first' | 'middle' | 'last' | 'whole' | 'company' | 'picture' | 'phone' | 'email' | 'address'
+type Column = FieldName | 'middle' | 'whole' | 'company' | 'phone' | 'email' | 'address'
 
 const labelPattern = '(?:(?:mobile|home|business|work|primary|main|other|car|company main|assistants) )?'
 const suffixPattern = '(?: \\d+)?(?: value)?$'
 
 /** Column names, ours and those of common address books. Folded. */
 const columns: readonly (readonly [RegExp, Column])[] = [
-  [/^(?:first|given) name$|^first$/, 'first'],
+  ...fieldNames.map((name) => [contactFields[name].csv, name] as const),
   [/^(?:middle|additional) name$/, 'middle'],
-  [/^(?:last|family) name$|^surname$|^last$/, 'last'],
   [/^(?:full )?name$|^display name$/, 'whole'],
   [/^(?:company|organi[sz]ation|organi[sz]ation name)$/, 'company'],
-  [/^(?:profile pic(?:ture)? url|photo|photo url)$/, 'picture'],
   [new RegExp(`^${labelPattern}(?:tele)?(?:phone|mobile|tel|cell)(?: number)?${suffixPattern}`), 'phone'],
   [/^e ?mail(?: address)?(?: \d+)?(?: value| address)?$/, 'email'],
   [/^(?:postal )?address(?: \d+)?(?: formatted)?$/, 'address'],
@@ -50,15 +49,16 @@ const rawOf = (head: readonly (Column | null)[], cells: readonly string[]): RawE
     else if (column === 'address') push(raw.addresses, text.split(valueSeparator))
     else if (column === 'middle') middle = text
     else if (column === 'company') company = text
-    else raw[column] = text
+    else if (column === 'whole') raw.whole = text
+    else raw.texts[column] = text
   }
-  if (raw.first !== '') raw.first = [raw.first, middle].filter(Boolean).join(' ')
+  if (raw.texts.first_name) raw.texts.first_name = [raw.texts.first_name, middle].filter(Boolean).join(' ')
   return { ...raw, whole: raw.whole || company }
 }
 
 const faultOf = (head: readonly (Column | null)[]): string | null => {
   const has = (...names: Column[]) => head.some((column) => column !== null && names.includes(column))
-  if (!has('first', 'last', 'whole', 'company')) return 'the first line must name the columns; first_name is missing'
+  if (!has(...nameFields, 'whole', 'company')) return 'the first line must name the columns; first_name is missing'
   return has('phone', 'email', 'address') ? null : 'the columns phone, email and address are all missing'
 }
 
@@ -86,7 +86,9 @@ export async function* readCsv(body: Readable, country?: CountryCode): AsyncGene
   }
 }
 
-export const csvHead = 'first_name,last_name,phone,phone_2,phone_3,email,email_2,address,address_2,profile_pic_url\r\n'
+const detailColumns = ['phone', 'phone_2', 'phone_3', 'email', 'email_2', 'address', 'address_2']
+
+export const csvHead = `${[...nameFields, ...detailColumns, ...otherFields].join()}\r\n`
 
 /** Spreads the values over this many cells; the last cell has all that are left. */
 const spread = (texts: readonly string[], cells: number): string[] =>
@@ -95,7 +97,7 @@ const spread = (texts: readonly string[], cells: number): string[] =>
 /** Formats a contact as a line of CSV (RFC 4180). */
 export const csvLine = (contact: Contact): string => {
   const { phones, emails, addresses } = searchValuesOf(contact.details)
-  const { first_name, last_name, profile_pic_url } = contact
-  const texts = [first_name, last_name, ...spread(phones, 3), ...spread(emails, 2), ...spread(addresses, 2)]
-  return csvLineOf([...texts, profile_pic_url ?? ''])
+  const textsOf = (names: readonly FieldName[]) => names.map((name) => contact[name] ?? '')
+  const details = [...spread(phones, 3), ...spread(emails, 2), ...spread(addresses, 2)]
+  return csvLineOf([...textsOf(nameFields), ...details, ...textsOf(otherFields)])
 }

@@ -3,6 +3,7 @@ import type { QuotaHolder, Quotas } from '../../../platform/http/quotas.ts'
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { type ImportError, type ImportErrors, makeImportErrors } from '../../../platform/lib/import-errors.ts'
+import { mapFields } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
 import { toInput, unique } from '../details.ts'
 import { importChunkSize, importRenewMs, maxDetails } from '../limits.ts'
@@ -31,9 +32,7 @@ const keysOf = ({ details }: Draft): string[] => details.filter(({ type }) => ty
 
 /** Adds what the existing contact lacks; its own values stay. */
 const merged = (base: Draft, more: Draft): Draft => ({
-  first_name: base.first_name,
-  last_name: base.last_name || more.last_name,
-  profile_pic_url: base.profile_pic_url ?? more.profile_pic_url,
+  ...mapFields((name) => base[name] || (more[name] ?? base[name])),
   channel_id: base.channel_id,
   details: unique([...base.details, ...more.details]),
 })

@@ -1,8 +1,11 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Country, Enum, FileBody, Named, Ok } from '../../../platform/http/schema.ts'
+import { nameFields, otherFields } from '../contact-fields.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
+
+const columns = [...nameFields, 'phone', 'phone_2', 'email', 'address', ...otherFields]
 
 const BadLines = Type.Array(
   Named(
@@ -23,7 +26,7 @@ export const importContacts = contract({
   method: 'POST',
   url: '/open/contacts/import',
   summary:
-    'Import contacts, of any number, from CSV (first_name, last_name, phone, phone_2, email, address, profile_pic_url, or the ' +
+    `Import contacts, of any number, from CSV (${columns.join(', ')}, or the ` +
     'names that address books give them) or from vCards (text/vcard). One bad line rejects the whole file',
   description:
     'The file is streamed. Contacts that exist already are merged; the reply counts created, merged and skipped ones.',

@@ -1,26 +1,24 @@
 import type { CountryCode } from 'libphonenumber-js/max'
+import { webAddress } from '../../../platform/http/schema.ts'
 import { isStorable } from '../../../platform/lib/storable.ts'
+import { contactFields, type FieldName, fieldNames, mapFields } from '../contact-fields.ts'
 import { type Detail, type DetailFault, type DetailType, readDetail, unique } from '../details.ts'
 import { maxDetails, maxFieldLengths } from '../limits.ts'
 import type { Draft } from '../ops.ts'
 
 /** Contents of one line or card, not validated. */
 export type RawEntry = {
-  first: string
-  last: string
+  texts: { [N in FieldName]?: string }
   /** Full name or company: used when there is no first name. */
   whole: string
-  picture: string
   phones: string[]
   emails: string[]
   addresses: string[]
 }
 
 export const emptyEntry = (): RawEntry => ({
-  first: '',
-  last: '',
+  texts: {},
   whole: '',
-  picture: '',
   phones: [],
   emails: [],
   addresses: [],
@@ -30,9 +28,9 @@ export const emptyEntry = (): RawEntry => ({
 export type ParsedEntry = { readonly line: number; readonly read: Draft | string }
 
 /** Derives a first name if there is none: the last name, else the first word of the full name. */
-const namesOf = ({ first, last, whole }: RawEntry): { first_name: string; last_name: string } => {
-  if (first !== '') return { first_name: first, last_name: last }
-  if (last !== '') return { first_name: last, last_name: '' }
+const namesOf = ({ texts: { first_name, last_name = '' }, whole }: RawEntry) => {
+  if (first_name) return { first_name, last_name }
+  if (last_name !== '') return { first_name: last_name, last_name: '' }
   const [head = '', ...rest] = whole.split(/\s+/)
   return { first_name: head, last_name: rest.join(' ') }
 }
@@ -43,20 +41,26 @@ const faultTexts: Readonly<Record<DetailFault, (text: string) => string>> = {
   empty: () => 'a detail is empty',
 }
 
+const isWebAddress = new RegExp(webAddress)
+
+const fieldFault = (name: FieldName, text: string): string[] => {
+  const { kind, maxLength } = contactFields[name]
+  const isLong = text.length > maxLength
+  if (kind === 'url') return isLong || !isWebAddress.test(text) ? [`${name} is not a web address`] : []
+  return isLong ? [`${name} is longer than ${maxLength} characters`] : []
+}
+
 /**
  * Validates an entry of a file.
  * @returns the contact, or all its errors
  */
 export const parseEntry = (raw: RawEntry, country?: CountryCode): Draft | string => {
-  const { first_name, last_name } = namesOf(raw)
+  const values: RawEntry['texts'] = { ...raw.texts, ...namesOf(raw) }
   const faults: string[] = []
-  const all = [raw.first, raw.last, raw.whole, raw.picture, ...raw.phones, ...raw.emails, ...raw.addresses]
+  const all = [...Object.values(raw.texts), raw.whole, ...raw.phones, ...raw.emails, ...raw.addresses]
   if (all.some((text) => text.includes('\ufffd') || !isStorable(text))) return 'it is not UTF-8 text'
-  if (first_name === '') faults.push('the first name is missing')
-  for (const [name, text] of Object.entries({ first_name, last_name }))
-    if (text.length > maxFieldLengths.name) faults.push(`${name} is longer than ${maxFieldLengths.name} characters`)
-  if (raw.picture.length > maxFieldLengths.picture || !/^(?:https?:\/\/.|$)/i.test(raw.picture))
-    faults.push('profile_pic_url is not a web address')
+  if (!values.first_name) faults.push('the first name is missing')
+  for (const name of fieldNames) faults.push(...fieldFault(name, values[name] ?? ''))
 
   const details: Detail[] = []
   const take = (type: DetailType, texts: readonly string[]) => {
@@ -76,5 +80,5 @@ export const parseEntry = (raw: RawEntry, country?: CountryCode): Draft | string
   if (distinct.length === 0 && faults.length === 0) faults.push('there is no phone number, e-mail address or address')
   return faults.length > 0
     ? faults.join('; ')
-    : { first_name, last_name, profile_pic_url: raw.picture || null, channel_id: null, details: distinct }
+    : { ...mapFields((name) => values[name] || null), channel_id: null, details: distinct }
 }

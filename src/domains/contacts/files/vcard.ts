@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { CountryCode } from 'libphonenumber-js/max'
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
+import { contactFields, otherFields } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
 import { searchValuesOf } from '../details.ts'
 import { maxDetails } from '../limits.ts'
@@ -82,16 +83,20 @@ const push = (list: string[], text: string): void => {
 const readProperty = (raw: RawEntry, { name, parameters, value }: Property): void => {
   if (name === 'N') {
     const [last = '', first, additional] = components(value)
-    raw.last = last
-    raw.first = joined([first, additional], ' ')
+    raw.texts.last_name = last
+    raw.texts.first_name = joined([first, additional], ' ')
   } else if (name === 'FN') raw.whole = unescaped(value) || raw.whole
   else if (name === 'ORG') raw.whole ||= components(value)[0] ?? ''
   else if (name === 'TEL') push(raw.phones, unescaped(value.replace(/^tel:([^;]*).*$/is, '$1')))
   else if (name === 'EMAIL') push(raw.emails, unescaped(value.replace(/^mailto:/i, '')))
   else if (name === 'ADR')
     push(raw.addresses, joined(components(value), ', ') || (parameters.get('LABEL') ?? '').trim())
+  else {
+    const field = otherFields.find((one) => contactFields[one].vcard === name)
   // Embedded pictures are ignored; only addresses of pictures are stored.
-  else if (name === 'PHOTO' && raw.picture === '' && /^https?:\/\//i.test(value)) raw.picture = unescaped(value)
+    if (field && (contactFields[field].kind === 'text' || /^https?:\/\//i.test(value)))
+      raw.texts[field] ||= unescaped(value)
+  }
 }
 
 /**
@@ -139,7 +144,7 @@ const folded = (text: string): string => {
 /** Formats a contact as a vCard 4.0. An address is a single text here, in the street component. */
 export const formatVcard = (contact: Contact): string => {
   const { phones, emails, addresses } = searchValuesOf(contact.details)
-  const { id, first_name, last_name, profile_pic_url, created_at, updated_at } = contact
+  const { id, first_name, last_name, created_at, updated_at } = contact
   const revised = (updated_at ?? created_at).toISOString().replace(/[-:]|\.\d+/g, '')
   return [
     'BEGIN:VCARD',
@@ -150,7 +155,11 @@ export const formatVcard = (contact: Contact): string => {
     ...phones.map((number) => `TEL;VALUE=uri:tel:${number}`),
     ...emails.map((email) => `EMAIL:${escaped(email)}`),
     ...addresses.map((address) => `ADR:;;${escaped(address)};;;;`),
-    ...(profile_pic_url ? [`PHOTO:${profile_pic_url}`] : []),
+    ...otherFields.flatMap((name) => {
+      const { kind, vcard } = contactFields[name]
+      const value = contact[name]
+      return value ? `${vcard}:${kind === 'url' ? value : escaped(value)}` : []
+    }),
     `REV:${revised}`,
     'END:VCARD',
   ]

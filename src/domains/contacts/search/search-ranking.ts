@@ -1,3 +1,4 @@
+import { searchedText } from '../contact-fields.ts'
 import type { FoundRow } from '../store.ts'
 import { shortened, triples, wordsOf } from './search-keys.ts'
 import type { SearchQuery } from './search-query.ts'
@@ -51,7 +52,7 @@ const best = <Item>(items: readonly Item[], value: (item: Item) => number): numb
  * addresses.
  */
 export const scoreOf = ({ words, digits }: SearchQuery, row: FoundRow): number => {
-  const inName = wordsOf(`${row.first_name} ${row.last_name}`).map(shortened)
+  const inName = wordsOf(searchedText(row)).map(shortened)
   const inEmails = words.length > 0 ? wordsOf(row.emails).map(shortened) : []
   const numbers = row.numbers.split(' ')
   const scores = [

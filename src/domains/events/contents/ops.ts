@@ -1,4 +1,5 @@
 import { type Masking, mask, maskNamed } from '../../../platform/http/confidential.ts'
+import { createContact } from '../../contacts/contract.ts'
 import type { Contents } from '../../inbox/narrowing/ops.ts'
 
 // Contents of conversations within events and acts. Every reader of what was recorded decides by the functions of this
@@ -7,18 +8,20 @@ import type { Contents } from '../../inbox/narrowing/ops.ts'
 /** Events without contents, by the beginning of their names. */
 const withoutContents = ['number.', 'balance.', 'member.', 'msgapp.number.', 'msgapp.call.', 'conversation.bulk']
 
+const fieldsOfContacts = Object.keys(createContact.body.properties).filter((name) => name !== 'channel_uuid')
+
 /** Fields that are masked, at any depth. `text` always is. */
 const fields = new Map<string, Masking>(
   [
     ...['previous_text', 'media', 'pin', 'template', 'reaction', 'reactions', 'contact', 'contact_name', 'name'],
-    ...['first_name', 'last_name', 'profile_pic_url', 'details', 'msgapp_info', 'recording_url'],
+    ...[...fieldsOfContacts, 'details', 'msgapp_info', 'recording_url'],
   ].map((field) => [field, 'whole']),
 )
 
 /** Further fields of acts on conversations and contacts. */
 const fieldsOfActs = new Map<string, Masking>([
   ...fields,
-  ...['contact_details', 'merged', 'description', 'title', 'q'].map((field) => [field, 'whole'] as const),
+  ...['merged', 'description', 'title', 'q'].map((field) => [field, 'whole'] as const),
 ])
 
 /** Returns the value of a changed field of an act without contents. @param path names with dots */

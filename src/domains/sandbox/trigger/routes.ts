@@ -2,7 +2,7 @@ import type { Account } from '../../../platform/http/auth.ts'
 import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
-import { change, create, phoneDetail } from '../../contacts/ops.ts'
+import { change, create, emptyDraft, phoneDetail } from '../../contacts/ops.ts'
 import { type Event, record, requireSubscribable } from '../../events/ops.ts'
 import { findChannel, requireConnected } from '../../msgapp/channels/ops.ts'
 import { channelForEvent, exampleFor, listeningFor } from '../../webhooks/ops.ts'
@@ -19,10 +19,10 @@ export const triggerRoutes = (parts: Services) => {
   /** Creates a contact, and changes it for an update event. */
   const causeContact = (account: Account, name: Name): Promise<void> =>
     db.begin(async (tx) => {
-      const draft = { first_name: 'Ada', last_name: 'Byron', profile_pic_url: null, channel_id: null }
       const details = phoneDetail('+447700900123')
-      const created = await create(tx, quotas, account, { ...draft, details })
-      if (name === 'contact.updated') await change(tx, created, { ...draft, details, last_name: 'Lovelace' })
+      const draft = { ...emptyDraft, first_name: 'Ada', last_name: 'Byron', details }
+      const created = await create(tx, quotas, account, draft)
+      if (name === 'contact.updated') await change(tx, created, { ...draft, last_name: 'Lovelace' })
     })
 
   /**
