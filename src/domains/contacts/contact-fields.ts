@@ -26,6 +26,8 @@ type ContactField = {
   readonly vcard: string
 }
 
+const name = { kind: 'text', maxLength: maxFieldLengths.name, empty: '', isSearched: true, vcard: 'N' } as const
+const FirstName = FreeText(maxFieldLengths.name)
 const LastName = Type.String({ maxLength: maxFieldLengths.name, examples: ['Lovelace'] })
 const Picture = Type.Union([
   Type.String({
@@ -39,26 +41,18 @@ const Picture = Type.Union([
 
 export const contactFields = {
   first_name: {
-    kind: 'text',
-    maxLength: maxFieldLengths.name,
-    create: FreeText(maxFieldLengths.name),
-    change: Type.Optional(FreeText(maxFieldLengths.name)),
+    ...name,
+    create: FirstName,
+    change: Type.Optional(FirstName),
     reply: Type.String({ examples: ['Ada'] }),
-    empty: '',
-    isSearched: true,
     csv: /^(?:first|given) name$|^first$/,
-    vcard: 'N',
   },
   last_name: {
-    kind: 'text',
-    maxLength: maxFieldLengths.name,
+    ...name,
     create: Type.Optional(LastName),
     change: Type.Optional(Type.Union([LastName, Type.Null()])),
     reply: Type.String({ examples: ['Lovelace'] }),
-    empty: '',
-    isSearched: true,
     csv: /^(?:last|family) name$|^surname$|^last$/,
-    vcard: 'N',
   },
   profile_pic_url: {
     kind: 'url',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
-import { add } from '../ops.ts'
+import { add, emptyDraft } from '../ops.ts'
 import { findByGrams } from '../store.ts'
 import { makeHash } from './search-keys.ts'
 import { nearQuery, parseQuery } from './search-query.ts'
@@ -15,13 +15,8 @@ const draftOf = (text: string) => {
   const phones = words.filter((word) => /^\+\d/.test(word)).map((value) => ({ type: 'PH' as const, value, key: value }))
   const emails = words.filter((word) => word.includes('@')).map((value) => ({ type: 'E' as const, value, key: value }))
   const names = words.filter((word) => !/^\+\d|@/.test(word))
-  return {
-    first_name: names[0] ?? '',
-    last_name: names.slice(1).join(' '),
-    profile_pic_url: null,
-    channel_id: null,
-    details: [...phones, ...emails],
-  }
+  const [first_name = '', ...rest] = names
+  return { ...emptyDraft, first_name, last_name: rest.join(' '), details: [...phones, ...emails] }
 }
 
 const fill = (who: Tenant, texts: readonly string[]) => db.begin((tx) => add(tx, who.id, texts.map(draftOf)))
