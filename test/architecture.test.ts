@@ -33,7 +33,9 @@ test('every domain has one README, and limits and refusals stand at its top', ()
 
 for (const document of ['ARCHITECTURE.md', 'GLOSSARY.md', 'docs/standards.md', 'docs/compatibility.md'])
   test(`every path that ${document} names exists`, () => {
-    const named = [...read(document).matchAll(/`((?:src|console|packages|simulator|test|scripts|docs|bench)\/[\w./-]+)`/g)]
+    const named = [
+      ...read(document).matchAll(/`((?:src|console|packages|simulator|test|scripts|docs|bench)\/[\w./-]+)`/g),
+    ]
     const paths = [...new Set(named.map(([, path = '']) => path))]
     assert.ok(paths.length >= 10, `saw only ${paths.length} paths`)
     assert.deepEqual(

@@ -242,22 +242,22 @@ describe('the console in a browser', needs('chromium'), () => {
     'a session that ended elsewhere asks to sign in over the page at once, and the form stays as it was',
     furtherWalk(),
     async () => {
-    const tenant = await world.tenant()
-    const mia = await member(world, tenant, 'developer')
-    const page = await signIn(mia, '/developers/keys?create=1')
-    const form = page.getByRole('dialog', { name: 'Create key' })
-    await form.getByLabel('Label').fill('Half typed')
-    allow(/401/) // a request that is under way then
-    assert.equal((await mia.call('DELETE', '/console/session')).status, 200)
-    const again = page.getByRole('dialog', { name: 'Sign in again' })
-    await again.getByLabel('Password', { exact: true }).fill(goodPassword)
-    await isAccessible(page, 'sign in again')
-    await again.getByRole('button', { name: 'Sign in' }).click()
-    await again.waitFor({ state: 'detached' })
-    await form.getByRole('button', { name: 'Create key' }).click()
-    await page.getByRole('dialog', { name: 'Key created' }).waitFor()
-    const { keys } = (await world.call(tenant, 'GET', '/open/keys')).body
-    assert.equal(keys.filter(({ label }: { label: string }) => label === 'Half typed').length, 1)
+      const tenant = await world.tenant()
+      const mia = await member(world, tenant, 'developer')
+      const page = await signIn(mia, '/developers/keys?create=1')
+      const form = page.getByRole('dialog', { name: 'Create key' })
+      await form.getByLabel('Label').fill('Half typed')
+      allow(/401/) // a request that is under way then
+      assert.equal((await mia.call('DELETE', '/console/session')).status, 200)
+      const again = page.getByRole('dialog', { name: 'Sign in again' })
+      await again.getByLabel('Password', { exact: true }).fill(goodPassword)
+      await isAccessible(page, 'sign in again')
+      await again.getByRole('button', { name: 'Sign in' }).click()
+      await again.waitFor({ state: 'detached' })
+      await form.getByRole('button', { name: 'Create key' }).click()
+      await page.getByRole('dialog', { name: 'Key created' }).waitFor()
+      const { keys } = (await world.call(tenant, 'GET', '/open/keys')).body
+      assert.equal(keys.filter(({ label }: { label: string }) => label === 'Half typed').length, 1)
     },
   )
 
@@ -293,18 +293,18 @@ describe('the console in a browser', needs('chromium'), () => {
     'the chosen theme is there before the first paint, and in another browser of the person',
     furtherWalk(),
     async () => {
-    const mia = await member(world, await world.tenant(), 'admin')
-    const page = await signIn(mia, '/console/you')
-    await page.getByRole('heading', { name: 'Your profile' }).waitFor()
-    await isWellMade(page, 'profile')
-    await page.getByRole('radio', { name: 'Dark' }).check()
-    const theme = () => page.evaluate<string>('document.documentElement.dataset.theme')
-    assert.equal(await theme(), 'dark')
-    await until(async () => (await mia.call('GET', '/console/session')).body.person.preferences.theme === 'dark')
-    await page.reload({ waitUntil: 'commit' })
-    await until(async () => (await theme()) === 'dark')
-    const other = await signIn(mia, '/console/you')
-    await until(() => other.evaluate<boolean>("document.documentElement.dataset.theme === 'dark'"))
+      const mia = await member(world, await world.tenant(), 'admin')
+      const page = await signIn(mia, '/console/you')
+      await page.getByRole('heading', { name: 'Your profile' }).waitFor()
+      await isWellMade(page, 'profile')
+      await page.getByRole('radio', { name: 'Dark' }).check()
+      const theme = () => page.evaluate<string>('document.documentElement.dataset.theme')
+      assert.equal(await theme(), 'dark')
+      await until(async () => (await mia.call('GET', '/console/session')).body.person.preferences.theme === 'dark')
+      await page.reload({ waitUntil: 'commit' })
+      await until(async () => (await theme()) === 'dark')
+      const other = await signIn(mia, '/console/you')
+      await until(() => other.evaluate<boolean>("document.documentElement.dataset.theme === 'dark'"))
     },
   )
 
@@ -361,26 +361,26 @@ describe('the console in a browser', needs('chromium'), () => {
     'an operator without an account begins at the profile, and enters any account visibly',
     furtherWalk(),
     async () => {
-    const page = await signIn('operator', '/console')
-    await page.getByRole('heading', { name: 'Your profile' }).waitFor()
-    const tenant = await world.tenant()
-    await page.goto(`${url}/console/${tenant.uuid}/developers/keys`)
-    await page.getByRole('table').waitFor()
-    await page.getByText('You act as the operator in the account').waitFor()
-    await isAccessible(page, 'operator in an account')
+      const page = await signIn('operator', '/console')
+      await page.getByRole('heading', { name: 'Your profile' }).waitFor()
+      const tenant = await world.tenant()
+      await page.goto(`${url}/console/${tenant.uuid}/developers/keys`)
+      await page.getByRole('table').waitFor()
+      await page.getByText('You act as the operator in the account').waitFor()
+      await isAccessible(page, 'operator in an account')
 
-    const [former, next] = [await world.tenant(), await world.tenant()]
-    await member(world, former, 'agent')
-    await page.goto(`${url}/console/${former.uuid}/inbox/all?filter=1`)
-    const colleagues = page.getByLabel('Assigned to').getByRole('option', { name: 'Mia agent' })
-    await colleagues.waitFor({ state: 'attached' })
-    // The colleagues of the next account never arrive.
-    await page.route(/\/open\/team/, () => {})
-    await page.evaluate(`
+      const [former, next] = [await world.tenant(), await world.tenant()]
+      await member(world, former, 'agent')
+      await page.goto(`${url}/console/${former.uuid}/inbox/all?filter=1`)
+      const colleagues = page.getByLabel('Assigned to').getByRole('option', { name: 'Mia agent' })
+      await colleagues.waitFor({ state: 'attached' })
+      // The colleagues of the next account never arrive.
+      await page.route(/\/open\/team/, () => {})
+      await page.evaluate(`
       history.pushState(null, '', '/console/${next.uuid}/inbox/all?filter=1')
       dispatchEvent(new PopStateEvent('popstate'))`)
-    await page.waitForRequest(/\/open\/team/)
-    await colleagues.waitFor({ state: 'detached' })
+      await page.waitForRequest(/\/open\/team/)
+      await colleagues.waitFor({ state: 'detached' })
     },
   )
 

@@ -166,77 +166,77 @@ test(
   'killed at any moment, the installation starts with the old key before the commit and with the new one after it',
   fullForm('crashes at further moments'),
   async (t) => {
-  const { db, home, open, isWhole, rotation } = await furnish()
-  const ops = JSON.stringify(join(import.meta.dirname, 'ops.ts'))
-  const code = `const { rotateMaster } = await import(${ops}); console.log('ready')
+    const { db, home, open, isWhole, rotation } = await furnish()
+    const ops = JSON.stringify(join(import.meta.dirname, 'ops.ts'))
+    const code = `const { rotateMaster } = await import(${ops}); console.log('ready')
     await rotateMaster(${JSON.stringify(rotation)}); console.log('done')`
-  // A rotation ends the sessions of the platform; this session has another application name.
-  const address = new URL(db.url)
-  address.searchParams.set('application_name', 'watcher')
-  const watcher = connect({ url: address.href, connections: 1 })
-  t.after(() => watcher.end())
-  const fingerprint = async () =>
-    (
-      await watcher.one<{
-        value: { fingerprint: string }
-      }>`select value from installation_state where name = 'master-key'`
-    ).value.fingerprint
-  const waits = (event: string) => async () =>
-    (await watcher.many`select from pg_stat_activity where datname = current_database() and wait_event = ${event}`)
-      .length > 0
-  const ended = async () =>
-    (
-      await watcher.many`
+    // A rotation ends the sessions of the platform; this session has another application name.
+    const address = new URL(db.url)
+    address.searchParams.set('application_name', 'watcher')
+    const watcher = connect({ url: address.href, connections: 1 })
+    t.after(() => watcher.end())
+    const fingerprint = async () =>
+      (
+        await watcher.one<{
+          value: { fingerprint: string }
+        }>`select value from installation_state where name = 'master-key'`
+      ).value.fingerprint
+    const waits = (event: string) => async () =>
+      (await watcher.many`select from pg_stat_activity where datname = current_database() and wait_event = ${event}`)
+        .length > 0
+    const ended = async () =>
+      (
+        await watcher.many`
       select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`
-    ).length === 0
-  /** Kills a rotation once a condition holds, and starts the installation. @returns whether the key was replaced */
-  const kill = async (seen: () => Promise<boolean>, release = async () => {}): Promise<boolean> => {
-    const before = await fingerprint()
-    const child = runChild(code)
-    await child.readLine()
-    await until(seen)
-    await child.kill('SIGKILL')
-    await release()
-    await watcher.raw(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
-    )
-    await until(ended)
-    // The pool notices its terminated sessions one by one.
-    await until(() =>
-      db.run`select`.then(
-        () => true,
-        () => false,
-      ),
-    )
-    await isWhole(await open())
-    return before !== (await fingerprint())
-  }
-  const holder = await openSession(db.url)
-  await holder.raw('begin; lock table webhooks in share mode')
-  const release = async () => {
-    await holder.raw('rollback')
-    await holder.end()
-  }
-  assert.equal(await kill(waits('relation'), release), false)
+      ).length === 0
+    /** Kills a rotation once a condition holds, and starts the installation. @returns whether the key was replaced */
+    const kill = async (seen: () => Promise<boolean>, release = async () => {}): Promise<boolean> => {
+      const before = await fingerprint()
+      const child = runChild(code)
+      await child.readLine()
+      await until(seen)
+      await child.kill('SIGKILL')
+      await release()
+      await watcher.raw(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+      )
+      await until(ended)
+      // The pool notices its terminated sessions one by one.
+      await until(() =>
+        db.run`select`.then(
+          () => true,
+          () => false,
+        ),
+      )
+      await isWhole(await open())
+      return before !== (await fingerprint())
+    }
+    const holder = await openSession(db.url)
+    await holder.raw('begin; lock table webhooks in share mode')
+    const release = async () => {
+      await holder.raw('rollback')
+      await holder.end()
+    }
+    assert.equal(await kill(waits('relation'), release), false)
 
-  await db.raw(`create function slow() returns trigger language plpgsql set jit = off as 'begin perform pg_sleep(60); return new; end';
+    await db.raw(`create function slow() returns trigger language plpgsql set jit = off as 'begin perform pg_sleep(60); return new; end';
     create trigger slow before update on msgapp_credentials for each row execute function slow()`)
-  assert.equal(await kill(waits('PgSleep')), false)
-  await db.raw('drop trigger slow on msgapp_credentials')
+    assert.equal(await kill(waits('PgSleep')), false)
+    await db.raw('drop trigger slow on msgapp_credentials')
 
-  // Kill after fixed delays, at any stage.
-  for (const wait of [0, 10, 30, 60, 120]) {
-    const end = performance.now() + wait
-    await kill(async () => performance.now() >= end)
-  }
+    // Kill after fixed delays, at any stage.
+    for (const wait of [0, 10, 30, 60, 120]) {
+      const end = performance.now() + wait
+      await kill(async () => performance.now() >= end)
+    }
 
-  // Kill between the commit and the replacement of the file.
-  const path = join(home, 'keys', 'master')
-  const { before } = await rotateMaster(rotation)
-  renameSync(path, `${path}.next`)
-  writeFileSync(path, readFileSync(String(before)))
-  await isWhole(await open())
-  assert.ok(!existsSync(`${path}.next`))
+    // Kill between the commit and the replacement of the file.
+    const path = join(home, 'keys', 'master')
+    const { before } = await rotateMaster(rotation)
+    renameSync(path, `${path}.next`)
+    writeFileSync(path, readFileSync(String(before)))
+    await isWhole(await open())
+    assert.ok(!existsSync(`${path}.next`))
   },
 )
 
@@ -258,26 +258,26 @@ test(
   'the command line rotates the key of a stopped installation, and refuses while the platform runs',
   fullForm('commands that act as an endpoint does'),
   async () => {
-  const platform = await startPlatform()
-  const refused = await runCli(platform.home, ['master-key', 'rotate']).ended
-  assert.deepEqual([refused.status, /is in use by process \d+.*Stop that one first/.test(refused.err)], [1, true])
-  const connection = await platform.call('POST', '/operator/connections', {
-    kind: 'smpp',
-    name: 'acme',
-    settings: { host: '127.0.0.1', port: 2775, system_id: 'me', password: 'sealed away' },
-    enabled: false,
-  })
-  assert.equal(connection.status, 201)
-  await platform.end()
-  const rotated = await runCli(platform.home, ['master-key', 'rotate']).ended
-  assert.equal(rotated.status, 0, rotated.err)
-  assert.match(rotated.out, /^\d+ values sealed under the new master key, whose fingerprint is [0-9a-f]{16}/)
-  const next = await startPlatform(platform.home)
-  assert.equal((await next.call('GET', '/open/info')).status, 200)
-  await next.end()
-  rmSync(join(platform.home, 'keys', 'master'))
-  mkdirSync(join(platform.home, 'keys'), { recursive: true })
-  await assert.rejects(startPlatform(platform.home), /The master key is missing/)
+    const platform = await startPlatform()
+    const refused = await runCli(platform.home, ['master-key', 'rotate']).ended
+    assert.deepEqual([refused.status, /is in use by process \d+.*Stop that one first/.test(refused.err)], [1, true])
+    const connection = await platform.call('POST', '/operator/connections', {
+      kind: 'smpp',
+      name: 'acme',
+      settings: { host: '127.0.0.1', port: 2775, system_id: 'me', password: 'sealed away' },
+      enabled: false,
+    })
+    assert.equal(connection.status, 201)
+    await platform.end()
+    const rotated = await runCli(platform.home, ['master-key', 'rotate']).ended
+    assert.equal(rotated.status, 0, rotated.err)
+    assert.match(rotated.out, /^\d+ values sealed under the new master key, whose fingerprint is [0-9a-f]{16}/)
+    const next = await startPlatform(platform.home)
+    assert.equal((await next.call('GET', '/open/info')).status, 200)
+    await next.end()
+    rmSync(join(platform.home, 'keys', 'master'))
+    mkdirSync(join(platform.home, 'keys'), { recursive: true })
+    await assert.rejects(startPlatform(platform.home), /The master key is missing/)
   },
 )
 

@@ -93,7 +93,7 @@ const readProperty = (raw: RawEntry, { name, parameters, value }: Property): voi
     push(raw.addresses, joined(components(value), ', ') || (parameters.get('LABEL') ?? '').trim())
   else {
     const field = otherFields.find((one) => contactFields[one].vcard === name)
-  // Embedded pictures are ignored; only addresses of pictures are stored.
+    // Embedded pictures are ignored; only addresses of pictures are stored.
     if (field && (contactFields[field].kind === 'text' || /^https?:\/\//i.test(value)))
       raw.texts[field] ||= unescaped(value)
   }
