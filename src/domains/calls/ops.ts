@@ -125,8 +125,8 @@ export const queueCall = async (
   await changes.invalidate(tx, 'calls')
 }
 
-/** Stores the answer; charging starts. @param user who answered in a browser @param kept dialogs to end after a crash
- *  @returns false if the call has ended, or was answered before */
+/** Stores the answer; charging starts. @param user who answered in a browser
+ *  @param openDialogs dialogs to end after a crash @returns false if the call has ended, or was answered before */
 export const callAnswered = async (
   tx: Tx,
   account: string,

@@ -36,7 +36,7 @@ const reasons = new Map<string, Reason>([
   ],
 ])
 
-/** Returns the reason of a failed message. @param given the words of the network */
+/** Returns the reason of a failed message. @param value the words of the network */
 export const failureOf = (code: string, value: string | null): Reason =>
   reasons.get(code) ?? {
     text: value === null || value === '' ? 'The network refused the message' : value,

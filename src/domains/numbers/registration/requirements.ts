@@ -17,7 +17,7 @@ export type ValidAnswer = { requirement: number; document: string | null; value:
 /**
  * Validates answers to requirements. A requirement that lists documents takes `document_uuid`, a document of the
  * account and of its kind; the others take `value`.
- * @param asked all requirements that may be answered
+ * @param required all requirements that may be answered
  * @throws the 400 Problem that names the field, or the 404 Problem for a document that the account does not have
  */
 export const validateAnswers = async (
