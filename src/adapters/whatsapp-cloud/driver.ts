@@ -46,7 +46,7 @@ export const whatsappCloudDriver: ChatDriver<WhatsappCloudSettings> = {
     return { start: (settings, deps) => new WhatsappCloudNetwork(settings, deps) }
   },
   callback: async (settings, request, deps, channelOf) => {
-    const { answerCallback } = await import('./callback.ts')
+    const { answerCallback } = await import('./graph-callback.ts')
     return await answerCallback(settings, request, deps, channelOf)
   },
 }
