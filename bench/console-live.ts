@@ -124,7 +124,7 @@ const common = (n: number) => {
 
 const lastNames = ['Lovelace', 'Hopper', 'Johnson', 'Turing', 'Dijkstra', 'Liskov', 'Knuth', 'Perlman', 'Hamilton']
 
-/** What is searched, different each time: a page keeps what it has found. */
+/** The searched words, different each time: a page keeps what it has found. */
 const searches: { readonly [kind: string]: (n: number) => string } = {
   rare: (n) => `ref${46_000 + ((n * 97) % 4_000)}`,
   common,

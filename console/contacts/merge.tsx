@@ -96,7 +96,7 @@ const ChoiceRow = ({ field, contacts, chosen, onChoose }: ChoiceProps) => (
 const toggle = (set: ReadonlySet<string>, value: string): ReadonlySet<string> =>
   new Set(set.has(value) ? [...set].filter((each) => each !== value) : [...set, value])
 
-/** What remains of contacts that are merged. */
+/** The result of a merge of contacts. */
 const useMerge = (contacts: readonly Contact[], onClose: () => void) => {
   const [included, setIncluded] = useState<ReadonlySet<string>>(new Set(contacts.map(({ uuid }) => uuid)))
   const [into, setInto] = useState(contacts[0]?.uuid ?? '')

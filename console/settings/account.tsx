@@ -114,7 +114,7 @@ const Facts = ({ info: { account } }: { info: Info }) => (
 
 type Use = { readonly name: keyof typeof words.uses; readonly used: string; readonly most: string }
 
-/** What the interface shows if there is no quota. */
+/** The text of the interface without a quota. */
 const unlimited = 1_000_000_000_000
 
 const most = (limit: number, show: (value: number) => string = (value) => count(value)): string =>

@@ -102,12 +102,12 @@ export const fieldsIn = (
     return contactFields[name].kind === 'text' ? value?.trim() : value
   })
 
-type Searched = { [N in FieldName]: Fields[N]['isSearched'] extends true ? N : never }[FieldName]
+type SearchedField = { [N in FieldName]: Fields[N]['isSearched'] extends true ? N : never }[FieldName]
 
 /** The fields that a search reads. */
-export type SearchedValues = Pick<FieldValues, Searched>
+export type SearchedValues = Pick<FieldValues, SearchedField>
 
-const searchedFields = fieldNames.filter((name): name is Searched => contactFields[name].isSearched)
+const searchedFields = fieldNames.filter((name): name is SearchedField => contactFields[name].isSearched)
 
 /** Returns the text whose words a search finds. */
 export const searchedText = (values: SearchedValues): string => searchedFields.map((name) => values[name]).join(' ')

@@ -1,4 +1,4 @@
-import { smppDriver } from '../../adapters/smpp/driver.ts'
+import { smppDriver } from '../../adapters/smpp/smpp-driver.ts'
 import type { Sql } from '../../platform/db/sql.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
 import type { SmsDriver } from '../../ports/sms.ts'

@@ -154,10 +154,10 @@ const pending = (files: Files, applied: readonly AppliedMigration[], backup?: re
   const listed = backup && recognise(files, backup, 'backup')
   if (listed) check(files, listed, 'backup')
   const done = new Set(applied.map(({ name }) => name))
-  const wanted = listed && new Set(listed.map(({ name }) => name))
+  const listedNames = listed && new Set(listed.map(({ name }) => name))
   // A file named by time may be applied out of turn: two branches may add one each.
   const all = [...(files.baseline ? [files.baseline] : []), ...files.later]
-  return all.filter(({ name }) => !done.has(name) && (wanted?.has(name) ?? true))
+  return all.filter(({ name }) => !done.has(name) && (listedNames?.has(name) ?? true))
 }
 
 const makeTable = async (db: Db): Promise<void> => {

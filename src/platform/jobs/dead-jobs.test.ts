@@ -49,12 +49,12 @@ onEachPostgres((database) => {
 
   test('a requeued job cannot be ended under its former fence', async () => {
     const id = await db.begin((tx) => enqueue(tx, 'reborn', {}))
-    const wanted = { kind: 'reborn', count: 1, worker: id, leaseSeconds: 30, after: null }
-    const before = await completeAndClaim(db, [], wanted)
+    const claim = { kind: 'reborn', count: 1, worker: id, leaseSeconds: 30, after: null }
+    const before = await completeAndClaim(db, [], claim)
     await db.many`select jobs_move_to_dead_letter(array[${id}]::uuid[], array[1], array['x'])`
     await db.begin((tx) => requeueDeadJobs(tx, { id }))
-    await completeAndClaim(db, [], wanted)
-    assert.equal((await completeAndClaim(db, before.claimed, { ...wanted, count: 0 })).ended.size, 0)
+    await completeAndClaim(db, [], claim)
+    assert.equal((await completeAndClaim(db, before.claimed, { ...claim, count: 0 })).ended.size, 0)
   })
 
   const limits: DeadJobLimits = { settledDays: 90, openDays: 365, perKind: 4, batch: 100 }

@@ -29,14 +29,14 @@ export const listDeadJobs = (
   at: ListPage,
   characters: number,
 ): Promise<DeadJob[]> => {
-  const asked = makeConditions()
-  asked.add('kind = ?', kind)
-  asked.add('account_id = ?', account)
+  const filters = makeConditions()
+  filters.add('kind = ?', kind)
+  filters.add('account_id = ?', account)
   const key = [
     { name: 'died_at', type: 'timestamptz' },
     { name: 'id', type: 'uuid' },
   ] as const
-  const { text, values } = makeListQuery({ table: 'dead_jobs', key, isNewestFirst: true }, asked).page('*', at)
+  const { text, values } = makeListQuery({ table: 'dead_jobs', key, isNewestFirst: true }, filters).page('*', at)
   return sql.raw<DeadJob>(
     `select id, account_id, kind, left(payload::text, ${characters}) as payload, attempts, created_at, last_error,
        ${exactTime('d.died_at')} as died_at, is_settled

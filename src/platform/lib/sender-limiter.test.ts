@@ -10,10 +10,10 @@ test('each sender on a connection stays at its rate, however many parts wait', (
   ])
   /** Waiting parts, with the time of their next attempt. */
   const waiting = [...sent.keys()].flatMap((sender) => Array.from({ length: 100 }, () => ({ sender, at: 0 })))
-  let asked = 0
+  let lookups = 0
   for (let now = 0; now <= 60_000; now += 10) {
     for (const part of waiting.filter(({ at }) => at <= now)) {
-      asked++
+      lookups++
       const wait = senders.waitMs(part.sender, now)
       if (wait > 0) part.at = now + wait
       else {
@@ -24,7 +24,7 @@ test('each sender on a connection stays at its rate, however many parts wait', (
     }
   }
   for (const [sender, count] of sent) assert.ok(Math.abs(count - 61) <= 1, `${sender} sent ${count}`)
-  assert.ok(asked < 1_000, `${asked} questions for ${2 * 100} parts`)
+  assert.ok(lookups < 1_000, `${lookups} questions for ${2 * 100} parts`)
 })
 
 test('the parts of a message count individually, and without a rate no sender waits', () => {

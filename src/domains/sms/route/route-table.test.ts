@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { smppDriver } from '../../../adapters/smpp/driver.ts'
+import { smppDriver } from '../../../adapters/smpp/smpp-driver.ts'
 import type { SmsCapabilities } from '../../../ports/sms.ts'
 import { drawOrder, makeRouteTable, type RoutedConnection } from './route-table.ts'
 
