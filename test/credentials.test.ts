@@ -51,6 +51,8 @@ const harmless: Readonly<Record<string, string>> = {
   text: 'part of a message',
   content: 'part of a message',
   reason: 'why something failed',
+  'dead_jobs.error': 'why something failed',
+  'dead_jobs.payload': 'ids and texts, for operators: links of mails are sealed, and a code among them was not sent',
   value: 'an answer to a regulator',
   'duplicates.key': 'what two contacts have in common',
   'createCallerId.code': 'is typed in a call to the number: possession judges it',

@@ -42,6 +42,13 @@ const httpDriver: SmsDriver<Settings> = {
     const freeWindow = () =>
       isClosed ? 0 : Math.max(0, Math.min(window - counts.inFlight, pacer.available(performance.now())))
     setImmediate(events.changed)
+    // A timer may end a moment early by the clock of the pacer.
+    const awaitPace = () => {
+      clearTimeout(timer)
+      const wait = pacer.waitMs(performance.now())
+      if (wait === 0) events.changed()
+      else timer = setTimeout(awaitPace, wait)
+    }
     return {
       freeWindow,
       isUp: () => !isClosed,
@@ -55,8 +62,7 @@ const httpDriver: SmsDriver<Settings> = {
         pacer.consume(now)
         counts.inFlight++
         counts.submitted++
-        clearTimeout(timer)
-        timer = setTimeout(events.changed, pacer.waitMs(now))
+        awaitPace()
         const body = JSON.stringify({ from: source, to: destination, text })
         const result = await fetch(url, { method: 'POST', body }).then(
           resultOf,
