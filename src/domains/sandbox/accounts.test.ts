@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { Receiver } from '../../../test/doubles/receiver.ts'
 import { until } from '../../../test/platform.ts'
@@ -155,35 +153,4 @@ test('a sandbox that is on by default refuses proxied requests; an explicitly en
     payload: { hook_url: receiver.url('/x') },
   })
   assert.equal(hooked.json().error_code, 'hook_url_refused')
-})
-
-class Outcome extends Error {
-  readonly value: boolean
-  constructor(value: boolean) {
-    super('rolls back')
-    this.value = value
-  }
-}
-
-test('the migration marks the accounts of installations with a sandbox, and no others', async () => {
-  const folder = join(import.meta.dirname, '../../platform/db/migrations/numbered')
-  const [file = ''] = globSync('*_sandbox_accounts.sql', { cwd: folder })
-  const marked = async (isStocked: boolean) =>
-    await world.db
-      .begin(async (tx) => {
-        await tx.run`delete from installation_state where name = 'sandbox-stock'`
-        if (isStocked) await tx.run`insert into installation_state (name, value) values ('sandbox-stock', '{}')`
-        await tx.run`alter table accounts drop column sandbox`
-        for (const statement of readFileSync(join(folder, file), 'utf8')
-          .replace('facts', 'installation_state')
-          .split(';'))
-          await tx.raw(statement)
-        const { every } = await tx.one<{ every: boolean }>`select bool_and(sandbox) as every from accounts`
-        throw new Outcome(every)
-      })
-      .catch((error: unknown) => {
-        if (error instanceof Outcome) return error.value
-        throw error
-      })
-  assert.deepEqual([await marked(true), await marked(false)], [true, false])
 })
