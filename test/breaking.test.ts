@@ -7,7 +7,6 @@ import { documentOf, lastRelease, whyAbsent } from '../scripts/releases/releases
 
 test('the interface breaks no client of the last release, except on purpose', (t) => {
   const release = lastRelease()
-  if (release === null) return t.skip('docs/releases.json has no release')
   const reason = whyAbsent(release.commit)
   if (reason !== null) return t.skip(reason)
   const found = breakingDifferences(JSON.parse(documentOf(release.commit)), JSON.parse(openapiText()))

@@ -22,7 +22,11 @@ export type Release = { version: string; commit: string; last_migration: string;
 /** The releases, the oldest first. */
 export const releases = (): Release[] => JSON.parse(readFileSync(join(root, 'docs/releases.json'), 'utf8'))
 
-export const lastRelease = (): Release | null => releases().at(-1) ?? null
+export const lastRelease = (): Release => {
+  const release = releases().at(-1)
+  if (!release) throw new Error('docs/releases.json has no release')
+  return release
+}
 
 const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 })
 

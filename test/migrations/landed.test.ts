@@ -34,7 +34,6 @@ test('every migration is listed, and none was changed after it had landed', () =
 
 test('every migration of the last release is unchanged', (t) => {
   const release = lastRelease()
-  if (release === null) return t.skip('docs/releases.json has no release')
   const reason = whyAbsent(release.commit)
   if (reason !== null) return t.skip(reason)
   for (const [file, digest] of parse(readAt(release.commit, `${folder}/landed.sha256`)))

@@ -10,10 +10,7 @@ import { temporaryFolder } from '../servers.ts'
 // An installation of an earlier version is continued by this one, and so is its backup: npm test -- --long releases
 
 /** The last commit before the baseline of the schema, and the last release. */
-const earlier = [
-  { version: 'the version before the baseline', commit: 'ab8c613e' },
-  ...[lastRelease()].flatMap((release) => release ?? []),
-]
+const earlier = [{ version: 'the version before the baseline', commit: 'ab8c613e' }, lastRelease()]
 
 const trunkline = (tree: string, home: string, ...args: string[]): string => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(tree, 'src/interfaces/cli/main.ts'), ...args], {
