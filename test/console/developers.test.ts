@@ -22,73 +22,70 @@ const handset = '+447700900123'
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
 
-test(
-  'first-text: an account gets from nothing to its first number, text, reply, call and event on one page',
-  furtherWalk(),
-  async () => {
-    // The next step opens by itself when an event ends the one before.
-    allow(/^layout shift .*\/start: /)
-    // As a new user does: the link that the start printed, and nothing else.
-    const [, link = ''] = /(\/console\/claim#\S+)/.exec(platform.output()) ?? []
-    const page = await open(link)
-    await page.getByLabel('Your name').fill('Ada Example')
-    await page.getByLabel('Email').fill('ada')
-    await page.keyboard.press('Enter')
-    await page.getByText('Write an address such as ada@example.com.').waitFor()
-    await page.getByLabel('Email').fill('ada.example@example.com')
-    await page.getByLabel('Password', { exact: true }).fill(goodPassword)
-    await page.keyboard.press('Enter')
-    await page.waitForURL(/\/start$/)
-    await page.getByText('Costs $3.00 now, and then $2.00 a month.').waitFor()
-    await isWellMade(page, 'the start page of an empty account')
-    await button(page, 'Buy it here').press('Enter')
-    await page.getByText(/Your number is \+44 7/).waitFor()
-    const { channels } = (await call('GET', '/open/sms/channels')).body
-    assert.equal(channels.length, 1)
-    const [{ phone_number: number }] = channels
+test(// The walk of the portal needs its number and its event.
+'first-text: an account gets from nothing to its first number, text, reply, call and event on one page', async () => {
+  // The next step opens by itself when an event ends the one before.
+  allow(/^layout shift .*\/start: /)
+  // As a new user does: the link that the start printed, and nothing else.
+  const [, link = ''] = /(\/console\/claim#\S+)/.exec(platform.output()) ?? []
+  const page = await open(link)
+  await page.getByLabel('Your name').fill('Ada Example')
+  await page.getByLabel('Email').fill('ada')
+  await page.keyboard.press('Enter')
+  await page.getByText('Write an address such as ada@example.com.').waitFor()
+  await page.getByLabel('Email').fill('ada.example@example.com')
+  await page.getByLabel('Password', { exact: true }).fill(goodPassword)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/start$/)
+  await page.getByText('Costs $3.00 now, and then $2.00 a month.').waitFor()
+  await isWellMade(page, 'the start page of an empty account')
+  await button(page, 'Buy it here').press('Enter')
+  await page.getByText(/Your number is \+44 7/).waitFor()
+  const { channels } = (await call('GET', '/open/sms/channels')).body
+  assert.equal(channels.length, 1)
+  const [{ phone_number: number }] = channels
 
-    const telephone = page.getByRole('region', { name: 'Handset +44 7700 900123' })
-    await page.getByRole('textbox', { name: 'Text', exact: true }).fill('It works')
-    await page.getByText('Price: $0.04').waitFor()
-    // The page sends the request that it shows.
-    const shown = page.getByRole('figure', { name: 'Send a text', exact: true })
-    const [, body = ''] = /-d '(.*)'/.exec(await shown.innerText()) ?? []
-    const [sent] = await Promise.all([
-      page.waitForRequest((request) => request.url().endsWith('/open/sms/send')),
-      button(page, 'Send it here').click(),
-    ])
-    assert.deepEqual(sent.postDataJSON(), JSON.parse(body))
-    assert.deepEqual(JSON.parse(body), { from_number: number, to_number: handset, text: 'It works' })
-    await telephone.getByText('It works').waitFor()
-    await page.getByText('Delivered to +44 7700 900123').waitFor()
-    await page.getByRole('list', { name: 'Timeline of the text' }).getByText('0.04 USD was charged').waitFor()
-    await page.getByText('The recipient has the message.').waitFor()
-    await page.getByText('Charged: $0.04').waitFor()
-    const { messages } = (await call('GET', '/open/sms/messages?direction=outbound')).body
-    assert.deepEqual([messages.length, messages[0].price, messages[0].text], [1, 0.04, 'It works'])
+  const telephone = page.getByRole('region', { name: 'Handset +44 7700 900123' })
+  await page.getByRole('textbox', { name: 'Text', exact: true }).fill('It works')
+  await page.getByText('Price: $0.04').waitFor()
+  // The page sends the request that it shows.
+  const shown = page.getByRole('figure', { name: 'Send a text', exact: true })
+  const [, body = ''] = /-d '(.*)'/.exec(await shown.innerText()) ?? []
+  const [sent] = await Promise.all([
+    page.waitForRequest((request) => request.url().endsWith('/open/sms/send')),
+    button(page, 'Send it here').click(),
+  ])
+  assert.deepEqual(sent.postDataJSON(), JSON.parse(body))
+  assert.deepEqual(JSON.parse(body), { from_number: number, to_number: handset, text: 'It works' })
+  await telephone.getByText('It works').waitFor()
+  await page.getByText('Delivered to +44 7700 900123').waitFor()
+  await page.getByRole('list', { name: 'Timeline of the text' }).getByText('0.04 USD was charged').waitFor()
+  await page.getByText('The recipient has the message.').waitFor()
+  await page.getByText('Charged: $0.04').waitFor()
+  const { messages } = (await call('GET', '/open/sms/messages?direction=outbound')).body
+  assert.deepEqual([messages.length, messages[0].price, messages[0].text], [1, 0.04, 'It works'])
 
-    await telephone.getByRole('textbox').fill('It answers')
-    await telephone.getByRole('textbox').press('Enter')
-    await page.getByText('Received: “It answers”').waitFor()
-    await button(page, 'Call from the handset').click()
-    await page.getByText(/Last call: \+44 7700 900123 to/).waitFor()
-    await button(page, 'Make it happen').click()
-    await page.getByText('All steps are done').waitFor()
-    await isWellMade(page, 'the start page when all is done')
-    await page.reload()
-    await page.getByText('5 of 5 steps done').waitFor()
-    const other = await signIn(apiKey, '/start')
-    await other.getByText('5 of 5 steps done').waitFor()
-    await telephone.getByText('It answers').waitFor()
+  await telephone.getByRole('textbox').fill('It answers')
+  await telephone.getByRole('textbox').press('Enter')
+  await page.getByText('Received: “It answers”').waitFor()
+  await button(page, 'Call from the handset').click()
+  await page.getByText(/Last call: \+44 7700 900123 to/).waitFor()
+  await button(page, 'Make it happen').click()
+  await page.getByText('All steps are done').waitFor()
+  await isWellMade(page, 'the start page when all is done')
+  await page.reload()
+  await page.getByText('5 of 5 steps done').waitFor()
+  const other = await signIn(apiKey, '/start')
+  await other.getByText('5 of 5 steps done').waitFor()
+  await telephone.getByText('It answers').waitFor()
 
-    await button(page, 'No longer open this page first').click()
-    await page.goto(`${platform.url}/console`)
-    await page.waitForURL(/\/inbox/)
-    await page.goto(page.url().replace(/inbox.*/, 'developers'))
-    await page.getByRole('heading', { name: 'First request' }).waitFor()
-    await isWellMade(page, 'the overview')
-  },
-)
+  await button(page, 'No longer open this page first').click()
+  await page.goto(`${platform.url}/console`)
+  await page.waitForURL(/\/inbox/)
+  await page.goto(page.url().replace(/inbox.*/, 'developers'))
+  await page.getByRole('heading', { name: 'First request' }).waitFor()
+  await isWellMade(page, 'the overview')
+})
 
 test(
   'listen-here: events appear in the page as they happen, without an endpoint, and stay in the log',

@@ -348,9 +348,11 @@ test(
 )
 
 test('the predicate of the page is that of the server', async () => {
+  const [tagged] = (await call('GET', '/open/conversations?results_per_page=200')).body.conversations
+  const { uuid: tag } = (await call('POST', '/open/tags', { name: 'Predicate' })).body.tag
+  assert.equal((await call('PUT', `/open/conversations/${tagged.uuid}/tags/${tag}`)).status, 200)
   const { conversations } = (await call('GET', '/open/conversations?results_per_page=200')).body
   const [first] = conversations
-  const tag = conversations.find(({ tags }: { tags: string[] }) => tags.length > 0)?.tags[0]
   const at = conversations[Math.floor(conversations.length / 2)].last.at
   const queries: readonly ListQuery[] = [
     ...([{ status: 'open' }, { status: 'closed' }, { status: 'snoozed' }, { assignee: 'none' }] as const),
