@@ -58,6 +58,29 @@ test('a file that fails or cannot be loaded reports the reason', async () => {
   assert.equal(gone.passed, false, gone.text)
 })
 
+test('a stray error fails the test that caused it, before and after an await, alone and in a shared process', async () => {
+  const body = `
+    import { setTimeout as pause } from 'node:timers/promises'
+    test('outer', async () => {
+      await pause(1)
+      await test('inner', async () => { await pause(1); setTimeout(() => { throw new Error('stray') }, 1); await pause(50) })
+    })
+    test('rejects', async () => { await pause(1); Promise.reject(new Error('lost')); await pause(50) })
+    test('good', async () => { await pause(1) })`
+  const alone = await run('stray', body)
+  const { outcomes, text } = await runTogether({ strays: body, calm: `test('calm', () => {})` })
+  for (const said of [alone.text, text])
+    assert.match(said, /✖ inner[\s\S]*✖ outer[\s\S]*✖ rejects[\s\S]*✔ good[\s\S]*stray[\s\S]*lost/)
+  assert.equal(alone.passed, false)
+  assert.deepEqual(
+    outcomes.map(({ passed, counts }) => ({ passed, counts })),
+    [
+      { passed: false, counts: { tests: 4, passed: 1 } },
+      { passed: true, counts: { tests: 1, passed: 1 } },
+    ],
+  )
+})
+
 test('a test that never ends fails, the other tests of its file are reported, and its hooks run', async () => {
   const { passed, text } = await run(
     'never',

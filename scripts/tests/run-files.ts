@@ -16,6 +16,9 @@ const compileCache = join(root, 'node_modules/.cache/compile')
 /** Measured: another 0.15 s less. */
 const preload = `--import=${join(root, 'scripts/preload.mjs')}`
 
+/** Measured: a tenth to three quarters less processor time in tests with a server in their process. */
+const testContext = `--import=${join(import.meta.dirname, 'test-context.ts')}`
+
 /** Time limits of a file without output, milliseconds. */
 export type TimeLimits = {
   /** Limit of one test. The test then fails and its file continues. */
@@ -69,6 +72,7 @@ export const runFiles = async (
   const reporter = join(import.meta.dirname, 'reporter.ts')
   const options = [
     preload,
+    testContext,
     `--test-reporter=${reporter}`,
     '--test-reporter-destination=stdout',
     `--test-timeout=${limits.test}`,
