@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { useLocation } from 'preact-iso/router'
 import { account } from '../api/session.ts'
@@ -48,7 +48,8 @@ const begin = (): void => {
 
 const useLive = (): void => {
   useTopics(['conversation', 'sms', 'msgapp', 'call'])
-  useEffect(() => {
+  // In the task in which the list is asked for: an event between the answer and a later effect would be lost.
+  useLayoutEffect(() => {
     const ends = [
       onEvent((event) => {
         if (event.name === 'conversation.bulk') bulkChanged()

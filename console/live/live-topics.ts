@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import type { LiveTopic } from '../../src/interfaces/live/contract.ts'
 
 // Topics that the shown pages follow. The line subscribes to these alone, so that the server watches nothing in vain.
@@ -41,7 +41,8 @@ const topicsByName: readonly (readonly [string, readonly LiveTopic[]])[] = [
 /** Follows the topics of events while a component is shown. @param names of events, or their beginnings */
 export const useTopics = (names: readonly string[]): void => {
   const text = names.join()
-  useEffect(() => {
+  // Before the paint, as the reading that the events belong to.
+  useLayoutEffect(() => {
     const topics = text.split(',').flatMap((name) => topicsByName.find(([start]) => name.startsWith(start))?.[1] ?? [])
     const ends = [...new Set(topics)].map(followTopic)
     return () => {

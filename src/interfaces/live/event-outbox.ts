@@ -1,8 +1,8 @@
 import type { WebSocket } from 'ws'
-import { print } from '../../platform/lib/id.ts'
+import { print, timeOf } from '../../platform/lib/id.ts'
 import { type LiveServerFrame, maxUnansweredEvents } from './contract.ts'
 import { eventFrame } from './frames.ts'
-import { maxBufferedBytes, maxQueuedEvents } from './limits.ts'
+import { lookback, maxBufferedBytes, maxQueuedEvents } from './limits.ts'
 import type { FeedEvent } from './topics.ts'
 
 type Deps = {
@@ -22,7 +22,7 @@ export class EventOutbox {
   #queue: FeedEvent[] = []
   /** True while missed events are sent: later ones wait in the queue. */
   #isHeld = false
-  /** Missed events that were sent. The feed may hand them over once more. */
+  /** Missed events that were sent, oldest first. The feed may hand them over once more, while it looks back. */
   #resent = new Set<string>()
   /** Continuations of work that waits until the page has room. */
   #waiting: (() => void)[] = []
@@ -46,6 +46,10 @@ export class EventOutbox {
 
   /** Sends an event that the page missed, at once. */
   resend(event: FeedEvent): void {
+    for (const id of this.#resent) {
+      if (timeOf(id) > Date.now() - 2 * lookback.wholeMs) break
+      this.#resent.delete(id)
+    }
     this.#resent.add(event.id)
     this.#sendEvent(event)
   }

@@ -1,10 +1,11 @@
 import type { RawData, WebSocket } from 'ws'
 import type { Contents } from '../../domains/inbox/narrowing/ops.ts'
-import { parse, print, uuid } from '../../platform/lib/id.ts'
+import { idAt, parse, print, uuid } from '../../platform/lib/id.ts'
 import type { LiveServerFrame, LiveTopic } from './contract.ts'
 import { EventOutbox } from './event-outbox.ts'
 import { frameText, parsePageFrame } from './frames.ts'
 import {
+  lookback,
   maxBufferedBytes,
   maxPendingChanges,
   maxQueuedEvents,
@@ -199,17 +200,17 @@ export class LiveSession {
     }
   }
 
-  /** Sends the events that the page missed. */
-  async #catchUp(next: Subscription): Promise<void> {
+  /** Sends the events after an id that the page missed. @param isMissed false for those that it has */
+  async #catchUp(next: Subscription, after: string, isMissed: (event: FeedEvent) => boolean): Promise<void> {
     const outbox = this.#outbox
-    const reader = this.#deps.resume(next.account, outbox.last)
+    const reader = this.#deps.resume(next.account, after)
     if (reader === null) return outbox.resync('expired', uuid())
     for (let count = 0; this.#isOpen(); ) {
       const events = await reader.next(resumePageSize)
       count += events.length
       if (count > maxResumedEvents) return outbox.resync('too_far_behind', uuid())
       for (const event of next.isNarrowed ? await this.#deps.narrow(next, events) : events) {
-        if (!this.#follows(topicsOf(event))) continue
+        if (!this.#follows(topicsOf(event)) || !isMissed(event)) continue
         await outbox.whenRoom()
         if (!this.#isOpen()) return
         outbox.resend(event)
@@ -234,9 +235,20 @@ export class LiveSession {
       this.#endWatch = await this.#deps.watch(next.account, this)
       this.#confirm(next)
       // Events of one account are no position in the log of another.
-      if (isFirst) await this.#catchUp(next)
+      if (isFirst) await this.#catchUp(next, this.#outbox.last, () => true)
     })
     if (!this.#isOpen()) this.#unwatch()
+    this.#outbox.flush()
+  }
+
+  /** Follows further topics. The page may have read what belongs to them before the server knew that it follows them. */
+  async #extend(before: Subscription, next: Subscription): Promise<void> {
+    if (next.topics.isSubsetOf(before.topics)) return this.#confirm(next)
+    const floor = idAt(Date.now() - lookback.wholeMs)
+    await this.#outbox.holdDuring(async () => {
+      this.#confirm(next)
+      await this.#catchUp(next, floor, (event) => !topicsOf(event).some((topic) => before.topics.has(topic)))
+    })
     this.#outbox.flush()
   }
 
@@ -245,7 +257,7 @@ export class LiveSession {
     const next = await this.#deps.subscribe(account, topics, this)
     if (!this.#isOpen()) return
     this.#subscription = next
-    if (next && before?.account === next.account) return this.#confirm(next)
+    if (next && before?.account === next.account) return this.#extend(before, next)
     this.#unwatch()
     if (next) await this.#begin(next, before === null)
   }

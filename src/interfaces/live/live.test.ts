@@ -221,6 +221,28 @@ test('a page that connects for the first time receives the events since it began
   assert.equal(await refusal({ cookie, origin: originOf(first) }, liveProtocol, '?since=yesterday'), 400)
 })
 
+test('a page that follows a further topic receives its last events, which it may not have read, and no others twice', async () => {
+  const ada = await tenant()
+  const page = await open(ada, { topics: ['numbers'] })
+  const witness = await open(ada)
+  await recordEvents(ada, 1, 'number.purchased')
+  await until(async () => page.events().length === 1)
+  // The page asks for its list. This is recorded after the answer, and before the server knows the new topic.
+  await recordEvents(ada, 2)
+  await until(async () => witness.events().length === 2)
+  page.send({ type: 'subscribe', account: ada.uuid, topics: ['inbox', 'numbers'] })
+  await until(async () => page.events().length === 3)
+  await recordEvents(ada)
+  await until(async () => page.events().length === 4)
+  const shown = page.events().map(({ name, data }) => [name, data.first_name])
+  assert.deepEqual(shown, [
+    ['number.purchased', 'Ada 0'],
+    ['contact.created', 'Ada 0'],
+    ['contact.created', 'Ada 1'],
+    ['contact.created', 'Ada 0'],
+  ])
+})
+
 test('a page that is more than 5,000 events behind, or behind the log, must load again', async () => {
   const ada = await tenant()
   const before = `EVT${uuid()}`
