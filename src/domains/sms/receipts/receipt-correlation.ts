@@ -171,6 +171,8 @@ export const adoptDoubtfulParts = async (
       ) f
       where (p.account_id, p.message_id, p.part) >= (f.account_id, f.message_id, f.part)
         and (p.account_id, p.message_id, p.part) <= (f.account_id, f.message_id, f.part)
+        -- Another receipt may have taken the part while this statement waited for its row.
+        and p.status = 'doubtful'
       returning p.account_id, p.message_id, p.part, p.parts`
     if (row) found.push({ n, ...row })
   }

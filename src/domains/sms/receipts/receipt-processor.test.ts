@@ -168,6 +168,24 @@ test('a receipt confirms a message of unknown fate only between its two numbers,
   assert.equal(await adopt({ carrierId: 'three' }), undefined)
   assert.equal(await adopt({ carrierId: 'four', handset: second }), toSecond)
   assert.equal(await adopt({ carrierId: 'five', number: other.number }), ofOther)
+
+  // Two receipts of one message at once: the second waits for the part, and finds it taken.
+  const raced = await submit({ who, number }, second)
+  const late = await db.begin(async (tx) => {
+    const first = { n: 0, connection, carrierId: 'six', handset: second, number }
+    assert.equal((await adoptDoubtfulParts(tx, [first as never], 60))[0]?.message_id, raced)
+    await tx.run`update sms_parts set status = 'delivered' where message_id = ${raced}`
+    const late = adopt({ carrierId: 'six', handset: second })
+    await until(
+      async () =>
+        db.maybe`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%update sms_parts%'`,
+    )
+    return { late }
+  })
+  assert.equal(await late.late, undefined)
+  const { status } = await db.one<{ status: string }>`select status from sms_parts where message_id = ${raced}`
+  assert.equal(status, 'delivered')
 })
 
 test(

@@ -123,6 +123,28 @@ test('deliveries pending for a disabled webhook fail, and those of an enabled on
   assert.equal((await deliveries(ada, uuid))[0].state, 'pending')
 })
 
+test('a delivery that succeeds while those of its disabled webhook fail stays delivered', async () => {
+  const ada = await tenant()
+  const { uuid } = await subscribe(ada, '/status/500')
+  await createContacts(ada, ['1'])
+  await until(async () => (await deliveries(ada, uuid))[0].attempts.length === 1)
+  const key = { account: ada.id, webhook: uuid.slice(3) }
+  const failing = await db.begin(async (tx) => {
+    await tx.run`update webhook_deliveries set state = 'delivered', next_at = null where webhook_id = ${key.webhook}`
+    await db.run`
+      update webhooks set enabled = false, disabled_reason = 'failing', disabled_at = now() where id = ${key.webhook}`
+    const failing = lanes.failPending(db, key)
+    await until(
+      async () =>
+        db.maybe`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%the webhook is disabled%'`,
+    )
+    return { failing }
+  })
+  assert.equal(await failing.failing, 0)
+  assert.equal((await deliveries(ada, uuid))[0].state, 'delivered')
+})
+
 test('releasing idle webhooks delays no delivery', async () => {
   const ada = await tenant()
   const { uuid } = await subscribe(ada, '/idle')

@@ -162,4 +162,6 @@ export const failPending = (sql: Sql, { account, webhook }: EndpointKey) => sql.
         where w.account_id = ${account} and w.id = ${webhook} and (not w.enabled or w.deleted_at is not null))
     limit 1000
   ) p
-  where d.account_id = ${account} and d.webhook_id = ${webhook} and d.event_id = p.event_id`
+  where d.account_id = ${account} and d.webhook_id = ${webhook} and d.event_id = p.event_id
+    -- It may have been delivered while this statement waited for its row.
+    and d.state = 'pending'`
