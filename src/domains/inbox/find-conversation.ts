@@ -4,7 +4,8 @@ import { parse } from '../../platform/lib/id.ts'
 import { type Access, maySee } from './access.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import * as store from './conversation-store.ts'
-import { parseItem } from './ids.ts'
+import { parseItem, parseItemRef } from './ids.ts'
+import { loadItems } from './item-sources.ts'
 import { refusals } from './refusals.ts'
 
 const visible = (access: Access, row: ConversationRow | null, printed: string): ConversationRow =>
@@ -22,14 +23,28 @@ export const lockConversation = async (tx: Tx, access: Access, printed: string):
   return visible(access, id === null ? null : await store.lock(tx, access.account, id), printed)
 }
 
-/** Returns the bare id of an item of a conversation. @throws Problem 404 */
-export const requireItem = async (
+/**
+ * Returns the bare id of an item that a page may have shown in a conversation; null if there is none. A page shows a
+ * message by its event, which can precede the projector.
+ */
+export const findShownItem = async (
   sql: Sql,
   account: string,
-  conversation: string,
+  { id: conversation, counterpart }: Pick<ConversationRow, 'id' | 'counterpart'>,
   printed: string,
-): Promise<string> => {
+): Promise<string | null> => {
   const id = parseItem(printed)
-  const found = id && (await store.findItem(sql, account, conversation, id))
-  return found ? found.id : refuse(refusals.unknownItem(printed).at('reply_to'))
+  if (id === null || (await store.findItem(sql, account, conversation, id))) return id
+  const ref = parseItemRef(printed)
+  const items = ref ? await loadItems(sql, account, [ref]) : []
+  return items.some((item) => item.counterpart === counterpart || item.former === counterpart) ? id : null
 }
+
+/** Returns the bare id of an item that a message quotes. @throws Problem 404 */
+export const requireQuoted = async (
+  sql: Sql,
+  account: string,
+  conversation: Pick<ConversationRow, 'id' | 'counterpart'>,
+  printed: string,
+): Promise<string> =>
+  (await findShownItem(sql, account, conversation, printed)) ?? refuse(refusals.unknownItem(printed).at('reply_to'))

@@ -1,10 +1,22 @@
 import { parse } from '../../platform/lib/id.ts'
+import type { ItemRef } from './item-sources.ts'
 
 /** Returns the bare id of an item: its prefix depends on the kind, which its id does not need. */
 export const parseItem = (printed: string): string | null => {
   for (const prefix of ['SMI', 'SMO', 'MSG', 'CDR', 'NTE', 'ITM'] as const) {
     const id = parse(prefix, printed)
     if (id !== null) return id
+  }
+  return null
+}
+
+const kindsByPrefix = { SMI: 'sms', SMO: 'sms', MSG: 'msgapp', CDR: 'call' } as const
+
+/** Returns the reference to a message or call; null for other items. */
+export const parseItemRef = (printed: string): ItemRef | null => {
+  for (const prefix of ['SMI', 'SMO', 'MSG', 'CDR'] as const) {
+    const id = parse(prefix, printed)
+    if (id !== null) return { kind: kindsByPrefix[prefix], id }
   }
   return null
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { member } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
-import { uuid } from '../../platform/lib/id.ts'
+import { print, uuid } from '../../platform/lib/id.ts'
 import { rebuildAccount } from './history/rebuild.ts'
 import { takeInHistory } from './history/take-in-history.ts'
 import { makeInbox } from './inbox-testing.ts'
@@ -179,6 +179,24 @@ test('each number of the inbox is that of the list which it counts, for every re
       }
     }
   }
+})
+
+test('an item that a page has by its event can be marked as read and quoted before the inbox took it in', async () => {
+  const { who, line, uuids } = await account(2)
+  const [path, other] = uuids.map((uuid) => `/open/conversations/${uuid}`)
+  await inbox.stop()
+  await inbox.write(numberOf(0), line.number, 'Not taken in yet')
+  const { id } = await db.one<{ id: string }>`
+    select id from sms_messages where account_id = ${who.id} and text = 'Not taken in yet'`
+  const shown = print('SMI', id)
+  assert.equal((await call(who, 'POST', `${path}/read`, { until: shown })).status, 200)
+  assert.equal((await call(who, 'PUT', `${path}/draft`, { text: 'Yes', reply_to: shown })).status, 200)
+  const foreign = await call(who, 'POST', `${other}/read`, { until: shown })
+  assert.deepEqual([foreign.status, foreign.body.field], [404, '/until'])
+  assert.equal((await call(await tenant(), 'POST', `${path}/read`, { until: shown })).status, 404)
+  inbox.start()
+  await until(async () => (await inbox.items(who, uuids[0] ?? '')).items[0].sms?.text === 'Not taken in yet')
+  assert.equal((await call(who, 'GET', path ?? '')).body.conversation.unread, 0)
 })
 
 test('items before a member joined are read; later ones are unread until the mark, for that member alone', async () => {

@@ -17,6 +17,7 @@ import { listConversations } from './conversation-list.ts'
 import type { ConversationRow } from './conversation-row.ts'
 import * as store from './conversation-store.ts'
 import { countLists } from './counts.ts'
+import { findShownItem } from './find-conversation.ts'
 import { takeInOlder } from './history/older-items.ts'
 import { parseChannel, parseItem } from './ids.ts'
 import { makeItemPresenter } from './item-presenter.ts'
@@ -170,13 +171,12 @@ const itemRoutes = (services: Services) => {
     route(c.readConversation, async ({ params, body, tx, ...call }) => {
       const access = await accessOf(tx, call)
       const row = await conversationOf(tx, access, params.conversation_uuid)
-      const id = body.until === undefined ? null : parseItem(body.until)
-      const item = id && (await store.findItem(tx, access.account, row.id, id))
-      if (body.until !== undefined && !item) throw refusals.unknownItem(body.until)
+      const until = body.until === undefined ? null : await findShownItem(tx, access.account, row, body.until)
+      if (body.until !== undefined && until === null) throw refusals.unknownItem(body.until)
       if ((body.until === undefined) === (body.unread === undefined)) throw refusals.readMarkRequired()
-      if (item) {
-        await store.setRead(tx, access, row.id, item.id, false)
-        await withdrawNotices(tx, access.account, [row.id], { user: access.userId, until: item.id })
+      if (until !== null) {
+        await store.setRead(tx, access, row.id, until, false)
+        await withdrawNotices(tx, access.account, [row.id], { user: access.userId, until })
       } else if (row.last_inbound !== null) {
         const after = await unreadAfter(tx, access.account, access.user)
         const mark = previousId(row.last_inbound)

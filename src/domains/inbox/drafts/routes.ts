@@ -1,10 +1,10 @@
-import type { Sql } from '../../../platform/db/sql.ts'
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import type { Services } from '../../../services.ts'
 import { type Access, accessOf } from '../access.ts'
 import { findChannel } from '../conversation-channel.ts'
-import { requireConversation, requireItem } from '../find-conversation.ts'
+import type { ConversationRow } from '../conversation-row.ts'
+import { requireConversation, requireQuoted } from '../find-conversation.ts'
 import { printChannel, printItem } from '../presenter.ts'
 import * as c from './contract.ts'
 import * as store from './store.ts'
@@ -19,29 +19,28 @@ const presentDraft = (row: store.DraftRow) => ({
   updated_at: iso(row.updated_at),
 })
 
-const keyOf = async (
-  sql: Sql,
-  access: Access,
-  printed: string,
+const keyOf = (
+  { account, user }: Access,
+  { id: conversation }: Pick<ConversationRow, 'id'>,
   kind: store.DraftKey['kind'] = 'message',
-): Promise<store.DraftKey> => {
-  const { id: conversation } = await requireConversation(sql, access, printed)
-  return { account: access.account, user: access.user, conversation, kind }
-}
+): store.DraftKey => ({ account, user, conversation, kind })
 
 /** Routes of drafts: each belongs to one user, and no other user reads it. */
 export const draftRoutes = ({ db }: Pick<Services, 'db'>) => [
   route(c.getDraft, async ({ params, query, ...call }) => {
-    const key = await keyOf(db, await accessOf(db, call), params.conversation_uuid, query.kind)
+    const access = await accessOf(db, call)
+    const key = keyOf(access, await requireConversation(db, access, params.conversation_uuid), query.kind)
     const found = await store.find(db, key)
     return ok(found ? { draft: presentDraft(found) } : {})
   }),
 
   route(c.saveDraft, async ({ params, body, tx, ...call }) => {
-    const key = await keyOf(tx, await accessOf(tx, call), params.conversation_uuid, body.kind)
+    const access = await accessOf(tx, call)
+    const conversation = await requireConversation(tx, access, params.conversation_uuid)
+    const key = keyOf(access, conversation, body.kind)
     const { text, channel_uuid, reply_to } = body
     const channel = channel_uuid === undefined ? null : await findChannel(tx, key.account, channel_uuid)
-    const quoted = reply_to === undefined ? null : await requireItem(tx, key.account, key.conversation, reply_to)
+    const quoted = reply_to === undefined ? null : await requireQuoted(tx, key.account, conversation, reply_to)
     if (text === '') {
       await store.remove(tx, key)
       return ok({})
@@ -52,7 +51,9 @@ export const draftRoutes = ({ db }: Pick<Services, 'db'>) => [
   }),
 
   route(c.deleteDraft, async ({ params, query, tx, ...call }) => {
-    await store.remove(tx, await keyOf(tx, await accessOf(tx, call), params.conversation_uuid, query.kind))
+    const access = await accessOf(tx, call)
+    const conversation = await requireConversation(tx, access, params.conversation_uuid)
+    await store.remove(tx, keyOf(access, conversation, query.kind))
     return ok({})
   }),
 ]

@@ -5,7 +5,7 @@ import { accessOf } from '../access.ts'
 import { applyItems } from '../apply-items.ts'
 import { changeConversations } from '../change-conversation.ts'
 import { findChannel } from '../conversation-channel.ts'
-import { lockConversation, requireItem } from '../find-conversation.ts'
+import { lockConversation, requireQuoted } from '../find-conversation.ts'
 import { makeItemPresenter } from '../item-presenter.ts'
 import { loadItems } from '../item-sources.ts'
 import { maxShownItems } from '../limits.ts'
@@ -26,7 +26,7 @@ export const conversationMessageRoutes = (services: Services) => {
       const conversation = await lockConversation(tx, access, params.conversation_uuid)
       const channel = await findChannel(tx, account.id, body.channel_uuid)
       if (body.media_uuid !== undefined) await requireUpload(tx, account.id, body.media_uuid)
-      if (body.reply_to !== undefined) await requireItem(tx, account.id, conversation.id, body.reply_to)
+      if (body.reply_to !== undefined) await requireQuoted(tx, account.id, conversation, body.reply_to)
       const seen = body.seen === undefined || body.anyway ? null : body.seen.slice(3).toLowerCase()
       if (seen !== null) {
         const newer = await store.newerThan(tx, account.id, conversation.id, seen, access.userId, maxShownItems)
