@@ -19,7 +19,7 @@ const hookOfHelper = /^(?:after|before|afterEach|beforeEach)\(/m
  * programs end with the test or file that started them, and shared-process.ts runs the endings after each file.
  */
 const harmless = [
-  ...['certificate', 'database', 'endings', 'servers'],
+  ...['certificate', 'commit-seed', 'database', 'endings', 'servers'],
   // Programs and processes of ours.
   ...['child', 'compiler', 'console/pseudo-server', 'counterparts/program', 'didww/simulated-supplier', 'ejabberd'],
   ...['media/rtpengine', 'platform', 'postfix', 'prosody', 'simulator', 'whatsapp-cloud/graph'],

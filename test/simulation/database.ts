@@ -64,8 +64,18 @@ const labelOf = (text: string): string => {
   return read ? `select ${read[1]}` : plain.slice(0, 40)
 }
 
-/** Claims of webhooks return rows without an order: PostgreSQL's would depend on earlier schedules. */
-const isUnordered = (text: string): boolean => text.includes('with free as')
+/** Puts rows into an order where their statement has none: PostgreSQL's would depend on earlier schedules. */
+const orderRows = (text: string, rows: readonly pg.QueryResultRow[]): pg.QueryResultRow[] => {
+  const by = (keyOf: (row: pg.QueryResultRow) => string) => rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  // Claims of webhooks.
+  if (text.includes('with free as')) return by((row) => JSON.stringify(row))
+  // Deliveries: those of one webhook have an order.
+  if (text.includes('webhooks_load('))
+    return [...Map.groupBy(rows, ({ webhook_id }) => String(webhook_id))]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([, own]) => own)
+  return [...rows]
+}
 
 const databases = new Map<string, SimulatedDatabase>()
 
@@ -110,6 +120,8 @@ export class SimulatedDatabase {
   readonly #idle: Session[] = []
   readonly #links = new Set<Link>()
   #running: Running[] = []
+  /** Statements whose sessions are stopped, with their process ids, in their order. */
+  readonly #held = new Map<Running, number>()
   #moment = 0
 
   private constructor(url: string, control: Session) {
@@ -204,6 +216,7 @@ export class SimulatedDatabase {
     await this.setTime(link.at.schedule.now)
     link.parked = null
     link.session ??= this.#idle.pop() ?? (await openSession(this.url))
+    this.#holdWaiting()
     const answer = link.session.client.query(config)
     const ended = Promise.withResolvers<void>()
     const sentAt = link.at.schedule.now
@@ -220,7 +233,7 @@ export class SimulatedDatabase {
     }
     answer.then(
       (rows) => {
-        if (isUnordered(config.text)) rows.rows.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+        rows.rows = orderRows(config.text, rows.rows)
         running.result = { rows }
         ended.resolve()
       },
@@ -234,10 +247,35 @@ export class SimulatedDatabase {
     return running
   }
 
-  /** Waits until each statement has ended, or waits for a lock of another session. */
+  /**
+   * Stops the sessions that wait for a lock, except the first. PostgreSQL wakes waiters of a row in their order, but
+   * they race for its new version: the second may overtake the first.
+   */
+  #holdWaiting(): void {
+    for (const running of this.#running.filter(({ result }) => result === null).slice(1)) {
+      const { session } = running.link
+      if (!session) continue
+      process.kill(session.pid, 'SIGSTOP')
+      this.#held.set(running, session.pid)
+    }
+  }
+
+  /** Waits until each statement has ended, or waits for a lock. Held sessions go on one after the other. */
   async #untilStable(): Promise<void> {
     for (;;) {
-      const open = this.#running.filter(({ result }) => result === null)
+      await this.#untilBlocked()
+      const [first] = this.#held
+      if (!first) return
+      const [running, pid] = first
+      this.#held.delete(running)
+      process.kill(pid, 'SIGCONT')
+    }
+  }
+
+  /** Waits until each statement of a session that is not held has ended, or waits for a lock of another session. */
+  async #untilBlocked(): Promise<void> {
+    for (;;) {
+      const open = this.#running.filter((running) => running.result === null && !this.#held.has(running))
       if (open.length === 0) return
       const isAlone = open.length === 1 && [...this.#links].every((link) => link.running === open[0] || !link.session)
       await Promise.race([...open.map(({ ended }) => ended), ...(isAlone ? [] : [pause(2)])])
@@ -295,6 +333,7 @@ export class SimulatedDatabase {
     link.session = null
     link.inTransaction = false
     if (!session) return
+    this.#holdWaiting()
     if (inTransaction) await session.client.query('rollback')
     this.#idle.push(session)
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { seedOfCommit } from '../commit-seed.ts'
 import { atEnd } from '../endings.ts'
 import { type Failure, makeSimulator, type Scenario } from './simulation.ts'
 
@@ -8,9 +9,6 @@ const counts = { fast: 12, long: 2_000 }
 
 /** Steps of a failed schedule that are printed. */
 const shownSteps = 400
-
-/** The first seed of a run. With seed 248765106, calls do not repeat their schedule yet, so no commit has its own. */
-const usualSeed = 107_818_030
 
 const report = (name: string, { seed, text, trace }: Failure): string =>
   [
@@ -24,7 +22,7 @@ export const testScenario = async (scenario: Scenario): Promise<void> => {
   const simulator = await makeSimulator(scenario)
   atEnd(() => simulator.end())
   const { TRUNKLINE_TEST_SEED: given, TRUNKLINE_TEST_COUNT: wanted, TRUNKLINE_TEST_LONG: isLong } = process.env
-  const first = given === undefined ? usualSeed : Number(given)
+  const first = given === undefined ? seedOfCommit() : Number(given)
   const most = isLong ? counts.long : counts.fast
   const count = wanted === undefined ? (given === undefined ? most : 1) : Number(wanted)
 
