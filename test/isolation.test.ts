@@ -4,6 +4,7 @@ import { quoteIdentifier } from '../src/platform/db/identifier.ts'
 import type { Contract } from '../src/platform/http/endpoint.ts'
 import { writeCursor } from '../src/platform/lib/cursor.ts'
 import { uuid } from '../src/platform/lib/id.ts'
+import { everyFifth } from './needs.ts'
 import { until } from './platform.ts'
 import { recipes } from './recipes/all.ts'
 import type { Recipe, Request } from './recipes/recipe.ts'
@@ -253,7 +254,7 @@ const takenOnce = new Map([
   ['createNumberGrant: phone_number in body', 409],
 ])
 
-for (const { contract, field } of walked) {
+for (const [n, { contract, field }] of walked.entries()) {
   const what = `${contract.id}: ${field.name} in ${field.part}`
 
   test(`${what}: an id of another account is answered like one that never existed`, async (t) => {
@@ -283,26 +284,30 @@ for (const { contract, field } of walked) {
   })
 
   if (prefixOf(field.node) === null) continue
-  test(`${what}: an unknown id is answered like one that never existed; another prefix is 400`, async () => {
-    const request = await usable(contract, ada)
-    const [missing, odd] = [unknownId(contract, field), `${prefixOf(field.node)}0`]
-    const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
-    const asOdd = await send(world, contract, ada.tenant, withValue(request, field, odd))
-    assert.equal(asMissing.status, 404, asMissing.text)
-    assert.equal(normalized(asOdd, odd), normalized(asMissing, missing))
-    const asOther = await send(world, contract, ada.tenant, withValue(request, field, `XXX${uuid()}`))
-    assert.equal(asOther.status, 400, asOther.text)
-  })
+  test(
+    `${what}: an unknown id is answered like one that never existed; another prefix is 400`,
+    everyFifth(n),
+    async () => {
+      const request = await usable(contract, ada)
+      const [missing, odd] = [unknownId(contract, field), `${prefixOf(field.node)}0`]
+      const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
+      const asOdd = await send(world, contract, ada.tenant, withValue(request, field, odd))
+      assert.equal(asMissing.status, 404, asMissing.text)
+      assert.equal(normalized(asOdd, odd), normalized(asMissing, missing))
+      const asOther = await send(world, contract, ada.tenant, withValue(request, field, `XXX${uuid()}`))
+      assert.equal(asOther.status, 400, asOther.text)
+    },
+  )
 }
 
-for (const contract of contracts.filter(({ auth }) => auth === 'account')) {
+for (const [n, contract] of contracts.filter(({ auth }) => auth === 'account').entries()) {
   test(`${contract.id}: the answer to Ada contains nothing of Bob's`, async () => {
     const answer = await send(world, contract, ada.tenant, await spend(contract, ada))
     assert.equal(answer.status, contract.status, answer.text)
     assertNothingOfBobs(answer, '')
   })
 
-  test(`${contract.id}: requests of Ada's leave Bob's things unchanged`, async () => {
+  test(`${contract.id}: requests of Ada's leave Bob's things unchanged`, everyFifth(n), async () => {
     const request = await spend(contract, bob)
     // Answers may repeat Ada's own input.
     const hers: Request = JSON.parse(JSON.stringify(request).replaceAll(mark, 'ada'))
@@ -316,8 +321,8 @@ for (const contract of contracts.filter(({ auth }) => auth === 'account')) {
   })
 }
 
-for (const contract of contracts.filter(({ auth }) => auth !== 'none')) {
-  test(`${contract.id}: the key of the other kind is refused`, async () => {
+for (const [n, contract] of contracts.filter(({ auth }) => auth !== 'none').entries()) {
+  test(`${contract.id}: the key of the other kind is refused`, everyFifth(n), async () => {
     const request = await anyRequest(recipeOf(contract), bob)
     const key = contract.auth === 'operator' ? ada.tenant.key : world.operatorKey
     const answer = await send(world, contract, ada.tenant, request, { key })
@@ -328,15 +333,19 @@ for (const contract of contracts.filter(({ auth }) => auth !== 'none')) {
   })
 }
 
-for (const contract of contracts.filter(({ auth }) => auth === 'operator')) {
+for (const [n, contract] of contracts.filter(({ auth }) => auth === 'operator').entries()) {
   for (const field of idFields(contract).filter(({ node, path }) => prefixOf(node) && path.length === 1)) {
-    test(`${contract.id}: a ${field.name} that never existed is answered 404, another prefix 400`, async () => {
-      const request = await usable(contract, ada)
-      const missing = unknownId(contract, field)
-      const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
-      assert.equal(asMissing.status, 404, asMissing.text)
-      const asOther = await send(world, contract, ada.tenant, withValue(request, field, `XXX${uuid()}`))
-      assert.equal(asOther.status, 400, asOther.text)
-    })
+    test(
+      `${contract.id}: a ${field.name} that never existed is answered 404, another prefix 400`,
+      everyFifth(n),
+      async () => {
+        const request = await usable(contract, ada)
+        const missing = unknownId(contract, field)
+        const asMissing = await send(world, contract, ada.tenant, withValue(request, field, missing))
+        assert.equal(asMissing.status, 404, asMissing.text)
+        const asOther = await send(world, contract, ada.tenant, withValue(request, field, `XXX${uuid()}`))
+        assert.equal(asOther.status, 400, asOther.text)
+      },
+    )
   }
 }

@@ -83,10 +83,12 @@ export const fullForm = (why: string, isMain = false): { skip: false | string } 
 })
 
 /**
- * The options of a test that a walk makes for each endpoint: the fast form has every fifth.
+ * The options of a test that a walk makes for each endpoint: the fast form has every fifth, and `--changed` those near a
+ * change.
  * @param n the number of the endpoint in the walk
  */
-export const everyFifth = (n: number): { skip: false | string } => fullForm('further endpoints of a walk', n % 5 === 0)
+export const everyFifth = (n: number): { skip: false | string } =>
+  fullForm('further endpoints of a walk', n % 5 === 0 || process.env.TRUNKLINE_TEST_CONTRACTS !== undefined)
 
 /** The number of random inputs of a form: the fast one tries a quarter. */
 export const randomInputs = (full: number): number => (isFullForm ? full : Math.ceil(full / 4))

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import smpp, { type SmppPdu, type SmppSession } from 'smpp'
+import { fullForm } from './needs.ts'
 import { apiKey, buyNumber, type Platform, startPlatform, until } from './platform.ts'
 import { temporaryFolder } from './servers.ts'
 
@@ -48,20 +49,24 @@ test('the main use works: buy a number, send an SMS, get its receipt and the han
   assert.equal(answer.messages[0].fragments, Math.ceil(text.length / 67))
 })
 
-test('pages, documents and metrics of a platform with packed dependencies are served, without a key', async () => {
-  for (const path of [
-    '/docs',
-    '/docs/try',
-    '/docs/voice',
-    '/metrics',
-    '/openapi.json',
-    '/console/phone',
-    '/sdk/example/telephone.html',
-  ])
-    assert.equal((await fetch(platform.url + path)).status, 200, path)
-  const refused = await platform.call('POST', '/open/sms/send', { from_number: 1 })
-  assert.equal(refused.status, 400)
-})
+test(
+  'pages, documents and metrics of a platform with packed dependencies are served, without a key',
+  fullForm('further starts'),
+  async () => {
+    for (const path of [
+      '/docs',
+      '/docs/try',
+      '/docs/voice',
+      '/metrics',
+      '/openapi.json',
+      '/console/phone',
+      '/sdk/example/telephone.html',
+    ])
+      assert.equal((await fetch(platform.url + path)).status, 200, path)
+    const refused = await platform.call('POST', '/open/sms/send', { from_number: 1 })
+    assert.equal(refused.status, 400)
+  },
+)
 
 test('magic numbers and the behaviour of handsets give every final state', async () => {
   const finals: Record<string, string> = { '0001': 'undelivered', '0002': 'expired', '0003': 'rejected' }
@@ -132,7 +137,7 @@ const otherSmsc = async () => {
   }
 }
 
-test('the same walk works unchanged over a foreign SMSC, without a restart', async (t) => {
+test('the same walk works unchanged over a foreign SMSC, without a restart', fullForm('further starts'), async (t) => {
   const smsc = await otherSmsc()
   t.after(smsc.close)
   const settings = { host: '127.0.0.1', port: smsc.port, system_id: 'trunkline', password: 'hush hush' }
@@ -159,56 +164,68 @@ test('the same walk works unchanged over a foreign SMSC, without a restart', asy
   await until(async () => (await statusOf(again)) === 'delivered', 10)
 })
 
-test('a long message waits for window capacity part by part on a slow carrier: no part is sent twice', async () => {
-  const { connections } = (await platform.call('GET', '/operator/connections')).body
-  const { uuid } = connections.find(({ kind }: { kind: string }) => kind === 'smpp')
-  await platform.call('PATCH', `/operator/connections/${uuid}`, { settings: { tps: 10 } })
-  await platform.call('POST', `/operator/connections/${uuid}/test`)
-  const message = await send(own.number, '+447700900500', 'x'.repeat(500))
-  await until(async () => (await statusOf(message)) === 'delivered', 15)
-  const { connection } = (await platform.call('GET', `/operator/connections/${uuid}`)).body
-  assert.equal(connection.state.submitted, 4)
-})
+test(
+  'a long message waits for window capacity part by part on a slow carrier: no part is sent twice',
+  fullForm('further starts'),
+  async () => {
+    const { connections } = (await platform.call('GET', '/operator/connections')).body
+    const { uuid } = connections.find(({ kind }: { kind: string }) => kind === 'smpp')
+    await platform.call('PATCH', `/operator/connections/${uuid}`, { settings: { tps: 10 } })
+    await platform.call('POST', `/operator/connections/${uuid}/test`)
+    const message = await send(own.number, '+447700900500', 'x'.repeat(500))
+    await until(async () => (await statusOf(message)) === 'delivered', 15)
+    const { connection } = (await platform.call('GET', `/operator/connections/${uuid}`)).body
+    assert.equal(connection.state.submitted, 4)
+  },
+)
 
-test('keys from the settings are not printed, and generated ones are printed once, also after a failed first start', async () => {
-  const home = temporaryFolder()
-  const none = { TRUNKLINE_API_KEY: '', TRUNKLINE_OPERATOR_KEY: '' }
-  const absent = join(home, 'absent.pem')
-  // The start reads these files after the keys were created.
-  await assert.rejects(
-    startPlatform(home, { ...none, TRUNKLINE_TLS_CERT: absent, TRUNKLINE_TLS_KEY: absent }),
-    /ENOENT/,
-  )
-  assert.ok(!platform.output().includes(apiKey))
-  assert.doesNotMatch(platform.output(), /API key|Operator key/)
-  const second = await startPlatform(home, none)
-  assert.match(second.output(), /Operator key {3}\S+/)
-  const key = /UAK[0-9A-Za-z]{49}/.exec(second.output())?.[0] ?? ''
-  const info = await fetch(`${second.url}/open/info`, { headers: { 'x-user-api-key': key } })
-  assert.equal(info.status, 200)
-  assert.equal(await second.end(), 0)
-  const third = await startPlatform(home, none)
-  assert.equal(await third.end(), 0)
-  assert.doesNotMatch(third.output(), /key {3,}/)
-})
-
-test('a port in use stops the start with one line that names the setting, before a database is created', async () => {
-  const { port } = new URL(platform.url)
-  const taken: [string, string][] = [
-    ['TRUNKLINE_PORT', port],
-    ['TRUNKLINE_SANDBOX_SMPP_PORT', String(platform.smppPort)],
-    ['TRUNKLINE_SANDBOX_SIP_PORT', String(platform.sipPort)],
-  ]
-  for (const [setting, value] of taken) {
+test(
+  'keys from the settings are not printed, and generated ones are printed once, also after a failed first start',
+  fullForm('further starts'),
+  async () => {
     const home = temporaryFolder()
-    await assert.rejects(startPlatform(home, { [setting]: value }), ({ message }: Error) => {
-      const [, printed = ''] = /^ended at its start \(1\): (.*)$/s.exec(message) ?? []
-      assert.match(printed, new RegExp(`^trunkline: (?:TCP|UDP) port ${value} of .* is in use .*${setting}.*\n$`))
-      return true
-    })
-    assert.ok(!existsSync(join(home, 'postgres')), 'the database was created')
-  }
-})
+    const none = { TRUNKLINE_API_KEY: '', TRUNKLINE_OPERATOR_KEY: '' }
+    const absent = join(home, 'absent.pem')
+    // The start reads these files after the keys were created.
+    await assert.rejects(
+      startPlatform(home, { ...none, TRUNKLINE_TLS_CERT: absent, TRUNKLINE_TLS_KEY: absent }),
+      /ENOENT/,
+    )
+    assert.ok(!platform.output().includes(apiKey))
+    assert.doesNotMatch(platform.output(), /API key|Operator key/)
+    const second = await startPlatform(home, none)
+    assert.match(second.output(), /Operator key {3}\S+/)
+    const key = /UAK[0-9A-Za-z]{49}/.exec(second.output())?.[0] ?? ''
+    const info = await fetch(`${second.url}/open/info`, { headers: { 'x-user-api-key': key } })
+    assert.equal(info.status, 200)
+    assert.equal(await second.end(), 0)
+    const third = await startPlatform(home, none)
+    assert.equal(await third.end(), 0)
+    assert.doesNotMatch(third.output(), /key {3,}/)
+  },
+)
+
+test(
+  'a port in use stops the start with one line that names the setting, before a database is created',
+  fullForm('further starts'),
+  async () => {
+    const { port } = new URL(platform.url)
+    const taken: [string, string][] = [
+      ['TRUNKLINE_PORT', port],
+      ['TRUNKLINE_SANDBOX_SMPP_PORT', String(platform.smppPort)],
+      ['TRUNKLINE_SANDBOX_SIP_PORT', String(platform.sipPort)],
+    ]
+    for (const [setting, value] of taken) {
+      const home = temporaryFolder()
+      await assert.rejects(startPlatform(home, { [setting]: value }), ({ message }: Error) => {
+        const [, printed = ''] = /^ended at its start \(1\): (.*)$/s.exec(message) ?? []
+        assert.match(printed, new RegExp(`^trunkline: (?:TCP|UDP) port ${value} of .* is in use .*${setting}.*\n$`))
+        return true
+      })
+      assert.ok(!existsSync(join(home, 'postgres')), 'the database was created')
+    }
+  },
+)
 
 test('SIGUSR1 neither opens the debugger nor stops the platform', async () => {
   process.kill(platform.pid, 'SIGUSR1')
@@ -217,19 +234,23 @@ test('SIGUSR1 neither opens the debugger nor stops the platform', async () => {
   assert.equal((await platform.call('GET', '/open/info')).status, 200)
 })
 
-test('Ctrl-C stops the platform cleanly; the next start has the same data, and the sandbox’s clock, which moves created_at', async () => {
-  const moved = await platform.call('POST', '/sandbox/clock', { advance_seconds: 86_400 })
-  assert.equal(moved.status, 202)
-  assert.ok(Math.abs(Date.parse(moved.body.now) - Date.now() - 86_400_000) < 5_000)
-  const before = (await platform.call('GET', '/open/info')).body.balance
-  assert.equal(await platform.end('SIGINT'), 0)
-  // SIGUSR1 was sent above. A process handles pending signals before it exits: the debugger would have printed its address.
-  assert.doesNotMatch(platform.output(), /debugger/i)
-  platform = await startPlatform(platform.home)
-  assert.deepEqual((await platform.call('GET', '/open/info')).body.balance, before)
-  assert.equal((await platform.call('GET', `/open/sms/messages/${own.channel}/447700900123`)).body.count, 2)
-  const uuid = await send(own.number, '+447700900400', 'tomorrow')
-  const { message } = (await platform.call('GET', `/open/sms/message/${uuid}`)).body
-  assert.ok(Date.parse(message.created_at) > Date.now() + 86_000_000)
-  assert.equal(await platform.end(), 0)
-})
+test(
+  'Ctrl-C stops the platform cleanly; the next start has the same data, and the sandbox’s clock, which moves created_at',
+  fullForm('further starts'),
+  async () => {
+    const moved = await platform.call('POST', '/sandbox/clock', { advance_seconds: 86_400 })
+    assert.equal(moved.status, 202)
+    assert.ok(Math.abs(Date.parse(moved.body.now) - Date.now() - 86_400_000) < 5_000)
+    const before = (await platform.call('GET', '/open/info')).body.balance
+    assert.equal(await platform.end('SIGINT'), 0)
+    // SIGUSR1 was sent above. A process handles pending signals before it exits: the debugger would have printed its address.
+    assert.doesNotMatch(platform.output(), /debugger/i)
+    platform = await startPlatform(platform.home)
+    assert.deepEqual((await platform.call('GET', '/open/info')).body.balance, before)
+    assert.equal((await platform.call('GET', `/open/sms/messages/${own.channel}/447700900123`)).body.count, 2)
+    const uuid = await send(own.number, '+447700900400', 'tomorrow')
+    const { message } = (await platform.call('GET', `/open/sms/message/${uuid}`)).body
+    assert.ok(Date.parse(message.created_at) > Date.now() + 86_000_000)
+    assert.equal(await platform.end(), 0)
+  },
+)

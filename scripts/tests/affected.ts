@@ -17,11 +17,11 @@ const hubs = [
 ]
 
 /** Tests of every endpoint that restrict themselves to the contracts of TRUNKLINE_TEST_CONTRACTS, nearest first. */
-export const restrictedWalks = ['test/contract.test.ts', 'test/isolation.test.ts', 'test/fuzz.test.ts']
+export const restrictedWalks = ['contract', 'isolation', 'fuzz', 'scopes'].map((name) => `test/${name}.test.ts`)
 
 /** Further tests of every endpoint, nearest first. */
 export const wholeWalks = [
-  ...['test/contents.test.ts', 'test/scopes.test.ts', 'test/roles.test.ts', 'test/audit.test.ts'],
+  ...['test/contents.test.ts', 'test/roles.test.ts', 'test/audit.test.ts'],
   ...['test/filters.test.ts', 'test/lists.test.ts', 'test/cursors.test.ts', 'test/credentials.test.ts'],
 ]
 

@@ -1,6 +1,6 @@
 import { matchesGlob } from 'node:path'
 
-// `npm test` is the fast form: the main test of every promise. The full form has what this table lists, too, and the
+// `npm test` is the fast form: the main test of every promise. The full form has what these tables list, too, and the
 // single tests that `fullForm` of test/needs.ts marks.
 
 /** Files that only the full form runs, with the reason. */
@@ -55,10 +55,104 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   { why: 'data of the catalogue', files: ['scripts/catalogue/*.test.ts', 'test/countries.test.ts'] },
 ]
 
+/**
+ * Further tests of promises whose main tests the fast form runs. The full form and `--changed` run them, when they are
+ * near. What a file costs decides: these took half of the processor time.
+ */
+export const whenNear: readonly { readonly why: string; readonly files: readonly string[] }[] = [
+  {
+    why: 'walks of the console; the fast form opens every section and answers a message (smoke.test.ts)',
+    files: [
+      'test/console/{inbox,inbox-sending,contacts,numbers,developers,people,logs,phone}.test.ts',
+      'test/console/{parts,security,mailed-links,ground,notifications,pseudo}.test.ts',
+    ],
+  },
+  {
+    why: 'further properties of every endpoint; the fast form has contract, isolation, fuzz, scopes and filters',
+    files: [
+      'test/{audit,parsers,client/faults}.test.ts',
+      'test/{contents,credentials,trigger,expiry,race,secrets,sessions,form,rest,examples,error-field}.test.ts',
+      'test/{unknown-fields,csv-export,access-audit,logs,walk,timelines}.test.ts',
+    ],
+  },
+  {
+    why: 'crashes and outages at further moments; the fast form has test/chaos/{kill,cuts} and the simulation',
+    files: [
+      'test/{chaos/stop,chaos/deliverers,didww/restart,outage}.test.ts',
+      'src/platform/db/crash.test.ts',
+      'src/domains/calls/lease/{voice-crash,voice-service,voice-lease}.test.ts',
+      'src/domains/msgapp/networks/sandbox-faults.test.ts',
+      'src/domains/webhooks/delivery/receiver-faults.test.ts',
+      'src/adapters/xmpp/{hostile,outage}.test.ts',
+    ],
+  },
+  {
+    why: 'backups that are damaged or crafted, and parts of a restore; the fast form makes and restores one',
+    files: ['src/domains/backup/{verify/damaged-backup,restore/restore-backup,crafted-backup,fuzz}.test.ts'],
+  },
+  {
+    why: 'attacks on signing in; the fast form signs in, proves and ends sessions',
+    files: [
+      'src/domains/persons/{sign-in-lockout,candidates,known-browser,session-changes}.test.ts',
+      'src/domains/persons/{mailed-links/mailed-links,members/limited-keys,second-factor/required}.test.ts',
+      'src/domains/{keys/rotation,callers/code-by-call,possession/stock-network,possession/displaced}.test.ts',
+      'src/platform/http/request-limiters.test.ts',
+    ],
+  },
+  {
+    why: 'the chat networks of WhatsApp; the fast form has the same suite on the sandbox’s network',
+    files: ['src/domains/msgapp/networks/whatsapp-{web,cloud}.test.ts', 'src/adapters/whatsapp-web/*.test.ts'],
+  },
+  {
+    why: 'calls in further shapes; the fast form calls out, and from a browser',
+    files: [
+      'test/voice/{trunks,port,inbound}.test.ts',
+      'simulator/voice/voice.test.ts',
+      'test/sdk/{example,connection}.test.ts',
+      'src/adapters/media/{embedded/embedded-engine,embedded/worker-pool,rtpengine/rtpengine-engine}.test.ts',
+      'src/adapters/didww/recordings.test.ts',
+      'src/domains/calls/recordings/{recording-encryption,recording-upload}.test.ts',
+    ],
+  },
+  {
+    why: 'costs of statements among many rows, and random acts',
+    files: [
+      'src/domains/**/{query-cost,thread-cost}.test.ts',
+      'src/domains/inbox/acts.test.ts',
+      'src/domains/msgapp/chat-metrics.test.ts',
+      'src/domains/msgapp/checks/{checks,batch-operation}.test.ts',
+    ],
+  },
+  {
+    why: 'commands of a program, and further starts',
+    files: [
+      'test/{docs,roles,modes,sandbox,database,console/outage}.test.ts',
+      'simulator/simulator.test.ts',
+      'test/counterparts/{gateway,pgbouncer}.test.ts',
+      'src/interfaces/cli/{calls,listen}.test.ts',
+      'src/domains/{mail/mail-command,connections/remote-connections}.test.ts',
+      'src/platform/db/{embedded,owner-role}.test.ts',
+      'src/platform/lib/encrypted-file.test.ts',
+      'scripts/tests/{run-files,plan}.test.ts',
+    ],
+  },
+  {
+    why: 'further parts of a domain, each with its rules; the fast form has the main test of the domain',
+    files: [
+      'src/domains/{push/push,documents/documents,persons/invitations/invitations}.test.ts',
+      'src/domains/numbers/{imports/imports,suppliers/supplier-order-job,suppliers/supplier-orders}.test.ts',
+      'src/domains/{msgapp/runner/connection-runner,search/paging}.test.ts',
+      'src/domains/sms/{submit/long-messages,submit/failover-submitter,inbound/opt-out-store}.test.ts',
+      'src/adapters/{sip-gateway/calls/call-ends,xmpp/number-checks,xmpp/people,didww/didww}.test.ts',
+      'src/platform/jobs/consume/fence.test.ts',
+      'src/interfaces/live/presence.test.ts',
+    ],
+  },
+]
+
 /** What the fast form checks in part, within its tests. */
 export const partly: readonly { readonly why: string; readonly files: readonly string[] }[] = [
   { why: 'accessibility by axe, and widths, of each page of a walk', files: ['test/console/*.test.ts'] },
-  { why: 'two of three pages in the pseudo-locale', files: ['test/console/pseudo.test.ts'] },
   {
     why: 'three of four random inputs',
     files: [
@@ -71,9 +165,14 @@ export const partly: readonly { readonly why: string; readonly files: readonly s
   },
 ]
 
-/** Returns why only the full form runs a file; null for a file of the fast form. */
-export const whyFullOnly = (file: string): string | null =>
-  fullOnly.find(({ files }) => files.some((pattern) => matchesGlob(file, pattern)))?.why ?? null
+const whyIn = (table: typeof fullOnly, file: string): string | null =>
+  table.find(({ files }) => files.some((pattern) => matchesGlob(file, pattern)))?.why ?? null
+
+/** Returns why only the full form runs a file; null for a file that `--changed` may choose. */
+export const whyFullOnly = (file: string): string | null => whyIn(fullOnly, file)
+
+/** Returns why the fast form leaves out a file; null for one of its own. */
+export const whyLeftOut = (file: string): string | null => whyFullOnly(file) ?? whyIn(whenNear, file)
 
 /** The start of the reason with which the fast form skips a single test of the full form. */
 export const fullFormMark = 'full form: '

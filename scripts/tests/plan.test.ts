@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { affectedTests, restrictedWalks, subjects, wholeWalks } from './affected.ts'
 import type { Costs } from './costs.ts'
-import { fullOnly, partly, whyFullOnly } from './forms.ts'
+import { fullOnly, partly, whenNear, whyFullOnly, whyLeftOut } from './forms.ts'
 import { grouped, newestOnly, oldestOnRequest, runsOf, runsOnOldest } from './plan.ts'
 import { allTests, changedFiles, wholeForm } from './selection.ts'
 
@@ -58,9 +58,21 @@ test('the fast form runs a file, or names it with the reason', () => {
   const { runs, leftOut } = wholeForm(root, false, true)
   const named = leftOut.flatMap(({ names }) => names)
   assert.deepEqual([...runs.map(({ file }) => file), ...named.filter((name) => name.endsWith('.ts'))].sort(), files)
-  for (const { files: patterns } of [...fullOnly, ...partly])
+  for (const { files: patterns } of [...fullOnly, ...whenNear, ...partly])
     for (const pattern of patterns) assert.ok(globSync(pattern, { cwd: root }).length > 0, `no file matches ${pattern}`)
-  assert.equal(whyFullOnly('test/contract.test.ts'), null)
+  assert.equal(whyLeftOut('test/contract.test.ts'), null)
+})
+
+test('what the fast form leaves out for its cost runs near a change, and what only the full form has does not', () => {
+  const chosen = (file: string) => {
+    const selected = changedFiles(root, [file], { isFull: false, costs: {} })
+    return selected === 'everything' ? [] : selected.runs.map((run) => run.file)
+  }
+  const near = chosen('src/domains/backup/verify/damage.ts')
+  assert.ok(near.includes('src/domains/backup/verify/damaged-backup.test.ts'))
+  assert.notEqual(whyLeftOut('src/domains/backup/verify/damaged-backup.test.ts'), null)
+  assert.equal(whyFullOnly('src/domains/backup/verify/damaged-backup.test.ts'), null)
+  assert.ok(!chosen('test/needs.ts').some((file) => whyFullOnly(file) !== null))
 })
 
 const near = (...changed: string[]) => {

@@ -3,7 +3,7 @@ import { globSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { affectedTests } from './affected.ts'
 import { type Costs, costOf } from './costs.ts'
-import { whyFullOnly } from './forms.ts'
+import { whyFullOnly, whyLeftOut } from './forms.ts'
 import { type FileRun, quickRunsOnOldest, runsOf } from './plan.ts'
 
 /** Returns the files of patterns, those of dependencies apart. */
@@ -38,13 +38,13 @@ export const wholeForm = (root: string, isFull: boolean, hasOldest: boolean): Se
   const files = allTests(root)
   const onOldest = quickRunsOnOldest(root)
   if (isFull) return { runs: [...runsOf(files), ...(hasOldest ? onOldest : [])], leftOut: [] }
-  const reasons = Map.groupBy(files, whyFullOnly)
+  const reasons = Map.groupBy(files, whyLeftOut)
   const leftOut = [...reasons].flatMap(([why, names]) => (why === null ? [] : [{ why, names }]))
   const oldest = { why: 'the SQL of the domains on PostgreSQL 15', names: onOldest.map(({ name }) => name) }
   return { runs: runsOf(reasons.get(null) ?? []), leftOut: [...leftOut, oldest] }
 }
 
-/** The files of paths. The fast form of a folder leaves out what it leaves out of all; a named file always runs. */
+/** The files of paths. The fast form of a folder leaves out what only the full form has; a named file always runs. */
 export const namedFiles = (root: string, paths: readonly string[], isFull: boolean): Selection => {
   const files = paths.flatMap((path) => {
     const found = filesIn(root, path)

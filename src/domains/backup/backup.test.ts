@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { startBucket } from '../../../test/bucket.ts'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
+import { fullForm } from '../../../test/needs.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { openSeal } from '../keys/ops.ts'
 import { backups } from './ops.ts'
@@ -45,7 +46,7 @@ onEachPostgres((database) => {
   })
 })
 
-test('verify reports a lost file, but not a deleted one', async () => {
+test('verify reports a lost file, but not a deleted one', fullForm('files that a backup lacks'), async () => {
   const { settings, file, home, keys } = await makeInstallation()
   rmSync(join(home, 'media', keys[0] ?? ''))
   const { summary } = await backups.create(settings, file, passphrase, '1.2.3', runControl())
@@ -53,16 +54,20 @@ test('verify reports a lost file, but not a deleted one', async () => {
   assert.deepEqual(Object.values(await verify(settings, file)).flat(), [])
 })
 
-test('verify finds missing files of a bucket, which the backup does not contain', async () => {
-  const bucket = await startBucket()
-  const { settings, file, keys } = await makeInstallation(undefined, bucket.address)
-  const { manifest, summary } = await backups.create(settings, file, passphrase, '1.2.3', runControl())
-  assert.deepEqual([summary.files, summary.missing], [0, []])
-  assert.match(String(manifest.bucket), /^s3:\/\/[^:@]+$/)
-  assert.deepEqual(Object.values(await verify(settings, file)).flat(), [])
-  for (const name of bucket.objects.keys()) if (name.endsWith(keys[0] ?? '')) bucket.objects.delete(name)
-  assert.deepEqual((await verify(settings, file))[`files in ${manifest.bucket}`], [`${keys[0]} is missing`])
-})
+test(
+  'verify finds missing files of a bucket, which the backup does not contain',
+  fullForm('files that a backup lacks'),
+  async () => {
+    const bucket = await startBucket()
+    const { settings, file, keys } = await makeInstallation(undefined, bucket.address)
+    const { manifest, summary } = await backups.create(settings, file, passphrase, '1.2.3', runControl())
+    assert.deepEqual([summary.files, summary.missing], [0, []])
+    assert.match(String(manifest.bucket), /^s3:\/\/[^:@]+$/)
+    assert.deepEqual(Object.values(await verify(settings, file)).flat(), [])
+    for (const name of bucket.objects.keys()) if (name.endsWith(keys[0] ?? '')) bucket.objects.delete(name)
+    assert.deepEqual((await verify(settings, file))[`files in ${manifest.bucket}`], [`${keys[0]} is missing`])
+  },
+)
 
 test('other programs can read a backup as a tar file', async () => {
   const { settings, tenant, keys, file, home } = await makeInstallation()
