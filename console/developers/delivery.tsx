@@ -126,22 +126,21 @@ export const DeliveryPage = ({ params: { webhook, delivery: id } }: PageOf<typeo
           { name: words.delivery.made, value: <Moment time={delivery.created_at} show="exact" /> },
         ]}
       />
-      <Section title={words.delivery.attempts}>
-        {delivery.attempts.length === 0 && <p class="soft">{words.delivery.none}</p>}
-        <ol class="feed" aria-label={words.delivery.attempts} aria-live="polite">
-          {delivery.attempts
-            .map((attempt, index) => (
-              <Attempt key={attempt.at} attempt={attempt} index={index} sent={request.attempts[index]?.headers ?? {}} />
-            ))
-            .toReversed()}
-        </ol>
-        {next && <p>{words.delivery.next(relative(next) ?? exactTime(next))}</p>}
-      </Section>
       <Section title={words.delivery.request}>
         <CodeBlock
           label={words.delivery.body}
           samples={[{ language: words.delivery.body, code: prettyText(request.body) }]}
         />
+      </Section>
+      <Section title={words.delivery.attempts}>
+        {delivery.attempts.length === 0 && <p class="soft">{words.delivery.none}</p>}
+        <ol class="feed" aria-label={words.delivery.attempts} aria-live="polite">
+          {/* The newest comes last, so that it moves nothing. */}
+          {delivery.attempts.map((attempt, index) => (
+            <Attempt key={attempt.at} attempt={attempt} index={index} sent={request.attempts[index]?.headers ?? {}} />
+          ))}
+        </ol>
+        {next && <p>{words.delivery.next(relative(next) ?? exactTime(next))}</p>}
       </Section>
     </Page>
   )

@@ -31,8 +31,8 @@ const useLiveEvents = (isOn: boolean) => {
   useTopics(everyEvent)
   useEffect(() => {
     if (!isOn) return
-    return onEvent(({ id, name, at, data, logged }) => {
-      if (!logged) return
+    return onEvent(({ id, name, at, data, logged, earlier }) => {
+      if (!logged || earlier) return
       setHeard((before) =>
         before.some((one) => one.id === id) ? before : [{ id, name, at, data }, ...before].slice(0, most),
       )

@@ -94,7 +94,7 @@ test(
     const page = await signIn(apiKey, '/developers/listen')
     await page.getByText('Waiting for the first event').waitFor()
     await isWellMade(page, 'listening')
-    // Not contact.created: the line also tells of events from just before, such as the one of the start page.
+    // The contact.created of the start page was just before, and is not shown.
     await page.getByRole('combobox', { name: 'Event', exact: true }).selectOption('contact.updated')
     await button(page, 'Make it happen').click()
     const heard = page.getByRole('list', { name: 'Events since you listen' })

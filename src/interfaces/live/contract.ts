@@ -44,6 +44,8 @@ export type LiveServerFrame =
       readonly data: { readonly [field: string]: unknown }
       /** False for events outside the log: they are not sent again after a reconnect. */
       readonly logged: boolean
+      /** True for an event from just before the page followed its topic: the page may have read what it is about. */
+      readonly earlier?: true
     }
   /** Every 15 s, and in reply to a ping: the newest event of the account's log that was sent. */
   | { readonly type: 'head'; readonly id: string; readonly now: string }

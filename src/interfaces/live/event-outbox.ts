@@ -44,14 +44,14 @@ export class EventOutbox {
     this.flush()
   }
 
-  /** Sends an event that the page missed, at once. */
-  resend(event: FeedEvent): void {
+  /** Sends an event that the page missed, at once. @param isEarlier it happened before the page followed its topic */
+  resend(event: FeedEvent, isEarlier: boolean): void {
     for (const id of this.#resent) {
       if (timeOf(id) > Date.now() - 2 * lookback.wholeMs) break
       this.#resent.delete(id)
     }
     this.#resent.add(event.id)
-    this.#sendEvent(event)
+    this.#sendEvent(event, isEarlier)
   }
 
   /** Resolves once the page has room, or is gone. */
@@ -110,8 +110,8 @@ export class EventOutbox {
     return this.#unanswered.length < maxUnansweredEvents && this.#deps.socket.bufferedAmount <= maxBufferedBytes
   }
 
-  #sendEvent(event: FeedEvent): void {
-    this.#deps.socket.send(eventFrame(event))
+  #sendEvent(event: FeedEvent, isEarlier = false): void {
+    this.#deps.socket.send(eventFrame(event, isEarlier))
     this.#unanswered.push(event.id)
     if (event.id > this.#last) this.#last = event.id
   }

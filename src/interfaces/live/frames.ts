@@ -38,10 +38,15 @@ export const parsePageFrame = (text: string): PageFrame | null => {
   }
 }
 
-/** Returns the frame of an event of the log. The payload is JSON already, and is not parsed. */
-export const eventFrame = (event: FeedEvent): string => {
+/**
+ * Returns the frame of an event of the log. The payload is JSON already, and is not parsed.
+ * @param isEarlier it happened before the page followed its topic
+ */
+export const eventFrame = (event: FeedEvent, isEarlier = false): string => {
   const { id, name, payload } = event
-  const head = { type: 'event', id: print('EVT', id), name, at: iso(timeOf(id)), topics: topicsOf(event), logged: true }
+  const earlier = isEarlier ? { earlier: true } : {}
+  const topics = topicsOf(event)
+  const head = { type: 'event', id: print('EVT', id), name, at: iso(timeOf(id)), topics, logged: true, ...earlier }
   return `${JSON.stringify(head).slice(0, -1)},"data":${payload}}`
 }
 

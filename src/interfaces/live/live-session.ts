@@ -40,6 +40,8 @@ export type LiveSessionDeps = {
   readonly build: string
   /** The page has the events up to this id. */
   readonly after: string
+  /** The page had a line before. */
+  readonly isResumed: boolean
   readonly now: () => string
   /** Checks what a page asks for; refused topics are reported by `send`. Null if nothing is left. */
   readonly subscribe: (account: string, topics: readonly string[], session: LiveSession) => Promise<Subscription | null>
@@ -200,8 +202,10 @@ export class LiveSession {
     }
   }
 
-  /** Sends the events after an id that the page missed. @param isMissed false for those that it has */
-  async #catchUp(next: Subscription, after: string, isMissed: (event: FeedEvent) => boolean): Promise<void> {
+  /** Sends the events after an id that the page missed. @param before the topics that it followed until now */
+  async #catchUp(next: Subscription, after: string, before: Subscription['topics'] | null): Promise<void> {
+    const isMissed = (event: FeedEvent) => !before || !topicsOf(event).some((topic) => before.has(topic))
+    const isEarlier = before !== null || !this.#deps.isResumed
     const outbox = this.#outbox
     const reader = this.#deps.resume(next.account, after)
     if (reader === null) return outbox.resync('expired', uuid())
@@ -213,7 +217,7 @@ export class LiveSession {
         if (!this.#follows(topicsOf(event)) || !isMissed(event)) continue
         await outbox.whenRoom()
         if (!this.#isOpen()) return
-        outbox.resend(event)
+        outbox.resend(event, isEarlier)
       }
       if (events.length < resumePageSize) return
     }
@@ -235,7 +239,7 @@ export class LiveSession {
       this.#endWatch = await this.#deps.watch(next.account, this)
       this.#confirm(next)
       // Events of one account are no position in the log of another.
-      if (isFirst) await this.#catchUp(next, this.#outbox.last, () => true)
+      if (isFirst) await this.#catchUp(next, this.#outbox.last, null)
     })
     if (!this.#isOpen()) this.#unwatch()
     this.#outbox.flush()
@@ -243,11 +247,13 @@ export class LiveSession {
 
   /** Follows further topics. The page may have read what belongs to them before the server knew that it follows them. */
   async #extend(before: Subscription, next: Subscription): Promise<void> {
-    if (next.topics.isSubsetOf(before.topics)) return this.#confirm(next)
+    // Topics of one thing have no events of the log.
+    const added = [...next.topics.difference(before.topics)].filter((topic) => !topic.includes(':'))
+    if (added.length === 0) return this.#confirm(next)
     const floor = idAt(Date.now() - lookback.wholeMs)
     await this.#outbox.holdDuring(async () => {
       this.#confirm(next)
-      await this.#catchUp(next, floor, (event) => !topicsOf(event).some((topic) => before.topics.has(topic)))
+      await this.#catchUp(next, floor, before.topics)
     })
     this.#outbox.flush()
   }

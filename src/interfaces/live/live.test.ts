@@ -234,12 +234,12 @@ test('a page that follows a further topic receives its last events, which it may
   await until(async () => page.events().length === 3)
   await recordEvents(ada)
   await until(async () => page.events().length === 4)
-  const shown = page.events().map(({ name, data }) => [name, data.first_name])
+  const shown = page.events().map(({ name, data, earlier }) => [name, data.first_name, earlier])
   assert.deepEqual(shown, [
-    ['number.purchased', 'Ada 0'],
-    ['contact.created', 'Ada 0'],
-    ['contact.created', 'Ada 1'],
-    ['contact.created', 'Ada 0'],
+    ['number.purchased', 'Ada 0', undefined],
+    ['contact.created', 'Ada 0', true],
+    ['contact.created', 'Ada 1', true],
+    ['contact.created', 'Ada 0', undefined],
   ])
 })
 

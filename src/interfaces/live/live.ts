@@ -101,6 +101,7 @@ export const makeLive = (services: Services): Live => {
         socket: browser,
         build: version,
         after: after.id,
+        isResumed: after.isEvent,
         now,
         subscribe: async (account, topics, subscriber) => {
           const next = await subscribe({ session, visitor, page: subscriber }, account, topics)
