@@ -10,10 +10,10 @@ import * as format from '../words/format.ts'
 
 export type Reservation = ReplyOf<'GET /open/numbers/reservations'>['data']['reservations'][number]
 
-/** Numbers that the account holds for a while. */
+/** Numbers that the account holds for a while. `isKnown`: the answer is there, or a refusal. */
 export const useHeld = () => {
-  const { data, refresh } = useQuery('GET /open/numbers/reservations', { live: ['number'], every: 60_000 })
-  return { held: data?.data.reservations ?? [], refresh }
+  const { data, error, refresh } = useQuery('GET /open/numbers/reservations', { live: ['number'], every: 60_000 })
+  return { held: data?.data.reservations ?? [], isKnown: data !== undefined || error !== null, refresh }
 }
 
 const HeldNumber = ({ of: { uuid, number, expires_at, ...held }, onEnd }: { of: Reservation; onEnd: () => void }) => {

@@ -9,7 +9,7 @@ import { type PageOf, paths } from '../paths.ts'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
-import { HeldNumbers } from './held-numbers.tsx'
+import { HeldNumbers, useHeld } from './held-numbers.tsx'
 import { ShopGroup } from './shop-group.tsx'
 import { ShopPlaces } from './shop-places.tsx'
 
@@ -92,6 +92,7 @@ export const ShopPage = ({ params: { country, group }, search }: Shop) => {
     ...(country ? [{ text: words.buy, href: paths.shop() }] : []),
     ...(country && group ? [{ text: format.country(country), href: paths.shop({ country }) }] : []),
   ]
+  const { isKnown } = useHeld()
   const title = country && !group ? words.shop.inCountry(format.country(country)) : words.shop.title
   return (
     <Page
@@ -102,13 +103,17 @@ export const ShopPage = ({ params: { country, group }, search }: Shop) => {
       actions={<Balance />}
     >
       <HeldNumbers />
-      {country && group ? (
-        <ShopGroup country={country} group={group} search={search} />
-      ) : country ? (
-        <ShopPlaces country={country} search={search} />
-      ) : (
-        <Countries search={search} />
-      )}
+      {/* What follows the held numbers would jump when they come. */}
+      {!isKnown && <Skeleton rows={8} shape="table" />}
+      <div class="shop-step" hidden={!isKnown}>
+        {country && group ? (
+          <ShopGroup country={country} group={group} search={search} />
+        ) : country ? (
+          <ShopPlaces country={country} search={search} />
+        ) : (
+          <Countries search={search} />
+        )}
+      </div>
     </Page>
   )
 }
