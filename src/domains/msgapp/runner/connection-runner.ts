@@ -224,12 +224,22 @@ export const runConnection = (deps: Deps): ConnectionRunner => {
     logFailure,
   )
 
+  /** A reconciliation that has not begun: it sees the changes until then, however many call for it. */
+  let waiting: Promise<void> | null = null
+  const reconcile = (): Promise<void> => {
+    waiting ??= queue(() => {
+      waiting = null
+      return reconcileOnce()
+    }).catch(logFailure)
+    return waiting
+  }
+
   return {
     extendLease: (next) => {
       until = next
     },
     isHeld,
-    reconcile: () => queue(reconcileOnce).catch(logFailure),
+    reconcile,
     state: () => network.state(),
     isSettled: () => reconciled && attached.keys().every((channel) => tracker.phaseOf(channel) !== 'connecting'),
     end: async (reason) => {
