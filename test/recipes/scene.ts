@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
-import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
 import { setUpSandboxChat } from '../../src/bootstrap.ts'
 import { issueKey } from '../../src/domains/accounts/ops.ts'
@@ -11,6 +10,7 @@ import { type SimulatorProcess, startSimulator } from '../../src/domains/sandbox
 import type { TestDatabase } from '../database.ts'
 import { mailSettings } from '../mailed.ts'
 import { until } from '../platform.ts'
+import { putPrices } from '../prices.ts'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
@@ -50,12 +50,11 @@ const furnish = async ({ db, call, parts }: World) => {
 }
 
 /** Sets prices of messages and calls for all destinations. */
-export const setPrices = async ({ call, parts }: Pick<World, 'call' | 'parts'>): Promise<void> => {
-  const prices = ['sms_out', 'call_out'].map((kind) => ({ kind, prefix: '', price: '0.05' }))
-  await call('operator', 'PUT', '/operator/prices', { prices })
-  // The process loads them a moment later.
-  while (parts.prices.of('sms_out', '+447700900123') === null) await setImmediate()
-}
+export const setPrices = (world: Pick<World, 'call' | 'parts'>): Promise<void> =>
+  putPrices(
+    world,
+    (['sms_out', 'call_out'] as const).map((kind) => ({ kind, prefix: '', price: '0.05' })),
+  )
 
 /** An installation in which every endpoint can succeed: a catalogue, prices, and sandbox carriers. */
 export const makeRecipeWorld = async (

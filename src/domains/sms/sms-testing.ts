@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import smpp, { type SmppPdu, type SmppSession } from 'smpp'
 import { until } from '../../../test/platform.ts'
+import { putPrices } from '../../../test/prices.ts'
 import { makeWorld, type Answer as Reply, type Tenant, type World } from '../../../test/world.ts'
 import { startWorker } from '../../platform/jobs/consume/worker.ts'
 import { uuid } from '../../platform/lib/id.ts'
@@ -170,14 +171,11 @@ export type SmsWorld = World & {
 }
 
 /** Prices are 0.05, and 0.04 to Britain. */
-export const setPrices = async ({ call, parts }: World): Promise<void> => {
-  const prices = [
+export const setPrices = (world: World): Promise<void> =>
+  putPrices(world, [
     { kind: 'sms_out', prefix: '', price: '0.05' },
     { kind: 'sms_out', prefix: '44', price: '0.04' },
-  ]
-  await call('operator', 'PUT', '/operator/prices', { prices })
-  await until(async () => parts.prices.of('sms_out', contact) === 40_000)
-}
+  ])
 
 export const makeSmsWorld = async (given: Parameters<typeof makeWorld>[2] = {}): Promise<SmsWorld> => {
   const world = await makeWorld({}, {}, given)

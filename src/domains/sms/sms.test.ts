@@ -5,7 +5,7 @@ import { uuid } from '../../platform/lib/id.ts'
 import type { SmsReceipt } from '../../ports/sms.ts'
 import { endUnsent } from './cancellation.ts'
 import { makeInboundReceiver } from './inbound/inbound-receiver.ts'
-import { contact, giveNumber } from './sms-testing.ts'
+import { contact, giveNumber, setPrices } from './sms-testing.ts'
 import * as states from './state-transition-store.ts'
 import * as pieces from './submit/parts-store.ts'
 
@@ -15,14 +15,7 @@ const connection = uuid()
 const inbound = makeInboundReceiver(db, parts)
 const { receipts } = parts
 
-await call('operator', 'PUT', '/operator/prices', {
-  prices: [
-    { kind: 'sms_out', prefix: '', price: '0.05' },
-    { kind: 'sms_out', prefix: '44', price: '0.04' },
-  ],
-})
-
-await parts.prices.ready()
+await setPrices(world)
 
 const send = (who: Tenant, from: string, text: string, to = contact) =>
   call(who, 'POST', '/open/sms/send', { from_number: from, to_number: to, text })

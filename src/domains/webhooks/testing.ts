@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import { Receiver } from '../../../test/doubles/receiver.ts'
+import { until } from '../../../test/platform.ts'
 import { type Answer, makeWorld, type Tenant, type World } from '../../../test/world.ts'
 import { record } from '../events/ops.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './delivery/delivery-engine.ts'
@@ -53,7 +54,11 @@ export const makeDeliveryHarness = async (
         )
     },
     advance: async (seconds) => {
+      const { clock } = world.parts
+      const offset = clock.offset() + seconds
       await world.call(await world.tenant(), 'POST', '/sandbox/clock', { advance_seconds: seconds })
+      // The process reads the clock a moment after the answer.
+      await until(async () => clock.offset() >= offset)
     },
     deliveries: async (who, uuid) => (await must(who, 'GET', `/open/webhooks/${uuid}/deliveries`)).deliveries,
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
 import { until } from '../../../../test/platform.ts'
+import { putPrices } from '../../../../test/prices.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
 import { makeCallControl } from './call-control.ts'
@@ -10,8 +11,7 @@ import { closedCountries } from './closed-countries.ts'
 
 const world = await makeWorld({ TRUNKLINE_CALLS_PER_MINUTE: '8', TRUNKLINE_CALL_SPEND_PER_DAY: '2.5' })
 const { db, call, tenant, parts } = world
-await call('operator', 'PUT', '/operator/prices', { prices: [{ kind: 'call_out', prefix: '', price: '0.5' }] })
-await parts.prices.ready()
+await putPrices(world, [{ kind: 'call_out', prefix: '', price: '0.5' }])
 const cut: string[] = []
 const callControl = makeCallControl({
   ...{ db, sandboxAccounts: parts.sandboxAccounts, seal: parts.seal, prices: parts.prices, quotas: parts.quotas },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { putPrices } from '../../../../test/prices.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { makeCallControl } from '../../calls/control/call-control.ts'
@@ -78,8 +79,7 @@ test('the messages of a blocked contact still opt out, and the account may write
   const id = await contact(who, pest)
   const { number } = await giveNumber(world, who)
   await call(who, 'PUT', `/open/contacts/${id}/block`)
-  await call('operator', 'PUT', '/operator/prices', { prices: [{ kind: 'sms_out', prefix: '', price: '0.05' }] })
-  await parts.prices.ready()
+  await putPrices(world, [{ kind: 'sms_out', prefix: '', price: '0.05' }])
   const send = () => call(who, 'POST', '/open/sms/send', { from_number: number, to_number: pest, text: 'hello' })
   assert.equal((await send()).status, 202)
   await sms.add({ connection: uuid(), source: pest, destination: number, text: 'STOP', concat: null })

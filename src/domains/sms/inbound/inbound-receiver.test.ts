@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
+import { putPrices } from '../../../../test/prices.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { contact, giveNumber, setPrices } from '../sms-testing.ts'
@@ -131,10 +132,7 @@ test('the event of an inbound message is committed with the message and matches 
 
 test('an inbound message costs the price of its number, and is delivered free when the balance is empty', async () => {
   const { who, number, channel } = await make()
-  const setPrice = async (price: string) => {
-    await call('operator', 'PUT', '/operator/prices', { prices: [{ kind: 'sms_in', prefix: number.slice(1), price }] })
-    await parts.prices.ready()
-  }
+  const setPrice = (price: string) => putPrices(world, [{ kind: 'sms_in', prefix: number.slice(1), price }])
   await setPrice('0.75')
   for (const text of ['first', 'second']) await comes(number, text, 'a')
   assert.deepEqual(

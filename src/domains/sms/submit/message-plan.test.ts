@@ -19,6 +19,8 @@ test(
     await connect('only', smsc)
     const who = await tenant()
     const { number } = await giveNumber(world, who)
+    // Until the connection has reported its capacity, jobs come from the database, without their plan.
+    await waitForStatus(who, (await send(who, number, 'comes first')).body.message_uuid, 'sent')
     const { decide } = parts.routing
     let count = 0
     Object.assign(parts.routing, {

@@ -99,6 +99,11 @@ test('a job inserted leased starts after the older ones of a claim in progress, 
     assert.ok(queue)
     const slot = await reserve(queue)
     const [id = ''] = await add('follows', queue.worker, 1)
+    // Claims of the start, which would be taken for the one below.
+    const claims = () => db.many`select from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'
+        and query like '%jobs_complete_and_claim%'`
+    await until('the first claims ended', async () => (await claims()).length === 0)
     await db.begin(async (tx) => {
       await tx.run`insert into jobs (id, kind, payload, run_at, created_at)
         values (${uuid()}, ${claimed}, '1', (select app_now()), (select app_now()))`
