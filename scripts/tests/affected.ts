@@ -37,6 +37,9 @@ export const subjects: readonly { readonly folder: string; readonly tests: strin
   { folder: 'src/domains/webhooks', tests: 'test/chaos/{webhooks,deliverers}.test.ts' },
   { folder: 'src/domains/msgapp', tests: 'test/chaos/msgapp.test.ts' },
   { folder: 'src/domains/inbox', tests: 'test/chaos/inbox.test.ts' },
+  // Keys, sessions and proofs are checked there for every domain.
+  { folder: 'src/platform/http', tests: 'src/domains/{persons/{session-changes,persons},keys/*}.test.ts' },
+  { folder: 'src/platform/http', tests: 'test/{scopes,roles}.test.ts' },
   { folder: 'src/platform/jobs', tests: 'test/chaos/{kill,stop,cuts}.test.ts' },
   { folder: 'packages/voice-sdk', tests: 'test/sdk/*.test.ts' },
   { folder: 'packages/client', tests: 'test/client/*.test.ts' },
