@@ -1,8 +1,8 @@
 import hooks from 'node:async_hooks'
 
 // Loaded before a test process. Node's test runner finds the test of a call and of a stray error by an async hook that
-// observes every promise. In tests that hold a server in their process, that hook and its garbage collections take more
-// processor time than the product. Node gets an AsyncLocalStorage for the same purpose; what it finds is the same.
+// observes every promise. That hook and its garbage collections took a tenth of the processor time of a walk of all
+// endpoints, and three quarters of that of a CSV parser. An AsyncLocalStorage finds the same tests for less.
 
 const { AsyncLocalStorage, AsyncResource, createHook, executionAsyncId } = hooks
 

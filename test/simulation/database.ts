@@ -66,14 +66,15 @@ const labelOf = (text: string): string => {
 
 /** Puts rows into an order where their statement has none: PostgreSQL's would depend on earlier schedules. */
 const orderRows = (text: string, rows: readonly pg.QueryResultRow[]): pg.QueryResultRow[] => {
-  const by = (keyOf: (row: pg.QueryResultRow) => string) => rows.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-  // Claims of webhooks.
-  if (text.includes('with free as')) return by((row) => JSON.stringify(row))
-  // Deliveries: those of one webhook have an order.
-  if (text.includes('webhooks_load('))
-    return [...Map.groupBy(rows, ({ webhook_id }) => String(webhook_id))]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([, own]) => own)
+  const by = (keyOf: (row: pg.QueryResultRow) => string) =>
+    rows
+      .map((row) => ({ row, key: keyOf(row) }))
+      .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+      .map(({ row }) => row)
+  // Webhooks that have events or are due, and claims of them.
+  if (/with free as|webhooks_due\(|events_record\(/.test(text)) return by((row) => JSON.stringify(row))
+  // Deliveries: those of one webhook have an order, which a stable sort keeps.
+  if (text.includes('webhooks_load(')) return by(({ webhook_id }) => String(webhook_id))
   return [...rows]
 }
 

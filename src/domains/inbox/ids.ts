@@ -10,13 +10,16 @@ export const parseItem = (printed: string): string | null => {
   return null
 }
 
-const kindsByPrefix = { SMI: 'sms', SMO: 'sms', MSG: 'msgapp', CDR: 'call' } as const
-
 /** Returns the reference to a message or call; null for other items. */
 export const parseItemRef = (printed: string): ItemRef | null => {
-  for (const prefix of ['SMI', 'SMO', 'MSG', 'CDR'] as const) {
+  for (const [prefix, kind] of [
+    ['SMI', 'sms'],
+    ['SMO', 'sms'],
+    ['MSG', 'msgapp'],
+    ['CDR', 'call'],
+  ] as const) {
     const id = parse(prefix, printed)
-    if (id !== null) return { kind: kindsByPrefix[prefix], id }
+    if (id !== null) return { kind, id }
   }
   return null
 }
