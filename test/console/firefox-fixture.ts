@@ -36,11 +36,13 @@ const faultOf = (origin: string, event: string, params: Entry & Exchange): strin
  */
 export const openFirefoxConsole = async (origin: string, before: string) => {
   let faults: string[] = []
-  // Firefox reports a request of a page that was left while its worker answered, and some requests that the page itself
-  // gives up, such as a search after another letter.
+  // Firefox reports requests of a page that was left while its worker answered or its scripts came, and some requests that
+  // the page itself gives up, such as a search after another letter.
   const always = [
     /A ServiceWorker intercepted the request and encountered an unexpected error/,
     /^AbortError: The operation was aborted\. $/,
+    // A missing file is a failed request, too.
+    /^TypeError: error loading dynamically imported module/,
   ]
   let allowed: readonly RegExp[] = always
   const firefox = await openFirefox({ after }, {}, (event, params) => {
