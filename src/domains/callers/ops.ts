@@ -26,9 +26,7 @@ export const callerIdOf = async (
   if (requested === null) return await store.findUsable(sql, account, { country, ...proofs })
   const id = parse('VCI', requested)
   const number = id ? null : e164(requested)
-  return id || number
-    ? await store.findUsable(sql, account, { ...(id ? { id } : {}), number, country, ...proofs })
-    : null
+  return id || number ? await store.findUsable(sql, account, { id, number, country, ...proofs }) : null
 }
 
 /** Adds a messaging app number as a caller ID, usable once possession is proved. */
