@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout } from 'node:timers/promises'
 import { maxSendWaitMs, sendIntervalMs } from './limits.ts'
 
 /** Paces the messages of one number at the network's rate limit, and pauses after a rate-limit error. */
@@ -9,19 +9,23 @@ export type SendPacer = {
   pauseFor(seconds: number): void
 }
 
-export const makeSendPacer = (): SendPacer => {
+/** @param now milliseconds @param pause waits for milliseconds */
+export const makeSendPacer = (
+  now: () => number = () => performance.now(),
+  pause: (ms: number) => Promise<void> = setTimeout,
+): SendPacer => {
   let next = 0
   return {
     acquire: async () => {
-      const now = performance.now()
-      const mine = Math.max(now, next)
-      if (mine - now > maxSendWaitMs) return (mine - now) / 1_000
+      const mine = Math.max(now(), next)
+      const wait = mine - now()
+      if (wait > maxSendWaitMs) return wait / 1_000
       next = mine + sendIntervalMs
-      if (mine > now) await pause(mine - now)
+      if (wait > 0) await pause(wait)
       return null
     },
     pauseFor: (seconds) => {
-      next = Math.max(next, performance.now() + seconds * 1_000)
+      next = Math.max(next, now() + seconds * 1_000)
     },
   }
 }

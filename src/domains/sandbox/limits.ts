@@ -18,6 +18,9 @@ export const fileImportTimeoutMs = 10_000
 /** Milliseconds by which successive polls overlap: transactions open at the last poll may have committed since. */
 export const provisionOverlapMs = 60_000
 
+/** Numbers that one request to the simulator names. */
+export const numbersPerProvision = 1_000
+
 /** Milliseconds between polls. They bound the delay for a number bought by another process. */
 export const provisionPollMs = 5_000
 

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
-import { provisionOverlapMs, provisionPollMs } from './limits.ts'
+import { numbersPerProvision, provisionOverlapMs, provisionPollMs } from './limits.ts'
 import type { SimulatorClient } from './simulator-client.ts'
 import * as store from './store.ts'
 
@@ -22,25 +22,26 @@ export const syncNumbers = async ({ db, changes, clock, simulator }: Deps, onErr
   const queue = makeSerialQueue()
   let waiting: Promise<void> | null = null
 
-  const tell = async () => {
+  const sendChanged = async () => {
     waiting = null
     const next = new Date(clock.now() - provisionOverlapMs)
     let after = ''
     for (;;) {
-      const lines = await store.changedNumbers(db, since, after)
-      if (lines.length > 0) await simulator.provision(lines)
-      after = lines.at(-1)?.number ?? ''
-      if (lines.length < 1_000) break
+      const lines = await store.changedNumbers(db, since, after, numbersPerProvision)
+      const last = lines.at(-1)
+      if (!last) break
+      await simulator.provision(lines)
+      after = last.number
     }
     since = next
   }
 
-  const look = (): Promise<void> => {
-    waiting ??= queue(tell).catch(onError)
+  const sync = (): Promise<void> => {
+    waiting ??= queue(sendChanged).catch(onError)
     return waiting
   }
-  changes.on('numbers', () => void look())
-  changes.on('purchases', () => void look())
-  await look()
-  return tick(provisionPollMs, look, onError)
+  changes.on('numbers', () => void sync())
+  changes.on('purchases', () => void sync())
+  await sync()
+  return tick(provisionPollMs, sync, onError)
 }

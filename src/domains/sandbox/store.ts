@@ -41,7 +41,7 @@ export const offset = (db: Db) => db.one<{ offset_seconds: number }>`select offs
  * Numbers changed since then, in order after a given one, and whether a sandbox account uses them for SMS and for
  * calls.
  */
-export const changedNumbers = (db: Db, since: Date, after: string) => db.many<{
+export const changedNumbers = (db: Db, since: Date, after: string, most: number) => db.many<{
   number: string
   texts: boolean
   calls: boolean
@@ -54,7 +54,7 @@ export const changedNumbers = (db: Db, since: Date, after: string) => db.many<{
     select number from virtual_numbers where updated_at > ${since}
     union all
     select phone_number from sms_channels where updated_at > ${since})
-  group by v.number order by v.number limit 1000`
+  group by v.number order by v.number limit ${most}`
 
 /** Like `ownershipPeriods`, for channels of the messaging app. */
 export const chatOwnershipPeriods = (db: Db, account: string, numbers: readonly string[]) => db.many<OwnershipPeriod>`
