@@ -167,12 +167,12 @@ const start = async () => {
   }
   if (config.readyFile) writeReadyFile(config.readyFile, ready)
   void notifySystemd('READY=1')
-  printBanner(address, { keys, claimUrl }, config)
   const exposure = sandboxExposure(config)
   if (exposure !== null) {
     log.warn({ exposure }, 'sandbox: reachable from other machines')
     process.stderr.write(sandboxWarning(exposure))
   }
+  printBanner(address, { keys, claimUrl }, config)
   // If this fails, the next start replaces the keys and prints them.
   if (keys)
     await recordKeysPrinted(db).catch((err) => log.warn({ err }, 'start: failed to record that the keys were shown'))
@@ -197,7 +197,7 @@ const printBanner = (
     ...(generated.length > 0 ? ['  Shown this once, keep them:', ...generated] : []),
     ...(claimUrl ? ['  Create the first person of the console, once, with this link:', `  ${claimUrl}`] : []),
   ]
-  process.stdout.write(`${lines.join('\n')}\n`)
+  process.stdout.write(`\n${lines.join('\n')}\n\n`)
 }
 
 const sandboxWarning = (exposure: string) => `

@@ -137,6 +137,17 @@ test('a wrong key and an unknown id are refused with message and code, status 1'
   failed(await shell('accounts', 'show', unknown), /\(not_found, req_/)
 })
 
+test('without an address, the settings of a platform on this machine give it', async () => {
+  const { port } = new URL(url)
+  for (const TRUNKLINE_HOST of ['', '0.0.0.0', 'localhost']) {
+    const environment = { TRUNKLINE_HOST, TRUNKLINE_PORT: port, TRUNKLINE_OPERATOR_KEY: world.operatorKey }
+    const { status, err } = await makeShell(contracts, { environment })('accounts', 'list')
+    assert.deepEqual([status, err], [0, ''], TRUNKLINE_HOST)
+  }
+  const tls = { TRUNKLINE_PORT: '1', TRUNKLINE_TLS_CERT: 'cert.pem', TRUNKLINE_OPERATOR_KEY: world.operatorKey }
+  failed(await makeShell(contracts, { environment: tls })('accounts', 'list'), /https:\/\/127\.0\.0\.1:1\b/)
+})
+
 test('an unreachable server is reported', async () => {
   const [closed] = [createServer()]
   await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))

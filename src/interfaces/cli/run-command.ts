@@ -61,8 +61,14 @@ const keyOf = (
   return { [header]: key }
 }
 
+/** The address of a platform of this machine, by the settings with which it starts. */
+const localAddress = ({ TRUNKLINE_HOST, TRUNKLINE_PORT, TRUNKLINE_TLS_CERT }: NodeJS.ProcessEnv): string => {
+  const host = /^(?:0\.0\.0\.0|::)?$/.test(TRUNKLINE_HOST ?? '') ? '127.0.0.1' : `${TRUNKLINE_HOST}`
+  return `${TRUNKLINE_TLS_CERT ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${TRUNKLINE_PORT || 8080}`
+}
+
 const addressOf = ({ options }: ParsedArguments, environment: NodeJS.ProcessEnv): URL => {
-  const text = options.get('url')?.at(-1) ?? (environment.TRUNKLINE_URL || 'http://127.0.0.1:8080')
+  const text = options.get('url')?.at(-1) ?? (environment.TRUNKLINE_URL || localAddress(environment))
   const url = URL.canParse(text) ? new URL(text) : null
   if (url && /^https?:$/.test(url.protocol)) return url
   throw new UsageError(`--url must be an address such as https://sms.example.com, not "${text}"`)

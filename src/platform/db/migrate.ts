@@ -8,7 +8,7 @@ import { type Db, type Sql, sqlState } from './sql.ts'
 export type AppliedMigration = { name: string; checksum: string }
 
 export type MigrateOptions = {
-  log?: { info(text: string): void }
+  log?: { info(text: string): void; debug(text: string): void }
   /** The folder of the files, for tests. Default: that of the product. */
   folder?: string
   /** The migrations of a backup, to make its schema in an empty database. Default: all that the folder has. */
@@ -219,6 +219,8 @@ const step = (db: Db, files: Files, { log, backup }: MigrateOptions): Promise<st
     return name
   })
 
+const msSince = (began: number): number => Math.round(performance.now() - began)
+
 /**
  * Brings the schema up to the files, each in a transaction of its own and only forward. A new database gets the
  * baseline, and the files named by time follow. A database with the last schema before the baseline is marked as having
@@ -244,10 +246,16 @@ export const migrate = async (db: Db, options: MigrateOptions = {}): Promise<num
   }
   // Also where another node has made the table a moment ago and not yet its row.
   await db.run`insert into schema_migrations (name, checksum) values (${lock}, '') on conflict do nothing`
-  for (let count = 0; ; count++) {
+  const startedAt = performance.now()
+  for (let count = 0, last = ''; ; count++) {
     const began = performance.now()
     const name = await step(db, files, options)
-    if (name === null) return count
-    log?.info(`migrated ${name} in ${Math.round(performance.now() - began)} ms`)
+    if (name === null) {
+      const amount = count === 1 ? '1 file' : `${count} files`
+      if (count > 0) log?.info(`schema: migrated by ${amount}, up to ${last}, in ${msSince(startedAt)} ms`)
+      return count
+    }
+    last = name
+    log?.debug(`schema: ${name} took ${msSince(began)} ms`)
   }
 }

@@ -113,7 +113,8 @@ export const runConnection = (deps: Deps): ConnectionRunner => {
     events,
     credentials: makeCredentialStore(db, seal, admit),
     home: deps.home,
-    log: (event, details) => log.warn({ connection: name, ...details }, `${driver.platform} ${event}`),
+    log: (event, details) =>
+      log[event === 'connected' ? 'info' : 'warn']({ connection: name, ...details }, `${driver.platform} ${event}`),
   })
 
   metrics.measure(name, network)
