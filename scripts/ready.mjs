@@ -131,27 +131,39 @@ const tryNode = () => {
   writeFileSync(tried, '')
 }
 
-const sdk = join(root, 'packages', 'voice-sdk')
-
-/** Returns the hash of the sources of the browser SDK. */
-const sdkSources = () => {
+/** Returns the hash of the sources of a package that is built. */
+const sourcesOf = (folder) => {
   const hash = createHash('sha256').update(wanted())
-  for (const file of ['build.mjs', 'package.json']) hash.update(readFileSync(join(sdk, file)))
-  for (const file of readdirSync(join(sdk, 'src')).sort())
-    hash.update(file).update(readFileSync(join(sdk, 'src', file)))
+  for (const file of ['build.mjs', 'package.json']) hash.update(readFileSync(join(folder, file)))
+  for (const file of readdirSync(join(folder, 'src')).sort())
+    hash.update(file).update(readFileSync(join(folder, 'src', file)))
   return hash.digest('hex')
 }
 
-/** Builds the browser SDK if its sources changed: browsers load one file and no TypeScript. */
-const buildSdk = async () => {
-  const built = join(sdk, 'dist', '.stamp')
-  const sources = sdkSources()
+/** Builds a package if its sources changed. */
+const buildPackage = async (name, what, build) => {
+  const folder = join(root, 'packages', name)
+  const built = join(folder, 'dist', '.stamp')
+  const sources = sourcesOf(folder)
   if (existsSync(built) && readFileSync(built, 'utf8') === sources) return
-  say('building the voice SDK for browsers …')
+  say(`building ${what} …`)
+  await build(folder)
+  writeFileSync(built, sources)
+}
+
+/** Browsers load one file of the SDK, and no TypeScript. */
+const buildSdk = async () => {
   const { buildSdk } = await import('../packages/voice-sdk/build.mjs')
   await buildSdk()
   packDependencies()
-  writeFileSync(built, sources)
+}
+
+/** Makes `import '@trunkline/client'` work in the checkout; its declarations need the compiler. */
+const buildClient = async (folder) => {
+  const { buildClient } = await import('../packages/client/build.mjs')
+  const { writeDeclarations } = await import('../packages/declarations.mjs')
+  await buildClient(join(folder, 'dist'))
+  writeDeclarations(folder, join(folder, 'dist/types'))
 }
 
 /** Builds the web console if its sources changed. */
@@ -199,7 +211,8 @@ if (!enough) {
 }
 linkNode()
 tryNode()
-await buildSdk()
+await buildPackage('voice-sdk', 'the voice SDK for browsers', buildSdk)
+if (dev) await buildPackage('client', 'the client', buildClient)
 await buildConsole()
 await makeDocuments()
 packDependencies()

@@ -1,4 +1,5 @@
-// Builds a module (.mjs) and a CommonJS form (.cjs) of each entry point. Runs on Node 20.19 or newer.
+// Builds a module (.mjs) and a CommonJS form (.cjs) of each entry point. Runs on Node 20.19 or newer. The code is
+// not minified: bundlers do that, and Node prints the line that threw an uncaught error.
 //
 //   node build.mjs [FOLDER]     Default: dist
 
@@ -9,23 +10,23 @@ import { build } from 'esbuild'
 
 const here = dirname(fileURLToPath(import.meta.url))
 
-const outdir = process.argv[2] ?? join(here, 'dist')
-const { version } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
+export const buildClient = async (outdir) => {
+  const { version } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
+  for (const [format, extension] of [
+    ['esm', '.mjs'],
+    ['cjs', '.cjs'],
+  ])
+    await build({
+      entryPoints: ['index', 'sandbox', 'operator'].map((name) => join(here, 'src', `${name}.ts`)),
+      outdir,
+      format,
+      outExtension: { '.js': extension },
+      bundle: true,
+      target: 'es2022',
+      platform: 'neutral',
+      banner: { js: `/* @trunkline/client ${version}, Apache-2.0 */` },
+      logLevel: 'warning',
+    })
+}
 
-for (const [format, extension] of [
-  ['esm', '.mjs'],
-  ['cjs', '.cjs'],
-])
-  await build({
-    entryPoints: ['index', 'sandbox', 'operator'].map((name) => join(here, 'src', `${name}.ts`)),
-    outdir,
-    format,
-    outExtension: { '.js': extension },
-    bundle: true,
-    minify: true,
-    keepNames: true,
-    target: 'es2022',
-    platform: 'neutral',
-    banner: { js: `/* @trunkline/client ${version}, Apache-2.0 */` },
-    logLevel: 'warning',
-  })
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildClient(process.argv[2] ?? join(here, 'dist'))

@@ -97,6 +97,10 @@ test('a list is read to its end, and by its limit', async () => {
   for await (const { first_name } of all) names.push(String(first_name))
   assert.equal(new Set(names).size, 7)
   assert.equal((await all.toArray({ limit: 4 })).length, 4)
+  assert.equal((await all.toArray()).length, 7, 'without a limit all rows')
+  const { contacts, count } = await all
+  assert.deepEqual([contacts.length, count], [3, 3], 'awaited it is its first page')
+  await assert.rejects(async () => await client.contacts.list({ results_per_page: 0 }), { code: 'invalid_request' })
   const found = await client.contacts.search({ query: 'Ada', results_per_page: 2 }).toArray({ limit: 100 })
   assert.equal(new Set(found.map(({ uuid }) => uuid)).size, 7)
 })

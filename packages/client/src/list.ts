@@ -1,15 +1,16 @@
-/** A list, read page by page while it is iterated. */
-export type List<Page, Field extends keyof Page> = AsyncIterable<RowOf<Page[Field]>> & {
-  /** Returns the first page as the server sent it. */
-  page(): Promise<Page>
-  /** Iterates over the pages. */
-  pages(): AsyncIterable<Page>
-  /**
-   * Returns the rows as an array.
-   * @param limit maximum number of rows, so that a long list does not fill the memory
-   */
-  toArray(options: { readonly limit: number }): Promise<RowOf<Page[Field]>[]>
-}
+/** A list, read page by page while it is iterated. Awaited, it is its first page, as the server sent it. */
+export type List<Page, Field extends keyof Page> = AsyncIterable<RowOf<Page[Field]>> &
+  PromiseLike<Page> & {
+    /** Returns the first page as the server sent it. */
+    page(): Promise<Page>
+    /** Iterates over the pages. */
+    pages(): AsyncIterable<Page>
+    /**
+     * Returns the rows as an array.
+     * @param options.limit maximum number of rows, so that a long list does not fill the memory; by default all rows
+     */
+    toArray(options?: { readonly limit?: number }): Promise<RowOf<Page[Field]>[]>
+  }
 
 type RowOf<Rows> = Rows extends readonly (infer Row)[] ? Row : never
 
@@ -54,9 +55,11 @@ export const makeList = (
   }
   return {
     [Symbol.asyncIterator]: rows as () => AsyncIterator<never>,
+    // biome-ignore lint/suspicious/noThenProperty: `await` of a list gives its first page.
+    then: (onPage, onError) => load({}).then(onPage, onError),
     page: () => load({}),
     pages,
-    toArray: async ({ limit }) => {
+    toArray: async ({ limit = Number.POSITIVE_INFINITY } = {}) => {
       const found: never[] = []
       if (limit <= 0) return found
       for await (const row of rows()) if (found.push(row as never) >= limit) break
