@@ -1,29 +1,55 @@
 #!/usr/bin/env node
-// The command line: makes the checkout ready, then runs src/interfaces/cli/main.ts on the pinned Node.
-// Runs on the machine's own Node (20.19 or newer), so: plain JavaScript, `node:` imports only.
+// The program of the package: starts a platform in this folder, or runs a command of src/interfaces/cli, on the pinned
+// Node. In a checkout it first makes the checkout ready. Runs on the machine's own Node (20.19 or newer), so: plain
+// JavaScript, `node:` imports only.
+//
+//   trunkline [start]       starts a platform
+//   trunkline NOUN VERB …   runs a command; see trunkline --help
 
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import '../scripts/ready.mjs'
+import { pinnedNode } from './pinned-node.mjs'
 
 const root = join(import.meta.dirname, '..')
-const node = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
-// Measured: 0.13 s of processor time with the cache, 0.28 without.
-const env = { NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compile'), ...process.env }
-const preload = pathToFileURL(join(root, 'scripts/preload.mjs'))
-const child = spawn(node, [`--import=${preload}`, join(root, 'src/interfaces/cli/main.ts'), ...process.argv.slice(2)], {
-  stdio: 'inherit',
-  env,
-})
+/** The package that npm installs has JavaScript, and nothing to prepare. */
+const isCheckout = existsSync(join(root, 'scripts/ready.mjs'))
+if (isCheckout) await import('../scripts/ready.mjs')
+
+const [first = 'start', ...others] = process.argv.slice(2)
+const isStart = first === 'start'
+const program = (path) => join(root, `${path}.${isCheckout ? 'ts' : 'js'}`)
+// Measured: a command takes 0.13 s of processor time with the cache, 0.28 without.
+const cache = join(root, isCheckout ? 'node_modules/.cache/compile' : '.cache/compile')
+const env = { NODE_COMPILE_CACHE: cache, ...(isStart ? { MALLOC_ARENA_MAX: '1' } : {}), ...process.env }
+const preload = isCheckout ? [`--import=${pathToFileURL(join(root, 'scripts/preload.mjs'))}`] : []
+const args = isStart
+  ? ['--disable-sigusr1', ...preload, program('src/main'), ...others]
+  : [...preload, program('src/interfaces/cli/main'), first, ...others]
+
+const fail = (error) => {
+  console.error(`trunkline: ${error.message}`)
+  process.exit(1)
+}
+
+const run = () => {
+  try {
+    return spawn(pinnedNode(root), args, { stdio: 'inherit', env })
+  } catch (error) {
+    return fail(error)
+  }
+}
+const child = run()
 
 // Ctrl-C reaches the child by itself; a signal sent to this process alone does not.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
 
-child.on('error', (error) => {
-  console.error(`trunkline: ${error.message}`)
-  process.exit(1)
-})
+// npm cannot forward a signal when it is killed itself.
+const parent = process.ppid
+if (process.env.npm_lifecycle_event) setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 1000).unref()
+
+child.on('error', fail)
 child.on('exit', (code, signal) => {
   if (signal === null) process.exit(code ?? 1)
   // Ends with the child's signal, so that a shell sees the same status.

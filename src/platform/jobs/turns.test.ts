@@ -44,12 +44,16 @@ test('the longest waiting key comes first, and a key with a backlog goes behind 
   assert.deepEqual(begun, ['a', 'b', 'c', 'a'])
 })
 
-test('no more keys than allowed work at once', async () => {
+test('no more keys than allowed work at once, and a waiting one costs no timer', async (t) => {
   const { begun, work, end, most, isAtWork } = makeWork()
   const turns = makeTurns(2, work)
   for (const key of ['a', 'b', 'c']) turns.schedule(key, 0)
   await until('two work', () => begun.length === 2)
   assert.deepEqual([turns.size(), turns.has('a'), turns.has('c'), turns.has('d')], [3, true, true, false])
+  const timers = t.mock.method(globalThis, 'setTimeout')
+  turns.schedule('c', 0)
+  assert.equal(timers.mock.callCount(), 0)
+  timers.mock.restore()
   end('b')
   await until('the third works', () => isAtWork('c'))
   end('a')
@@ -84,7 +88,7 @@ test('an earlier time holds against a later one, and a later one against none', 
   await until('the other works too', () => begun.length > 1)
 })
 
-test('a stop starts nothing more, and waits for the work under way', async () => {
+test('a stop starts nothing more, and waits for the work under way', async (t) => {
   const { begun, work, end } = makeWork()
   const turns = makeTurns(1, work)
   turns.schedule('a', 0)
@@ -98,6 +102,8 @@ test('a stop starts nothing more, and waits for the work under way', async () =>
   assert.equal(isStopped, false)
   end('a', 0)
   await stopped
+  t.mock.timers.enable({ apis: ['setTimeout'] })
   turns.schedule('c', 0)
+  t.mock.timers.runAll()
   assert.deepEqual(begun, ['a'])
 })
