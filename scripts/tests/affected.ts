@@ -46,6 +46,7 @@ export const subjects: readonly { readonly folder: string; readonly tests: strin
   { folder: 'src/platform/http', tests: 'src/domains/{persons/{session-changes,persons},keys/*}.test.ts' },
   { folder: 'src/platform/http', tests: 'test/{scopes,roles}.test.ts' },
   { folder: 'src/platform/jobs', tests: 'test/chaos/{kill,stop,cuts}.test.ts' },
+  { folder: 'console', tests: 'test/console/smoke.test.ts' },
   { folder: 'packages/voice-sdk', tests: 'test/sdk/*.test.ts' },
   { folder: 'packages/client', tests: 'test/client/*.test.ts' },
   { folder: 'scripts', tests: 'scripts/**/*.test.ts' },

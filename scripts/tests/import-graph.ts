@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const imports = /^(?:import|export)\s+(?!type\b)[^'"(=]*?\s*(?:from\s+)?'(\.[^']+|@trunkline\/[^']+\.ts)'/gm
+/** What a test imports once it has set the scene. */
+const laterImports = /await import\('(\.[^']+)'\)/g
 const packageImport = /^@trunkline\/([^/]+)\/(.+)$/
 
 /** What the files of the repository import, types apart: those are gone when a program runs. Paths are absolute. */
@@ -23,7 +25,8 @@ export const makeImportGraph = (root: string): ImportGraph => {
     const before = cache.get(path)
     if (before) return before
     const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-    const entry = { text, imports: [...text.matchAll(imports)].map(([, from = '']) => target(path, from)) }
+    const found = [...text.matchAll(imports), ...(path.endsWith('.test.ts') ? text.matchAll(laterImports) : [])]
+    const entry = { text, imports: found.map(([, from = '']) => target(path, from)) }
     cache.set(path, entry)
     return entry
   }
