@@ -10,7 +10,7 @@ import { median, table } from './lib.ts'
 export type FigureSpec = {
   readonly label: string
   readonly unit: '/s' | 'µs' | 'ms' | 'B' | 'MB' | '%' | '×'
-  /** Whether the README shows it. */
+  /** Whether docs/performance.md shows it. */
   readonly isHeadline?: boolean
 }
 

@@ -6,7 +6,7 @@ import { benches } from '../bench/list.ts'
 const root = join(import.meta.dirname, '..')
 
 /** The page with the table of figures. */
-export const figuresFile = join(root, 'README.md')
+export const figuresFile = join(root, 'docs/performance.md')
 
 /** Returns the stored results, in the order of the benches. @throws Error for the result of a bench that is gone */
 export const storedResults = (): StoredResult[] => {

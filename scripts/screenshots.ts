@@ -10,6 +10,7 @@ import { makeExampleData } from './screenshots/example-data.ts'
 //
 //   npm run screenshots                  all pages, into .cache/screenshots
 //   npm run screenshots -- money people  only pages whose names contain one of these words
+//   npm run screenshots -- --readme      the pictures of the README, into docs/images
 //
 // index.html in the folder shows them all. Needs Chromium: see docs/console.md.
 
@@ -18,9 +19,10 @@ const widths = [1440, 768, 360] as const
 const themes = ['light', 'dark'] as const
 const flags = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking']
 
-const wanted = process.argv.slice(2)
+const isReadme = process.argv.includes('--readme')
+const wanted = process.argv.slice(2).filter((word) => word !== '--readme')
 const isWanted = ({ name }: { readonly name: string }): boolean =>
-  wanted.length === 0 || wanted.some((word) => name.includes(word))
+  !isReadme && (wanted.length === 0 || wanted.some((word) => name.includes(word)))
 
 const isSettled = async (page: Page): Promise<void> => {
   await page.getByRole('heading', { level: 1 }).first().waitFor()
@@ -37,6 +39,23 @@ const take = async (page: Page, name: string): Promise<void> => {
       const isLong = (await page.locator('dialog[open]').count()) === 0
       await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: isLong })
     }
+  }
+  console.log(name)
+}
+
+const images = join(import.meta.dirname, '../docs/images')
+/** Bytes of a picture that the repository keeps. */
+const maxImageBytes = 150_000
+
+/** Takes the pictures of the README: a page in the size of a small laptop. */
+const takeForReadme = async (page: Page, name: string): Promise<void> => {
+  await isSettled(page)
+  await page.setViewportSize({ width: 1280, height: 720 })
+  for (const colorScheme of themes) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    const path = join(images, `${name}-${colorScheme}.png`)
+    const { length } = await page.screenshot({ path })
+    if (length > maxImageBytes) throw new Error(`${path} has ${length} bytes, more than ${maxImageBytes}`)
   }
   console.log(name)
 }
@@ -81,24 +100,32 @@ const run = async (browser: Browser): Promise<void> => {
   for (const name of ['start', 'numbers', 'logs', 'webhooks'])
     await visit(`empty-${name}`, base + (accountPages.find((one) => one.name === name)?.path ?? ''))
   const { pages, stop } = await makeExampleData(platform)
+  if (isReadme)
+    for (const [name, path] of [
+      ['inbox', pages.conversation],
+      ['message', pages.delivered],
+    ] as const) {
+      await page.goto(`${platform.url}${base}${path}`)
+      await takeForReadme(page, name)
+    }
   for (const { name, path } of accountPages) await visit(name, base + path)
   for (const [name, path] of Object.entries(pages)) await visit(name, base + path)
   for (const { name, path } of ownPages) await visit(name, path)
   await visit('missing', `${base}/no/such/page`)
   await context.clearCookies()
   await visit('sign-in', '/console/sign-in')
-  writeFileSync(join(folder, 'index.html'), gallery(names))
+  if (!isReadme) writeFileSync(join(folder, 'index.html'), gallery(names))
   stop()
   await platform.end('SIGKILL')
 }
 
-if (wanted.length === 0) rmSync(folder, { recursive: true, force: true })
-mkdirSync(folder, { recursive: true })
+if (wanted.length === 0 && !isReadme) rmSync(folder, { recursive: true, force: true })
+mkdirSync(isReadme ? images : folder, { recursive: true })
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags })
 try {
   await run(browser)
 } finally {
   await browser.close()
 }
-console.log(`The pictures are in ${folder}.`)
+console.log(`The pictures are in ${isReadme ? images : folder}.`)
 process.exit(0)

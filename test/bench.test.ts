@@ -18,7 +18,7 @@ const bench = defineBench({
   run: async () => {},
 })
 
-test('the table of figures in the README matches bench/results', () => {
+test('the table of figures in the documentation matches bench/results', () => {
   const page = readFileSync(figuresFile, 'utf8')
   assert.match(page, /<!-- figures -->/)
   assert.ok(page === withFigures(page, storedResults()), 'run: node_modules/.bin/node scripts/figures.ts')

@@ -134,7 +134,7 @@ export const makeExampleData = async (platform: Platform): Promise<{ readonly pa
     ['Mary', 'Somerville', '+447700900124'],
   ])
     await call('POST', '/open/contacts', { first_name, last_name, contact_details: [{ type: 'PH', value }] })
-  const [, , failed] = await makeTexts(call, number)
+  const [delivered, , failed] = await makeTexts(call, number)
   const cdr = await makeCalls(call, number)
   await makePeople(call, url)
   await call('POST', '/open/keys', { label: 'Shop, production', scopes: ['inbox', 'read_only'] })
@@ -157,6 +157,7 @@ export const makeExampleData = async (platform: Platform): Promise<{ readonly pa
       country: '/numbers/shop/GB',
       group: `/numbers/shop/GB/${groups[0].id}`,
       release: `/numbers/${bought.uuid}?release=1`,
+      delivered: `/logs/messages/${delivered}`,
       message: `/logs/messages/${failed}`,
       call: `/calls/${cdr}`,
       webhook: `/developers/webhooks/${webhook}`,
