@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { cpSync, existsSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-// What is published beside the packages: notes, the OpenAPI document, a bill of materials, licences and checksums.
+// The files beside the published packages: notes, the OpenAPI document, a bill of materials, licences and checksums.
 
 /** Runs a program. @throws Error with what it printed */
 export const run = (program: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): string => {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const imports = /^(?:import|export)\s+(?!type\b)[^'"(=]*?\s*(?:from\s+)?'(\.[^']+|@trunkline\/[^']+\.ts)'/gm
-/** What a test imports once it has set the scene. */
+/** Imports of a test that has set the scene first. */
 const laterImports = /await import\('(\.[^']+)'\)/g
 const packageImport = /^@trunkline\/([^/]+)\/(.+)$/
 
