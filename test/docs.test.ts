@@ -89,6 +89,18 @@ test('every link of every document resolves, as a page and as Markdown, with its
   assert.deepEqual(faults, [])
 })
 
+test('the pictures of the README are shown, and other files of their folder are not', async () => {
+  const html = await text('/docs/readme')
+  const sources = [...html.matchAll(/(?:src|srcset)="(\/docs\/images\/[^"]+)"/g)].map(([, path = '']) => path)
+  assert.equal(sources.length, 4)
+  for (const path of sources) {
+    const response = await fetch(url + path)
+    assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'image/png'], path)
+  }
+  for (const path of ['/docs/images/', '/docs/images/..%2fsecurity.md', '/docs/images/none.png'])
+    assert.equal(await rawStatus(path), 404, path)
+})
+
 test('only listed documents are served: other files and traversal are refused', async () => {
   for (const path of [
     '/docs/../package.json',
@@ -188,7 +200,7 @@ describe('in a browser', inChromium, () => {
   })
 
   test('pages have no fault for axe, in light and dark, and fit a telephone', async () => {
-    for (const path of ['/docs#/SMS/sendSms', '/docs/guides', '/docs/deploying']) {
+    for (const path of ['/docs#/SMS/sendSms', '/docs/guides', '/docs/readme']) {
       const page = await open(path)
       // All operations have one structure: axe takes half a minute for 180 of them.
       await page.evaluate(`for (const group of document.querySelectorAll('section.group'))

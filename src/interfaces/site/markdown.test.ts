@@ -35,3 +35,20 @@ test('links of Markdown are rewritten outside code, and become text without an a
     '[one](/docs/a.md) [`two`](/docs/a.md) `[three](a.md)` four\n\n```sh\n[five](a.md)\n```\n',
   )
 })
+
+test('a picture with a dark form is shown, and any other HTML is text', () => {
+  const picture = (alt: string) =>
+    `<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="docs/images/a-dark.png">\n` +
+    `  <img src="docs/images/a.png" width="720" alt="${alt}">\n</picture>\n`
+  assert.match(
+    render(picture('A page')),
+    /^<picture><source .*srcset="\/docs\/images\/a-dark\.png"><img src="\/docs\/images\/a\.png" width="720" alt="A page" loading="lazy"><\/picture>/,
+  )
+  for (const text of [
+    picture('x" onload="alert(1)'),
+    picture('x').replace('docs/images/a.png', 'https://example.com/a.png'),
+    picture('x').replace('<picture>', '<picture onclick="alert(1)">'),
+    `${picture('x')}<script>alert(1)</script>`,
+  ])
+    assert.doesNotMatch(render(text), /<(?:picture|img|source|script)/, text)
+})

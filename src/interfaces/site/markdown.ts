@@ -17,7 +17,24 @@ const slugOf = (text: string): string =>
 
 const isAddress = (target: string): boolean => /^(?:https?:\/\/|mailto:|#|\/(?!\/))/i.test(target)
 
-/** Reads a Markdown text: raw HTML is shown as text, comments are dropped, and links to other schemes become text. */
+/** A picture of docs/images in a light and a dark form: the only HTML that pages show. */
+const picture =
+  /^<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(?:docs\/)?images\/([\w-]+\.png)">\s*<img src="(?:docs\/)?images\/([\w-]+\.png)" width="(\d+)" alt="([^"<>]*)">\s*<\/picture>\s*$/
+
+const htmlOf = (text: string): string => {
+  const [, dark, light, width, alt] = picture.exec(text) ?? []
+  if (dark !== undefined)
+    return (
+      `<picture><source media="(prefers-color-scheme: dark)" srcset="/docs/images/${dark}">` +
+      `<img src="/docs/images/${light}" width="${width}" alt="${alt}" loading="lazy"></picture>\n`
+    )
+  return /^\s*<!--[\s\S]*?-->\s*$/.test(text) ? '' : escapeHtml(text)
+}
+
+/**
+ * Reads a Markdown text: raw HTML other than pictures is shown as text, comments are dropped, and links to other schemes
+ * become text.
+ */
 const reader = (resolve: LinkResolver, headings: Heading[]): Marked => {
   const seen = new Map<string, number>()
   const anchorOf = (text: string): string => {
@@ -28,7 +45,7 @@ const reader = (resolve: LinkResolver, headings: Heading[]): Marked => {
   }
   return new Marked({
     renderer: {
-      html: ({ text }) => (/^\s*<!--[\s\S]*?-->\s*$/.test(text) ? '' : escapeHtml(text)),
+      html: ({ text }) => htmlOf(text),
       image: ({ text }) => escapeHtml(text),
       link({ href, tokens }) {
         const inner = this.parser.parseInline(tokens)

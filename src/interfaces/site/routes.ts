@@ -99,6 +99,13 @@ export const installSite = async (
     allowedPath: (path) => /^\/swagger-ui(?:-bundle\.js|\.css)$/.test(path),
   })
   await app.register(fastifyStatic, {
+    root: join(repository, 'docs/images'),
+    prefix: '/docs/images/',
+    decorateReply: false,
+    index: false,
+    maxAge: 3_600_000,
+  })
+  await app.register(fastifyStatic, {
     root: sdk,
     prefix: '/sdk/',
     decorateReply: false,
