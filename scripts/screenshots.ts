@@ -50,6 +50,8 @@ const maxImageBytes = 150_000
 /** Takes the pictures of the README: a page in the size of a small laptop. */
 const takeForReadme = async (page: Page, name: string): Promise<void> => {
   await isSettled(page)
+  // Both pages show this text, once they are read.
+  await page.locator('main').getByText('Your parcel arrives today').last().waitFor()
   await page.setViewportSize({ width: 1280, height: 720 })
   for (const colorScheme of themes) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
