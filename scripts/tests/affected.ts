@@ -41,6 +41,12 @@ export const subjects: readonly { readonly folder: string; readonly tests: strin
   { folder: 'src/domains/webhooks', tests: 'test/chaos/{webhooks,deliverers}.test.ts' },
   { folder: 'src/domains/msgapp', tests: 'test/chaos/msgapp.test.ts' },
   { folder: 'src/domains/sandbox', tests: 'test/sandbox.test.ts' },
+  { folder: 'src/domains/sandbox/trigger', tests: 'test/trigger.test.ts' },
+  { folder: 'src/domains/sms/timeline', tests: 'test/timelines.test.ts' },
+  { folder: 'src/domains/msgapp/timeline', tests: 'test/timelines.test.ts' },
+  { folder: 'src/domains/numbers/timeline', tests: 'test/timelines.test.ts' },
+  { folder: 'src/domains/timelines', tests: 'test/timelines.test.ts' },
+  { folder: 'src/domains/persons/sessions', tests: '{test/sessions,src/platform/http/right-keys}.test.ts' },
   { folder: 'src/domains/inbox', tests: 'test/chaos/inbox.test.ts' },
   // Keys, sessions and proofs are checked there for every domain.
   { folder: 'src/platform/http', tests: 'src/domains/{persons/{session-changes,persons},keys/*}.test.ts' },
@@ -52,6 +58,9 @@ export const subjects: readonly { readonly folder: string; readonly tests: strin
   { folder: 'scripts', tests: 'scripts/**/*.test.ts' },
   { folder: 'deploy', tests: 'test/deploy/*.test.ts' },
 ]
+
+/** Tests of a part of a domain come before the others of the domain. */
+const subjectRank = (folder: string): number => (folder.split('/').length > 3 ? 1.5 : 4)
 
 /** Changes of these concern every test. */
 const everything = /^(?:package(?:-lock)?\.json|tsconfig\.json|scripts\/(?:ready|pack|preload)\.mjs)$/
@@ -109,8 +118,11 @@ export const affectedTests = (
     const near = contractsNear(file, contracts)
     const uses = near.map((contract) => usesOf(graph.text(absolute(contract)))).filter((use) => use !== null)
     const isProduct = /^(?:src|packages|simulator|console)\//.test(file) && !isTest(file)
-    const subject = subjects.filter((one) => file.startsWith(`${one.folder}/`)).map((one) => one.tests)
-    const ofSubject = new Set(subject.flatMap((pattern) => globSync(pattern, { cwd: root })))
+    const ofSubject = new Map(
+      subjects
+        .filter((one) => file.startsWith(`${one.folder}/`))
+        .flatMap((one) => globSync(one.tests, { cwd: root }).map((test) => [test, subjectRank(one.folder)])),
+    )
     const page = domain.startsWith('console/') ? `test/${domain}` : null
     for (const { file: test, distances } of reached) {
       const distance = distances.get(absolute(file))
@@ -119,7 +131,8 @@ export const affectedTests = (
         add(test, distance === 0 || (isProduct && distance === 1) ? distance : 3 + distance / 100)
       if (isProduct && dirname(test) === folder) add(test, basename(test).startsWith(basename(file, '.ts')) ? 0.5 : 1)
       if (isProduct && domainOf(test) === domain) add(test, 2 + relative(folder, dirname(test)).split('/').length / 100)
-      if (ofSubject.has(test)) add(test, 4)
+      const ofFolder = ofSubject.get(test)
+      if (ofFolder !== undefined) add(test, ofFolder)
       if (page !== null && test.startsWith(page)) add(test, 2)
       const text = graph.text(absolute(test))
       // A document or a program is read by a test that names it.
