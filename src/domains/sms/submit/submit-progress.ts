@@ -37,7 +37,8 @@ export const makeSubmitProgress = (db: Db, unwritten: PendingCommits, honoursOpt
   })
   const reserve = makeBatcher<pieces.MessagePart, boolean>(async (given) => {
     const rows = await withIndexPlans(db, (tx) => pieces.reserveParts(tx, given))
-    return given.map((one) => rows.some(({ message, part }) => message === one.message && part === one.part))
+    const reserved = new Set(rows.map(({ message, part }) => `${message} ${part}`))
+    return given.map(({ message, part }) => reserved.has(`${message} ${part}`))
   })
   const attempt = makeBatcher<pieces.SubmitAttempt, true>(async (given) => {
     await withIndexPlans(db, (tx) => pieces.recordAttempts(tx, given))
