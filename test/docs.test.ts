@@ -40,6 +40,12 @@ test('/docs has every operation of /openapi.json at the anchor that Swagger UI u
   for (const { tags, operationId } of operations)
     assert.ok(html.includes(`id="/${tags[0]?.replace(/ /g, '%20')}/${operationId}"`), operationId)
   assert.equal(await text('/docs/'), html)
+  const [first = 0, account = 0, operator = 0] = [
+    'id="start"',
+    'id="/SMS/sendSms"',
+    'id="/Operator:%20accounts/listAccounts"',
+  ].map((one) => html.indexOf(one))
+  assert.ok(first > 0 && account > first && operator > account, 'start, accounts, then operators')
   const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
   assert.equal(new Set(ids).size, ids.length, 'an anchor is there twice')
   const missing = [...html.matchAll(/ href="#([^"]+)"/g)].filter(([, id]) => !ids.includes(id))

@@ -27,6 +27,10 @@ export const packages = {
   'systemd-notify': 'systemd',
   zsh: 'zsh',
   fish: 'fish',
+  python3: 'python3',
+  php: 'php-cli',
+  go: 'golang-go',
+  ruby: 'ruby',
 } as const
 
 type Program = keyof typeof packages

@@ -63,6 +63,31 @@ test(
   },
 )
 
+test(
+  'docs/sms.md: a text with its receipt, one that is scheduled and canceled, segments, an answer, STOP and START, by curl',
+  needs('curl'),
+  async () => {
+    const blocks = walked(scriptOf('docs/sms.md', platform.url))
+    const [, sent, canceled, previews, answered, stopped] = blocks.map((lines) =>
+      lines.filter((line) => line.startsWith('{')).map((line): Json => JSON.parse(line)),
+    )
+    assert.partialDeepStrictEqual(sent, [{ message: { status: 'delivered', text: 'Your table is ready' } }, {}])
+    assert.partialDeepStrictEqual(canceled, [{ message: { status: 'scheduled' } }, { message: { status: 'canceled' } }])
+    assert.partialDeepStrictEqual(previews, [
+      { encoding: 'gsm7', fragments: 1 },
+      { encoding: 'ucs2', fragments: 1, forced_by: '🎉' },
+    ])
+    const thread = answered?.at(-1)?.messages as Json[]
+    assert.deepEqual(
+      thread.map(({ text }) => text),
+      ['Your table is ready', 'See you tomorrow', 'On my way'],
+    )
+    const answers = stopped?.filter((one) => 'message_uuid' in one || 'error_code' in one)
+    assert.partialDeepStrictEqual(answers, [{ error_code: 'opted_out' }, {}])
+    assert.ok(answers?.[1]?.message_uuid, 'START lets texts pass again')
+  },
+)
+
 /** A port on which nothing listens at this moment. */
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')

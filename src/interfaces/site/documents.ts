@@ -3,7 +3,9 @@ import { join, posix } from 'node:path'
 import { escapeHtml, pageHtml } from './html.ts'
 import { type Heading, type LinkResolver, renderMarkdown, rewriteLinks } from './markdown.ts'
 
-type Section = 'Guides' | 'Operate' | 'Project' | 'Decisions'
+const sections = ['Start', 'Guides', 'Reference', 'Operate', 'Project', 'Decisions'] as const
+
+type Section = (typeof sections)[number]
 
 export type Document = {
   /** Path in the repository. */
@@ -13,30 +15,36 @@ export type Document = {
   readonly section: Section
 }
 
-const sections: readonly Section[] = ['Guides', 'Operate', 'Project', 'Decisions']
-
-/** Documents outside docs/. */
-const others = new Map<string, { name: string; section: Section }>([
-  ['README.md', { name: 'readme', section: 'Guides' }],
-  ['packages/voice-sdk/README.md', { name: 'packages/voice-sdk', section: 'Guides' }],
-  ['CHANGELOG.md', { name: 'changelog', section: 'Project' }],
-  ['ARCHITECTURE.md', { name: 'architecture', section: 'Project' }],
-  ['GLOSSARY.md', { name: 'glossary', section: 'Project' }],
-  ['CONTRIBUTING.md', { name: 'contributing', section: 'Project' }],
-  ['RELEASE.md', { name: 'release', section: 'Project' }],
-  ['SECURITY.md', { name: 'security-policy', section: 'Project' }],
+/** Addresses of documents outside docs/. */
+const others = new Map<string, string>([
+  ['README.md', 'readme'],
+  ['CHANGELOG.md', 'changelog'],
+  ['ARCHITECTURE.md', 'architecture'],
+  ['GLOSSARY.md', 'glossary'],
+  ['CONTRIBUTING.md', 'contributing'],
+  ['RELEASE.md', 'release'],
+  ['SECURITY.md', 'security-policy'],
 ])
 
 const patterns = [...others.keys(), 'packages/*/README.md', 'docs/*.md', 'docs/operating/*.md', 'docs/decisions/*.md']
 
-const documentOf = (file: string): Document => {
-  const known = others.get(file)
-  if (known) return { file, url: `/docs/${known.name}`, section: known.section }
-  if (file === 'docs/README.md') return { file, url: '/docs/guides', section: 'Guides' }
-  const url = `/docs/${file.replace(/^docs\//, '').replace(/(?:\/README)?\.md$/, '')}`
-  const folder = url.split('/')[2]
-  const section = folder === 'operating' ? 'Operate' : folder === 'decisions' ? 'Decisions' : 'Guides'
-  return { file, url, section: file.startsWith('packages/') ? 'Project' : section }
+/** The documents that docs/README.md links to, in its order, with the heading above each. */
+const listedIn = (index: string): Map<string, Section> => {
+  const found = new Map<string, Section>()
+  for (const part of index.split(/^## /m).slice(1)) {
+    const section = sections.find((one) => part.startsWith(`${one}\n`))
+    if (!section) throw new Error(`docs/README.md has a section that is none of ${sections.join(', ')}`)
+    for (const [, target = ''] of part.matchAll(/\]\(([^)#]+)\)/g)) found.set(posix.join('docs', target), section)
+  }
+  return found
+}
+
+const documentOf = (file: string, listed: ReadonlyMap<string, Section>): Document => {
+  const name = others.get(file) ?? file.replace(/^docs\//, '').replace(/(?:\/README)?\.md$/, '')
+  const [, folder] = file.split('/')
+  const unlisted = folder === 'operating' ? 'Operate' : folder === 'decisions' ? 'Decisions' : 'Project'
+  if (file === 'docs/README.md') return { file, url: '/docs/guides', section: 'Start' }
+  return { file, url: `/docs/${name}`, section: folder === 'decisions' ? unlisted : (listed.get(file) ?? unlisted) }
 }
 
 /** True for what a `README.md` introduces: the first page of its folder. */
@@ -47,12 +55,9 @@ const tidy = (html: string): string => html.replace(/<[^>]+>/g, '')
 /** Documents in the order in which docs/README.md links to them; each folder begins with its README. */
 const listDocuments = (root: string): Document[] => {
   const found = [...new Set(patterns.flatMap((pattern) => globSync(pattern, { cwd: root })))]
-  const documents = found.map((path) => documentOf(path.replaceAll('\\', '/')))
-  const order = documents.some(({ file }) => file === 'docs/README.md')
-    ? [...readFileSync(join(root, 'docs/README.md'), 'utf8').matchAll(/\]\(([^)#]+)\)/g)].map(([, target = '']) =>
-        posix.join('docs', target),
-      )
-    : []
+  const listed = listedIn(readFileSync(join(root, 'docs/README.md'), 'utf8'))
+  const order = [...listed.keys()]
+  const documents = found.map((path) => documentOf(path.replaceAll('\\', '/'), listed))
   const rank = (one: Document): number => {
     const place = order.indexOf(one.file)
     return isFirst(one) ? -1 : place < 0 ? order.length : place

@@ -229,6 +229,21 @@ const securityHtml = (schemes: Json): string => {
   return items.length === 0 ? '' : `<p class="label">Authentication</p>\n<ul class="keys">${items.join('')}</ul>`
 }
 
+/** The first request and where to go from there. */
+const start = `## Start
+
+Send an SMS from a number of your account. \`KEY\` is an API key: the first start prints one, and the console makes others.
+
+\`\`\`sh
+curl -X POST "$URL/open/sms/send" -H "X-User-API-Key: $KEY" -H 'content-type: application/json' \\
+  -d '{"from_number": "+447400123456", "to_number": "+447700900123", "text": "Hello"}'
+\`\`\`
+
+[SMS](/docs/sms) · [Numbers](/docs/numbers) · [Calls](/docs/voice) · [The messaging app](/docs/messaging) ·
+[Webhooks](/docs/webhooks) · [Testing](/docs/testing) · [Keys](/docs/operating/keys) · [Errors](/docs/errors) ·
+[Pagination](/docs/lists) · [Idempotency](/docs/idempotency) · [Rate limits](/docs/rate-limits)
+`
+
 /** Returns the reference page of an OpenAPI document. */
 export const referenceHtml = (document: Json): string => {
   const resolve = makeResolver(document)
@@ -266,11 +281,12 @@ export const referenceHtml = (document: Json): string => {
     title,
     current: '/docs',
     head: '<script src="/pages/docs.js" defer></script>\n',
-    sidebar: `<p>Reference</p>\n<ul>\n${sections
+    sidebar: `<p><a href="#start">Start</a></p>\n<p>Reference</p>\n<ul>\n${sections
       .map(({ anchor, name }) => `<li><a href="#${escapeHtml(anchor)}">${escapeHtml(name)}</a></li>`)
       .join('\n')}\n</ul>`,
     content: [
       `<h1>${escapeHtml(title)} <span class="quiet">${escapeHtml(asText(info.version))}</span></h1>`,
+      `<article>${renderBlock(start)}</article>`,
       renderBlock(asText(info.description)),
       securityHtml(schemes),
       '<form id="filter" role="search" hidden><label>Filter <input type="search" autocomplete="off" spellcheck="false"></label>',

@@ -259,10 +259,23 @@ export const openapi = (contracts: readonly Contract[], version: string, events:
     webhooks,
     components: {
       securitySchemes: {
-        accountKey: { type: 'apiKey', in: 'header', name: 'X-User-API-Key' },
-        operatorKey: { type: 'apiKey', in: 'header', name: 'X-Operator-Key' },
-        session: { type: 'apiKey', in: 'cookie', name: '__Host-trunkline' },
-        voiceToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        accountKey: {
+          ...{ type: 'apiKey', in: 'header', name: 'X-User-API-Key' },
+          description:
+            'A key of an account, `UAK…`. The first start prints one; the console and `POST /open/keys` make others.',
+        },
+        operatorKey: {
+          ...{ type: 'apiKey', in: 'header', name: 'X-Operator-Key' },
+          description: 'A key of the installation, `OPK…`, for everything below `/operator`.',
+        },
+        session: {
+          ...{ type: 'apiKey', in: 'cookie', name: '__Host-trunkline' },
+          description: 'The cookie of a person who signed in to the console.',
+        },
+        voiceToken: {
+          ...{ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+          description: 'A token of one user for calls, which `POST /open/sdk/access-token` makes.',
+        },
       },
       parameters: { IdempotencyKey: idempotencyKey, Account: accountHeader, ...webhookHeaders },
       responses: components.responses,
