@@ -50,6 +50,7 @@ const languages = [
   {
     language: 'python',
     program: 'python3',
+    options: needs('python3'),
     file: 'sample.py',
     args: ['sample.py'],
     around: (code: string) =>
@@ -58,6 +59,7 @@ const languages = [
   {
     language: 'php',
     program: 'php',
+    options: needs('php'),
     file: 'sample.php',
     args: ['sample.php'],
     around: (code: string) =>
@@ -66,6 +68,7 @@ const languages = [
   {
     language: 'ruby',
     program: 'ruby',
+    options: needs('ruby'),
     file: 'sample.rb',
     args: ['sample.rb'],
     around: (code: string) =>
@@ -74,6 +77,7 @@ const languages = [
   {
     language: 'go',
     program: 'go',
+    options: needs('go'),
     file: 'sample.go',
     args: ['run', 'sample.go', 'main.go'],
     around: (code: string) => code,
@@ -112,8 +116,8 @@ func main() {
 }
 `
 
-for (const { language, program, file, args, around } of languages)
-  test(`the sample in ${language} verifies calls`, needs(program), () => {
+for (const { language, program, options, file, args, around } of languages)
+  test(`the sample in ${language} verifies calls`, options, () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, file), around(sample(language)))
     writeFileSync(join(folder, 'main.go'), goMain)
