@@ -59,7 +59,7 @@ export const NumberStep = ({ isDone }: { isDone: boolean }) => {
   if (!list.data || (country !== '' && !group && !all.data)) return <Skeleton rows={10} />
   const body = { group_id: group?.id ?? '' }
   return (
-    <div class="stack">
+    <div class="stack start-number">
       <SelectField
         name="country"
         label={words.number.country}
