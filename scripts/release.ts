@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { run, writeArtefacts } from './releases/artefacts.ts'
+import { writeArtefacts } from './releases/artefacts.ts'
 import { makeProgram } from './releases/program.ts'
-import { releases } from './releases/releases.ts'
+import { releases, run } from './releases/releases.ts'
 import { callFromBrowser } from './releases/try-in-browser.ts'
 import {
   checkPackage,

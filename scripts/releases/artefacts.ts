@@ -1,17 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { run } from './releases.ts'
 
 // The files beside the published packages: notes, the OpenAPI document, a bill of materials, licences and checksums.
-
-/** Runs a program. @throws Error with what it printed */
-export const run = (program: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): string => {
-  const options = { cwd, encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, ...env } } as const
-  const { status, stdout, stderr, error } = spawnSync(program, args, options)
-  if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${error?.message ?? `${stdout}\n${stderr}`}`)
-  return stdout
-}
 
 /**
  * Returns the notes of a version: its part of CHANGELOG.md, or the part of the next version while none has its number.

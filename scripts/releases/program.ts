@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, posix } from 'node:path'
 
@@ -42,18 +42,17 @@ const javaScriptOf = (path: string, text: string, imports: Imports): string => {
 }
 
 type Manifest = {
-  readonly dependencies: Record<string, string>
   readonly optionalDependencies: Record<string, string>
   readonly [field: string]: unknown
 }
 
-/** The versions of packages, of the manifests of the checkout. */
-const versionsOf = (root: string, manifest: Manifest): Map<string, string> => {
-  const own = ['rtp', 'sip', 'xmpp', 'phone', 'smpp'].flatMap((name): [string, string][] =>
-    Object.entries(JSON.parse(readFileSync(join(root, `packages/${name}/package.json`), 'utf8')).dependencies ?? {}),
+/** The versions of packages that the manifests of the checkout name. */
+const versionsOf = (root: string): Map<string, string> =>
+  new Map(
+    globSync('{packages/*/,}package.json', { cwd: root }).flatMap((path): [string, string][] =>
+      Object.entries(JSON.parse(readFileSync(join(root, path), 'utf8')).dependencies ?? {}),
+    ),
   )
-  return new Map([...own, ...Object.entries(manifest.dependencies)])
-}
 
 /**
  * Writes the package into a folder.
@@ -71,7 +70,7 @@ export const makeProgram = (root: string, folder: string): void => {
   for (const path of built) cpSync(join(root, path), join(folder, path), { recursive: true })
   const manifest: Manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const { version, description, license, type, engines, bin, optionalDependencies } = manifest
-  const versions = versionsOf(root, manifest)
+  const versions = versionsOf(root)
   const dependencies = Object.fromEntries(
     [...imports].sort().flatMap((name) => (versions.has(name) ? [[name, versions.get(name)]] : [])),
   )

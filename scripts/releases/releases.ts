@@ -30,10 +30,11 @@ export const lastRelease = (): Release => {
 
 const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 })
 
-/** @throws Error with what the program printed */
-const run = (program: string, args: string[], cwd: string): string => {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 28 })
-  if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${error?.message ?? stderr}`)
+/** Runs a program. @returns what it printed. @throws Error with that, when it failed */
+export const run = (program: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): string => {
+  const options = { cwd, encoding: 'utf8', maxBuffer: 1 << 28, env: { ...process.env, ...env } } as const
+  const { status, stdout, stderr, error } = spawnSync(program, args, options)
+  if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed: ${error?.message ?? `${stdout}\n${stderr}`}`)
   return stdout
 }
 

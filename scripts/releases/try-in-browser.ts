@@ -1,18 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { chromium } from 'playwright-core'
+import { callFlags, chromiumPath, launchChromium } from '../../test/chromium.ts'
 import type { StartedPlatform } from './try-packages.ts'
-
-const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
-const flags = [
-  ...[
-    '--no-sandbox',
-    '--disable-gpu',
-    '--allow-loopback-in-peer-connection',
-    '--autoplay-policy=no-user-gesture-required',
-  ],
-  ...['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
-]
 
 /** Runs in a page: the client makes a token, and the SDK calls a telephone of the sandbox with it. */
 const callTelephone = `async ([code, apiKey]) => {
@@ -38,9 +27,9 @@ const callTelephone = `async ([code, apiKey]) => {
  * @returns who was called; null without Chromium
  */
 export const callFromBrowser = async (folder: string, { url, key }: StartedPlatform): Promise<string | null> => {
-  const executablePath = programs.find((path) => existsSync(path))
-  if (executablePath === undefined) return null
-  const browser = await chromium.launch({ executablePath, args: flags })
+  if (!existsSync(chromiumPath)) return null
+  const microphone = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']
+  const browser = await launchChromium([...callFlags, ...microphone])
   try {
     const page = await browser.newPage()
     await page.goto(`${url}/healthz`)

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { run } from './artefacts.ts'
+import { run } from './releases.ts'
 
 // Tries the packages as a new user would, in folders that have the tarballs alone.
 
