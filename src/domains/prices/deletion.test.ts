@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../test/platform.ts'
+import { putPrices } from '../../../test/prices.ts'
 import { makeWorld } from '../../../test/world.ts'
 
 const { call, parts } = await makeWorld()
@@ -60,4 +61,13 @@ test('the price for every number is deleted by its kind and an empty prefix, and
   assert.equal((await remove({ kind: 'sms_in' })).body.price.prefix, '')
   assert.equal((await dates('7')).length, 1)
   assert.match((await remove({ kind: 'letter', prefix: '' })).body.error_message, /kind.*sms_out/)
+})
+
+test('setting a price in a test does not wait for it where a longer prefix hides it', async () => {
+  assert.equal((await set({ kind: 'call_in', prefix: '880', price: '0.5' })).status, 200)
+  await putPrices({ call, parts }, [{ kind: 'call_in', prefix: '88', price: '0.2' }])
+  assert.deepEqual(
+    ['+8801', '+8811'].map((number) => parts.prices.of('call_in', number)),
+    [500_000, 200_000],
+  )
 })
