@@ -6,11 +6,10 @@
 //   trunkline [start]       starts a platform
 //   trunkline NOUN VERB …   runs a command; see trunkline --help
 
-import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { pinnedNode } from './pinned-node.mjs'
+import { runNode } from './run-node.mjs'
 
 const root = join(import.meta.dirname, '..')
 /** The package that npm installs has JavaScript, and nothing to prepare. */
@@ -28,31 +27,4 @@ const args = isStart
   ? ['--disable-sigusr1', ...preload, program('src/main'), ...others]
   : [...preload, program('src/interfaces/cli/main'), first, ...others]
 
-const fail = (error) => {
-  console.error(`trunkline: ${error.message}`)
-  process.exit(1)
-}
-
-const run = () => {
-  try {
-    return spawn(pinnedNode(root), args, { stdio: 'inherit', env })
-  } catch (error) {
-    return fail(error)
-  }
-}
-const child = run()
-
-// Ctrl-C reaches the child by itself; a signal sent to this process alone does not.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-
-// npm cannot forward a signal when it is killed itself.
-const parent = process.ppid
-if (process.env.npm_lifecycle_event) setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 1000).unref()
-
-child.on('error', fail)
-child.on('exit', (code, signal) => {
-  if (signal === null) process.exit(code ?? 1)
-  // Ends with the child's signal, so that a shell sees the same status.
-  process.removeAllListeners(signal)
-  process.kill(process.pid, signal)
-})
+runNode(root, args, env)

@@ -7,28 +7,17 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
-/**
- * Compiles the declarations of a package.
- * @param folder of the package
- * @param outDir of the declarations
- */
-export const writeDeclarations = (folder, outDir) => {
-  const tsc = join(import.meta.dirname, '../node_modules/.bin/tsc')
-  const { status, stdout } = spawnSync(tsc, ['-p', folder, '--outDir', outDir], { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`the declarations of ${folder} do not compile:\n${stdout}`)
-  for (const file of readdirSync(outDir).filter((name) => name.endsWith('.d.ts'))) {
-    const text = readFileSync(join(outDir, file), 'utf8')
-    for (const kind of ['mts', 'cts']) {
-      const own = text.replaceAll(/(from |import\()(['"])(\.[^'"]*)\.ts\2/g, `$1$2$3.${kind.replace('ts', 'js')}$2`)
-      writeFileSync(join(outDir, file.replace(/\.d\.ts$/, `.d.${kind}`)), own)
-    }
-    rmSync(join(outDir, file))
+const [folder, outDir] = [resolve(process.argv[2] ?? '.'), resolve(process.argv[3] ?? 'dist/types')]
+const compiler = join(import.meta.dirname, '../node_modules/typescript/bin/tsc')
+const args = [compiler, '-p', folder, '--outDir', outDir]
+const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+if (status !== 0) throw new Error(`the declarations of ${folder} do not compile:\n${stdout}`)
+for (const file of readdirSync(outDir).filter((name) => name.endsWith('.d.ts'))) {
+  const text = readFileSync(join(outDir, file), 'utf8')
+  for (const kind of ['mts', 'cts']) {
+    const own = text.replaceAll(/(from |import\()(['"])(\.[^'"]*)\.ts\2/g, `$1$2$3.${kind.replace('ts', 'js')}$2`)
+    writeFileSync(join(outDir, file.replace(/\.d\.ts$/, `.d.${kind}`)), own)
   }
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [folder = '.', outDir = 'dist/types'] = process.argv.slice(2)
-  writeDeclarations(resolve(folder), resolve(outDir))
+  rmSync(join(outDir, file))
 }

@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -23,7 +24,7 @@ import { pinnedNode } from '../bin/pinned-node.mjs'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
 const stamp = join(modules, '.trunkline-stamp')
-const dev = process.argv.includes('--dev')
+const dev = process.argv[2] === '--dev'
 
 const say = (text) => console.error(`trunkline: ${text}`)
 
@@ -84,6 +85,9 @@ const install = () => {
   say(`dependencies installed in ${((Date.now() - started) / 1000).toFixed(1)} s`)
 }
 
+/** The bundled Node, as npm scripts and other programs find it. */
+const node = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
+
 /**
  * Links the bundled Node into .bin. Several packages declare a bin named `node`, and npm 10 then links none of them.
  */
@@ -94,11 +98,12 @@ const linkNode = () => {
   } catch (error) {
     fail(error.message)
   }
-  const link = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
-  if (existsSync(link)) return
-  mkdirSync(dirname(link), { recursive: true })
-  if (lstatSync(link, { throwIfNoEntry: false })) rmSync(link)
-  symlinkSync(relative(dirname(link), target), link)
+  if (existsSync(node)) return
+  mkdirSync(dirname(node), { recursive: true })
+  if (lstatSync(node, { throwIfNoEntry: false })) rmSync(node)
+  // Windows lets only administrators make symbolic links.
+  if (process.platform === 'win32') linkSync(target, node)
+  else symlinkSync(relative(dirname(node), target), node)
 }
 
 /** Debian packages of the shared libraries that the bundled Node needs in addition to the C library. */
@@ -108,8 +113,7 @@ const libraryPackages = { 'libatomic.so.1': 'libatomic1', 'libstdc++.so.6': 'lib
 const tryNode = () => {
   const tried = join(modules, '.trunkline-node-starts')
   if (existsSync(tried)) return
-  const program = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
-  const { status, stderr, error } = spawnSync(program, ['--version'], { encoding: 'utf8' })
+  const { status, stderr, error } = spawnSync(node, ['--version'], { encoding: 'utf8' })
   if (status !== 0) {
     const reason = (error?.message ?? stderr).trim()
     const [library, debian] = Object.entries(libraryPackages).find(([name]) => reason.includes(name)) ?? []
@@ -130,41 +134,32 @@ const sourcesOf = (folder) => {
   return hash.digest('hex')
 }
 
-/** Builds a package if its sources changed. */
-const buildPackage = async (name, what, build) => {
+/** Runs a build in a process of its own: its remains must not outlive it when the program of npm takes its place. */
+const build = (...args) => {
+  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 2, 2] })
+  if (status !== 0) fail(`${args.join(' ')} failed; see its output above.`)
+}
+
+/** Runs the builds of a package if its sources changed. */
+const buildPackage = (name, what, builds) => {
   const folder = join(root, 'packages', name)
   const built = join(folder, 'dist', '.stamp')
   const sources = sourcesOf(folder)
   if (existsSync(built) && readFileSync(built, 'utf8') === sources) return
   say(`building ${what} …`)
-  await build(folder)
+  for (const args of builds) build(...args)
   writeFileSync(built, sources)
-}
-
-/** Browsers load one file of the SDK, and no TypeScript. */
-const buildSdk = async () => {
-  const { buildSdk } = await import('../packages/voice-sdk/build.mjs')
-  await buildSdk()
-  packDependencies()
-}
-
-/** Makes `import '@trunkline/client'` work in the checkout; its declarations need the compiler. */
-const buildClient = async (folder) => {
-  const { buildClient } = await import('../packages/client/build.mjs')
-  const { writeDeclarations } = await import('../packages/declarations.mjs')
-  await buildClient(join(folder, 'dist'))
-  writeDeclarations(folder, join(folder, 'dist/types'))
 }
 
 /** Builds the web console if its sources changed. */
 const buildConsole = async () => {
   const started = Date.now()
-  const { buildConsole, consoleStamp } = await import('../console/build.mjs')
+  const { consoleStamp } = await import('../console/build.mjs')
   const stamp = consoleStamp()
   const built = join(root, 'console', 'dist', '.stamp')
   if (existsSync(built) && readFileSync(built, 'utf8') === stamp) return
   say('building the web console …')
-  await buildConsole()
+  build('console/build.mjs')
   writeFileSync(built, stamp)
   say(`web console built in ${((Date.now() - started) / 1000).toFixed(1)} s`)
 }
@@ -175,7 +170,6 @@ const packDependencies = () => {
   const list = join(modules, '.cache', 'packed', 'files.json')
   const stamp = createHash('sha256').update(wanted()).update(readFileSync(program)).digest('hex')
   if (existsSync(list) && JSON.parse(readFileSync(list, 'utf8')).stamp === stamp) return
-  const node = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
   const { status, stderr } = spawnSync(node, [program, stamp], { encoding: 'utf8' })
   if (status !== 0) say(`the dependencies could not be packed, so starts take longer: ${stderr?.trim() ?? ''}`)
 }
@@ -185,7 +179,6 @@ const makeDocuments = async () => {
   const started = Date.now()
   const documents = await import('./documents.mjs')
   try {
-    const node = join(modules, '.bin', process.platform === 'win32' ? 'node.exe' : 'node')
     if (!documents.makeDocuments(root, node)) return
   } catch (error) {
     fail(error.message)
@@ -201,8 +194,11 @@ if (!enough) {
 }
 linkNode()
 tryNode()
-await buildPackage('voice-sdk', 'the voice SDK for browsers', buildSdk)
-if (dev) await buildPackage('client', 'the client', buildClient)
+// Browsers load one file of the SDK, and no TypeScript.
+buildPackage('voice-sdk', 'the voice SDK for browsers', [['packages/voice-sdk/build.mjs']])
+// `import '@trunkline/client'` works in the checkout; its declarations need the compiler.
+const declarations = ['packages/declarations.mjs', 'packages/client', 'packages/client/dist/types']
+if (dev) buildPackage('client', 'the client', [['packages/client/build.mjs'], declarations])
 await buildConsole()
 await makeDocuments()
 packDependencies()

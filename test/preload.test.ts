@@ -54,6 +54,6 @@ test('imports of our files lead to the packed dependencies; without a whole pack
 })
 
 test('npm start, the container and the systemd unit use the preload', () => {
-  for (const file of ['package.json', 'deploy/Containerfile', 'deploy/trunkline.service'])
-    assert.match(readFileSync(join(root, file), 'utf8'), /--import=\.\/scripts\/preload\.mjs/, file)
+  for (const file of ['bin/trunkline.mjs', 'deploy/Containerfile', 'deploy/trunkline.service'])
+    assert.match(readFileSync(join(root, file), 'utf8'), /--import=.*scripts\/preload\.mjs/, file)
 })

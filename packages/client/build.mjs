@@ -4,29 +4,24 @@
 //   node build.mjs [FOLDER]     Default: dist
 
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { build } from 'esbuild'
 
-const here = dirname(fileURLToPath(import.meta.url))
+const here = import.meta.dirname
 
-export const buildClient = async (outdir) => {
-  const { version } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
-  for (const [format, extension] of [
-    ['esm', '.mjs'],
-    ['cjs', '.cjs'],
-  ])
-    await build({
-      entryPoints: ['index', 'sandbox', 'operator'].map((name) => join(here, 'src', `${name}.ts`)),
-      outdir,
-      format,
-      outExtension: { '.js': extension },
-      bundle: true,
-      target: 'es2022',
-      platform: 'neutral',
-      banner: { js: `/* @trunkline/client ${version}, Apache-2.0 */` },
-      logLevel: 'warning',
-    })
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildClient(process.argv[2] ?? join(here, 'dist'))
+const { version } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
+for (const [format, extension] of [
+  ['esm', '.mjs'],
+  ['cjs', '.cjs'],
+])
+  await build({
+    entryPoints: ['index', 'sandbox', 'operator'].map((name) => join(here, 'src', `${name}.ts`)),
+    outdir: process.argv[2] ?? join(here, 'dist'),
+    format,
+    outExtension: { '.js': extension },
+    bundle: true,
+    target: 'es2022',
+    platform: 'neutral',
+    banner: { js: `/* @trunkline/client ${version}, Apache-2.0 */` },
+    logLevel: 'warning',
+  })

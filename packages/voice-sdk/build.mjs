@@ -2,12 +2,11 @@
 // bundlers. Runs on Node 20.19 or newer: scripts/ready.mjs calls it when a source has changed since the last build.
 
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
-const here = dirname(fileURLToPath(import.meta.url))
+const here = import.meta.dirname
 const outputs = [
   { format: 'iife', file: 'voice.js', globalName: 'Trunkline' },
   { format: 'esm', file: 'voice.mjs' },
@@ -30,34 +29,30 @@ const licences = (inputs) => {
   })
 }
 
-export const buildSdk = async () => {
-  const dist = join(here, 'dist')
-  const { version } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
-  mkdirSync(dist, { recursive: true })
-  const read = new Set()
-  for (const { file, ...output } of outputs) {
-    const outfile = join(dist, file)
-    const { metafile } = await build({
-      ...output,
-      outfile,
-      entryPoints: [join(here, 'src/index.ts')],
-      bundle: true,
-      minify: true,
-      target: 'es2022',
-      platform: 'browser',
-      absWorkingDir: join(here, '../..'),
-      metafile: true,
-      banner: {
-        js: `/* Trunkline voice SDK ${version}, Apache-2.0; with JsSIP and others: licenses.txt next to this file */`,
-      },
-      legalComments: 'none',
-      logLevel: 'warning',
-    })
-    // Precompressed for the server.
-    writeFileSync(`${outfile}.gz`, gzipSync(readFileSync(outfile), { level: 9 }))
-    for (const path of Object.keys(metafile.inputs)) read.add(path)
-  }
-  writeFileSync(join(dist, 'licenses.txt'), licences([...read]).join(`\n${'-'.repeat(80)}\n\n`))
+const dist = join(here, 'dist')
+const { version } = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
+mkdirSync(dist, { recursive: true })
+const read = new Set()
+for (const { file, ...output } of outputs) {
+  const outfile = join(dist, file)
+  const { metafile } = await build({
+    ...output,
+    outfile,
+    entryPoints: [join(here, 'src/index.ts')],
+    bundle: true,
+    minify: true,
+    target: 'es2022',
+    platform: 'browser',
+    absWorkingDir: join(here, '../..'),
+    metafile: true,
+    banner: {
+      js: `/* Trunkline voice SDK ${version}, Apache-2.0; with JsSIP and others: licenses.txt next to this file */`,
+    },
+    legalComments: 'none',
+    logLevel: 'warning',
+  })
+  // Precompressed for the server.
+  writeFileSync(`${outfile}.gz`, gzipSync(readFileSync(outfile), { level: 9 }))
+  for (const path of Object.keys(metafile.inputs)) read.add(path)
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildSdk()
+writeFileSync(join(dist, 'licenses.txt'), licences([...read]).join(`\n${'-'.repeat(80)}\n\n`))
