@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { useAct, useQuery } from '../api/query.ts'
 import { Banner } from '../parts/banner.tsx'
@@ -64,7 +64,7 @@ const ChoiceForm = ({ address, onDone, onCancel, events, numbers, apps }: Choice
   const create = useAct('POST /open/webhooks', { stale: ['GET /open/webhooks/endpoints'] })
   const field = useRef<HTMLDivElement>(null)
   // The dialog was open before the form was there.
-  useEffect(() => field.current?.querySelector('input')?.focus(), [])
+  useLayoutEffect(() => field.current?.querySelector('input')?.focus(), [])
   const namesOf = (kind: Kind) =>
     events
       .filter(({ channel, event_name }) => channel === kind && chosen.includes(event_name))

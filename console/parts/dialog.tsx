@@ -20,7 +20,8 @@ type Props = DialogProps & { readonly shape: 'dialog' | 'drawer' }
 const Modal = ({ open, onClose, title, children, actions, size = 'normal', shape }: Props) => {
   const dialog = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  useEffect(() => {
+  // Before the next key is read: what is typed while a dialog opens or closes is meant for what follows.
+  useLayoutEffect(() => {
     const element = dialog.current
     if (open && element && !element.open) element.showModal()
     if (!open && element?.open) element.close()

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useQuery } from '../api/query.ts'
 import { may } from '../api/session.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
@@ -145,7 +145,7 @@ const DialForm = ({ request }: { request: NonNullable<typeof dialRequest.value> 
   const callerIds = useCallerIds()
   const from = callerIds?.some(({ phone_number }) => phone_number === chosen) ? chosen : ''
   // The dialog gives the focus to the field as it opens. With another number it is open already.
-  useEffect(() => field.current?.querySelector('input')?.focus(), [])
+  useLayoutEffect(() => field.current?.querySelector('input')?.focus(), [])
   const change = (next: string) => {
     setTyped(next)
     setFault('')

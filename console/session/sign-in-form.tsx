@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/errors.ts'
 import { send } from '../api/send.ts'
 import type { Session } from '../api/session-types.ts'
@@ -40,7 +40,7 @@ export const useCodeNeed = (error: ApiError | undefined): boolean => {
 /** The code of the second factor. It takes the focus when it appears: what was typed before stays. */
 export const CodeField = () => {
   const field = useRef<HTMLDivElement>(null)
-  useEffect(() => field.current?.querySelector('input')?.focus(), [])
+  useLayoutEffect(() => field.current?.querySelector('input')?.focus(), [])
   return (
     <div ref={field}>
       <TextField

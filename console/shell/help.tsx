@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'
 import { words as parts } from '../words/en/parts.ts'
 import { words } from '../words/en/shell.ts'
@@ -28,7 +28,7 @@ const Keys = ({ title, all }: { title: string; all: readonly Shortcut[] }) =>
 /** The keyboard shortcuts that work now. */
 export const Help = () => {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current?.showModal(), [])
+  useLayoutEffect(() => dialog.current?.showModal(), [])
   const of = (scope: Shortcut['scope']) =>
     shortcuts.value.filter((shortcut) => !shortcut.isHidden && (shortcut.scope ?? 'page') === scope)
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { account, session, signOut } from '../api/session.ts'
 import type { IconName } from '../icons/names.ts'
@@ -140,7 +140,7 @@ export const Palette = () => {
   const known = [...pageEntries(), ...actEntries(), ...accountEntries()].filter((entry) => fits(entry, search))
   const entries = [...known, ...found]
   const current = entries[Math.min(chosen, entries.length - 1)]
-  useEffect(() => dialog.current?.showModal(), [])
+  useLayoutEffect(() => dialog.current?.showModal(), [])
   useEffect(() => {
     if (current) document.getElementById(current.id)?.scrollIntoView({ block: 'nearest' })
   }, [current?.id])

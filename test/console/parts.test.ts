@@ -197,6 +197,20 @@ describe('parts of the console', inChromium, () => {
     await focusIs('Open dialog')
   })
 
+  test('a dialog opens and closes before the next key is read', async () => {
+    const states = await page.evaluate(`(async () => {
+      const button = [...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Open dialog')
+      const dialog = () => document.querySelector('dialog[open]')
+      button.click()
+      await null
+      const opened = dialog()
+      opened?.dispatchEvent(new Event('cancel', { cancelable: true }))
+      await null
+      return [opened !== null, dialog() === null]
+    })()`)
+    assert.deepEqual(states, [true, true])
+  })
+
   test('an act that cannot be undone needs its number typed', async () => {
     await page.getByRole('button', { name: 'Release number' }).click()
     const dialog = page.getByRole('dialog')
