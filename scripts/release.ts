@@ -5,15 +5,9 @@ import { parseArgs } from 'node:util'
 import { writeArtefacts } from './releases/artefacts.ts'
 import { makeProgram } from './releases/program.ts'
 import { releases, run } from './releases/releases.ts'
+import { startBy } from './releases/started-platform.ts'
 import { callFromBrowser } from './releases/try-in-browser.ts'
-import {
-  checkPackage,
-  compileExamples,
-  install,
-  installTools,
-  runExamples,
-  startPackage,
-} from './releases/try-packages.ts'
+import { checkPackage, compileExamples, install, installTools, runExamples } from './releases/try-packages.ts'
 
 const help = `npm run release -- --dry-run [--out FOLDER]
 
@@ -86,7 +80,7 @@ try {
   install(project, tarballs)
   report('installed the packages in an empty folder')
   report(`compiled ${compileExamples(tools, project, root)} examples strictly, as ES modules and CommonJS`)
-  const platform = await startPackage(project)
+  const platform = await startBy('npx --no-install trunkline', project)
   report(`npx trunkline started a platform at ${platform.url}`)
   try {
     for (const one of runExamples(tools, project, root, platform)) report(`ran ${one}`)

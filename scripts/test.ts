@@ -5,7 +5,17 @@ import { oldest } from '../test/servers.ts'
 import { globalSetup, globalTeardown } from '../test/setup.ts'
 import { readCosts, writeCosts } from './tests/costs.ts'
 import { makeCpuMeter } from './tests/cpu-meter.ts'
-import { type FileRun, type Group, grouped, groupName, runsOf, runsOnOldest, ungrouped } from './tests/plan.ts'
+import {
+  type FileRun,
+  type Group,
+  grouped,
+  groupName,
+  runsOf,
+  runsOfShard,
+  runsOnOldest,
+  shardFrom,
+  ungrouped,
+} from './tests/plan.ts'
 import { type FileResult, killAll, runFiles, type TimeLimits } from './tests/run-files.ts'
 import { type Concurrency, concurrencyHere, workThrough } from './tests/scheduler.ts'
 import { changedFiles, changedSince, filesIn, find, type LeftOut, namedFiles, wholeForm } from './tests/selection.ts'
@@ -38,6 +48,7 @@ Runs the fast form: the main test of every promise, in five minutes on two cores
   --changed [REV]  what the changes since REV can affect, by default since HEAD: the nearest tests, about a minute
   --long NAME      a long form, without a time limit: ${longNames}
   --oldest         every SQL test of the domains on PostgreSQL 15; a full run has the quick ones
+  --shard I/N      the part I of N of what would run: N machines share a run
   --list           prints the files that would run, and exits
   --cost           prints the processor time of each file; with --full and no FILE it is stored for the order of runs
   --concurrency N  files at a time; by default the load decides
@@ -50,6 +61,7 @@ const options = {
   long: { type: 'string' },
   concurrency: { type: 'string' },
   oldest: { type: 'boolean', default: false },
+  shard: { type: 'string' },
   list: { type: 'boolean', default: false },
   cost: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -78,7 +90,12 @@ if (concurrency !== null && !(Number.isInteger(concurrency) && concurrency > 0))
 
 const costs = readCosts()
 const oldestServer = needs('PostgreSQL 15', oldest !== null)
-const isWhole = positionals.length === 0 && !values.changed && values.long === undefined && !values.oldest
+const isWhole =
+  positionals.length === 0 &&
+  values.shard === undefined &&
+  !values.changed &&
+  values.long === undefined &&
+  !values.oldest
 
 type Choice = { readonly runs: readonly FileRun[]; readonly leftOut: readonly LeftOut[] }
 
@@ -107,11 +124,17 @@ const chooseLong = (name: string): Choice => {
   }
 }
 
-const choose = (): Choice => {
+const chooseAll = (): Choice => {
   if (values.oldest) return { runs: runsOnOldest(root), leftOut: [] }
   if (values.long !== undefined) return chooseLong(values.long)
   if (values.changed) return chooseChanged()
   return positionals.length > 0 ? namedFiles(root, positionals, values.full) : chooseWhole()
+}
+
+const choose = (): Choice => {
+  const shard = values.shard === undefined ? null : shardFrom(values.shard)
+  const all = chooseAll()
+  return shard === null ? all : { ...all, runs: runsOfShard(all.runs, shard, costs) }
 }
 
 const { runs, leftOut } = attempt(choose)

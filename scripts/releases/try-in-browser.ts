@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { callFlags, chromiumPath, launchChromium } from '../../test/chromium.ts'
-import type { StartedPlatform } from './try-packages.ts'
+import type { StartedPlatform } from './started-platform.ts'
 
 /** Runs in a page: the client makes a token, and the SDK calls a telephone of the sandbox with it. */
 const callTelephone = `async ([code, apiKey]) => {

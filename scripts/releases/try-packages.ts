@@ -1,10 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { run } from './releases.ts'
+import type { StartedPlatform } from './started-platform.ts'
 
 // Tries the packages as a new user would, in folders that have the tarballs alone.
 
@@ -17,9 +15,6 @@ const tools = {
   typescript: '5.9.3',
   '@types/node': '20.19.43',
 }
-
-/** Milliseconds for the first start, which makes a database. */
-const startMs = 120_000
 
 /** Installs packages into a new folder as a user does. @param packages tarballs, or names with a version */
 export const install = (folder: string, packages: readonly string[]): void => {
@@ -43,40 +38,6 @@ export const checkPackage = (toolFolder: string, tarball: string): void => {
   // A program has nothing to import, and `voice.js` is a script for pages, which defines a global name.
   if (/\/trunkline-\d/.test(tarball)) return
   run(programOf(toolFolder, 'attw'), [tarball, '--format', 'ascii', '--exclude-entrypoints', 'voice.js'], toolFolder)
-}
-
-/** A platform that was started from the package, with its address and its key. */
-export type StartedPlatform = { readonly url: string; readonly key: string; stop(): Promise<void> }
-
-/** Starts `npx trunkline` in a folder that has only the installed package. */
-export const startPackage = async (folder: string): Promise<StartedPlatform> => {
-  const readyFile = join(folder, 'ready.json')
-  const env = {
-    ...process.env,
-    TRUNKLINE_PORT: '0',
-    TRUNKLINE_SIP_PORT: '0',
-    TRUNKLINE_SANDBOX_SMPP_PORT: '0',
-    TRUNKLINE_SANDBOX_SIP_PORT: '0',
-    TRUNKLINE_READY_FILE: readyFile,
-  }
-  const child: ChildProcess = spawn('npx', ['--no-install', 'trunkline'], { cwd: folder, env, stdio: 'pipe' })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (output += text))
-  const exited = once(child, 'exit')
-  const deadline = Date.now() + startMs
-  while (!existsSync(readyFile)) {
-    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`npx trunkline did not start:\n${output}`)
-    await pause(100)
-  }
-  const { url, api_key: key }: { url: string; api_key: string } = JSON.parse(readFileSync(readyFile, 'utf8'))
-  return {
-    url,
-    key,
-    stop: async () => {
-      child.kill('SIGTERM')
-      await exited
-    },
-  }
 }
 
 /** A program of the client that buys a number and sends the first text, until its receipt. */

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { affectedTests, restrictedWalks, subjects, wholeWalks } from './affected.ts'
 import type { Costs } from './costs.ts'
 import { fullOnly, partly, whenNear, whyFullOnly, whyLeftOut } from './forms.ts'
-import { grouped, newestOnly, oldestOnRequest, runsOf, runsOnOldest } from './plan.ts'
+import { grouped, newestOnly, oldestOnRequest, runsOf, runsOfShard, runsOnOldest, shardFrom } from './plan.ts'
 import { allTests, changedFiles, wholeForm } from './selection.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -31,6 +31,24 @@ test('files share a process when their imports do not affect the whole process, 
     groups.map((group) => group.map(({ file }) => file)),
     [walks, [long], shared, ...alone.map((file) => [file])],
   )
+})
+
+test('the shards of a run have each file once, and work of about the same length', () => {
+  const runs = runsOf(['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+  const costs = Object.fromEntries(
+    runs.map(({ name }, i) => [name, { cpu: [1, 9, 2, 8, 3, 7, 4][i] ?? 0, seconds: 1, tests: 1 }]),
+  )
+  const shards = [1, 2, 3].map((number) => runsOfShard(runs, { number, of: 3 }, costs))
+  assert.deepEqual(
+    shards.map((shard) => shard.map(({ name }) => name)),
+    [
+      ['a', 'b', 'c'],
+      ['d', 'e'],
+      ['f', 'g'],
+    ],
+  )
+  assert.deepEqual(shardFrom('2/4'), { number: 2, of: 4 })
+  for (const wrong of ['', '2', '0/4', '5/4', '1/0', '1/4/2', 'a/b']) assert.throws(() => shardFrom(wrong), /such as 2\/4/)
 })
 
 test('the full form runs every file, and the quick SQL tests on the oldest server', () => {

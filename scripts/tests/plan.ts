@@ -79,6 +79,28 @@ export const runsOf = (files: readonly string[]): FileRun[] => files.map(runOnNe
 export const quickRunsOnOldest = (root: string): FileRun[] =>
   runsOnOldest(root).filter(({ file }) => !oldestOnRequest.includes(file))
 
+/** One of several machines that share a run, such as the second of four. */
+export type Shard = { readonly number: number; readonly of: number }
+
+/** Reads a shard such as `2/4`. @throws Error when it is none */
+export const shardFrom = (text: string): Shard => {
+  const [, number, of] = /^(\d+)\/(\d+)$/.exec(text)?.map(Number) ?? []
+  if (!number || !of || number > of) throw new Error(`--shard must be a part such as 2/4, not ${text}`)
+  return { number, of }
+}
+
+/** Returns the runs of a shard: the dearest run first, each goes to the shard that has the least work so far. */
+export const runsOfShard = (turns: readonly FileRun[], { number, of }: Shard, costs: Costs): FileRun[] => {
+  const shards = Array.from({ length: of }, () => ({ cpu: 0, turns: new Set<FileRun>() }))
+  const cpuOf = ({ name }: FileRun) => costOf(costs, name).cpu
+  for (const turn of turns.toSorted((a, b) => cpuOf(b) - cpuOf(a))) {
+    const least = shards.reduce((best, shard) => (shard.cpu < best.cpu ? shard : best))
+    least.cpu += cpuOf(turn)
+    least.turns.add(turn)
+  }
+  return turns.filter((turn) => shards[number - 1]?.turns.has(turn))
+}
+
 /** Files of a shared process: at most so many, and so long together, so that both cores are busy to the end. */
 const mostFiles = 40
 const mostSeconds = 45

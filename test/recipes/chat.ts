@@ -1,5 +1,6 @@
 import { uuid } from '../../src/platform/lib/id.ts'
 import { idleConnection } from '../connection.ts'
+import { until } from '../platform.ts'
 import { type Scene, unique } from './scene.ts'
 
 let numbers = 0
@@ -53,15 +54,23 @@ const chatWithHidden = async ({ world, tenant }: Scene, { id }: Channel) => {
     values (${tenant.id}, ${id}, ${hidden}, ${hidden}, now(), ${uuid()})`
 }
 
+/** A batch of numbers to check. The network may be about to connect the account's number. */
+export const checkBatch = async ({ world, tenant }: Scene): Promise<string> => {
+  const { body } = await until(async () => {
+    const answer = await world.call(tenant, 'POST', '/open/msgapp/check-numbers', { numbers: ['123'] })
+    return answer.status === 202 && answer
+  })
+  return body.batch.uuid
+}
+
 /** Things of every kind on a number. */
 export const chatThings = async (scene: Scene, number: string): Promise<[string, string][]> => {
   const channel = await chatChannel(scene, 'sandbox', number)
   const { group } = await chatGroup(scene, true, channel)
   const { params } = await chatMessage(scene, channel)
   await chatWithHidden(scene, channel)
-  const checks = await scene.world.call(scene.tenant, 'POST', '/open/msgapp/check-numbers', { numbers: ['123'] })
   return [
-    ['CHK', String(checks.body.batch.uuid)],
+    ['CHK', await checkBatch(scene)],
     ['WPN', channel.channel],
     ['WAG', group],
     ['MSG', params.message_uuid],

@@ -1,5 +1,5 @@
 import { uuid } from '../../src/platform/lib/id.ts'
-import { chatChannel } from './chat.ts'
+import { chatChannel, checkBatch } from './chat.ts'
 import type { Recipe, Recipes } from './recipe.ts'
 import { type Scene, unique } from './scene.ts'
 
@@ -102,8 +102,7 @@ export const groupRecipes: Recipes = {
   getCheckBatch: {
     ok: async (scene) => {
       await number(scene)
-      const { body } = await scene.world.call(scene.tenant, 'POST', '/open/msgapp/check-numbers', { numbers: ['123'] })
-      return { params: { batch_uuid: body.batch.uuid } }
+      return { params: { batch_uuid: await checkBatch(scene) } }
     },
   },
 }
