@@ -9,7 +9,7 @@ import { startBy } from './releases/started-platform.ts'
 import { callFromBrowser } from './releases/try-in-browser.ts'
 import { checkPackage, compileExamples, install, installTools, runExamples } from './releases/try-packages.ts'
 
-const help = `npm run release -- --dry-run [--out FOLDER]
+const help = `npm run release -- --dry-run [--out FOLDER] [--tag TAG]
 
 Makes a release: builds and packs the packages, installs them in an empty folder, starts a platform from them, runs the
 examples of their READMEs on each runtime, and writes notes, openapi.json, a bill of materials, licences and checksums.
@@ -17,11 +17,13 @@ Nothing is published: RELEASE.md says what comes next.
 
   --dry-run      leaves docs/releases.json as it is, and prints the line for it
   --out FOLDER   where the packages go    (default: dist/release)
+  --tag TAG      refuses any tag but that of the version
   --help         prints this text`
 
 const options = {
   'dry-run': { type: 'boolean', default: false },
   out: { type: 'string', default: 'dist/release' },
+  tag: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const
 const { values } = parseArgs({ options })
@@ -38,6 +40,12 @@ const report = (text: string) =>
   console.log(`${((performance.now() - began) / 1000).toFixed(0).padStart(4)} s  ${text}`)
 
 const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+if (values.tag !== undefined && values.tag !== `v${version}`) {
+  console.error(
+    `npm run release: package.json has version ${version}, so the tag must be v${version}, not ${values.tag}`,
+  )
+  process.exit(2)
+}
 const published = ['packages/client', 'packages/voice-sdk']
 
 /** The line of this release in docs/releases.json. */

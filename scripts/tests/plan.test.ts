@@ -48,7 +48,8 @@ test('the shards of a run have each file once, and work of about the same length
     ],
   )
   assert.deepEqual(shardFrom('2/4'), { number: 2, of: 4 })
-  for (const wrong of ['', '2', '0/4', '5/4', '1/0', '1/4/2', 'a/b']) assert.throws(() => shardFrom(wrong), /such as 2\/4/)
+  for (const wrong of ['', '2', '0/4', '5/4', '1/0', '1/4/2', 'a/b'])
+    assert.throws(() => shardFrom(wrong), /such as 2\/4/)
 })
 
 test('the full form runs every file, and the quick SQL tests on the oldest server', () => {
