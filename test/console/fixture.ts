@@ -31,7 +31,8 @@ type Shift = { readonly sum: number; readonly moved: string }
 /** Runs in every page before its own scripts: sums up jumps as web.dev/cls says, and reports each new maximum. */
 const watchShifts = `(() => {
   let [sum, first, last, most, moved, input] = [0, 0, 0, 0, '', -Infinity]
-  for (const name of ['pointerdown', 'keydown', 'input']) addEventListener(name, () => { input = performance.now() }, true)
+  // Back shows the page as it was, and then as it is now.
+  for (const name of ['pointerdown', 'keydown', 'input', 'popstate']) addEventListener(name, () => { input = performance.now() }, true)
   const isOfThread = ({ node }) => (node?.nodeType === 1 ? node : node?.parentElement)?.closest('[role=log]')
   const nameOf = ({ node, previousRect: from, currentRect: to }) =>
     (node?.nodeType === 1 ? node.tagName.toLowerCase() + '.' + node.className : node?.parentNode?.className ?? 'gone') +

@@ -26,14 +26,19 @@ const jobsOf = (account: string) =>
 const isIdle = (account: string) => until(async () => (await jobsOf(account)).length === 0)
 
 /** Accepts messages in one batch, as a process does that dies after the commit; returns the batch and its messages. */
-const acceptAndDie = async (who: Tenant, from: string, texts: readonly string[], isLeased = true) => {
+const acceptAndDie = async (
+  who: Tenant,
+  from: string,
+  texts: readonly string[],
+  { isLeased = true, contacts = [] }: { isLeased?: boolean; contacts?: readonly string[] } = {},
+) => {
   const { id: channel } = await db.one<{ id: string }>`select id from sms_channels where account_id = ${who.id}`
   const messages = texts.map((text, i) => ({
     account: who.id,
     id: uuid(),
     channel,
     number: from,
-    contact: `+4479111234${10 + i}`,
+    contact: contacts[i] ?? `+4479111234${10 + i}`,
     text,
     encoding: 'gsm7' as const,
     fragments: 1,
@@ -219,16 +224,15 @@ test(
       world.change(id, { settings: { port: 1 } }),
     )
     const away = '+33612345678'
-    const [waits, goes] = await Promise.all([
-      send(who, number, 'waits', { to: away }),
-      send(who, number, 'goes', { to: slow }),
-    ])
-    await waitForStatus(who, goes.body.message_uuid, 'sent')
+    const { id, messages } = await acceptAndDie(who, number, ['waits', 'goes'], { contacts: [away, slow] })
+    const [waits, goes] = messages
+    await expire(id)
+    await waitForStatus(who, `SMO${goes?.id}`, 'sent')
     const own = await until(async () => {
       const rows = await jobsOf(who.id)
       return rows.length === 1 && rows[0]?.kind === 'sms.submit' ? rows[0] : undefined
     })
-    assert.equal(own.id, waits.body.message_uuid.slice(3))
+    assert.equal(own.id, waits?.id)
     assert.deepEqual(own.payload, { from: number, to: away, text: 'waits' })
     await until(() => db.run`delete from jobs where id = ${own.id} and leased_until is null`)
   }),
@@ -282,7 +286,7 @@ test(
     await connect('only', smsc, { window: 100 })
     const who = await tenant({ balance: '10' })
     const { number } = await giveNumber(world, who)
-    await acceptAndDie(who, number, ['one', 'two'], false)
+    await acceptAndDie(who, number, ['one', 'two'], { isLeased: false })
     await isIdle(who.id)
     assert.deepEqual(smsc.submits.map(({ text }) => text).sort(), ['one', 'two'])
   }),
