@@ -4,6 +4,7 @@ import { contracts } from '../src/contracts.ts'
 import { eventDocuments } from '../src/event-payloads.ts'
 import { type Contract, isRepeatable } from '../src/platform/http/endpoint.ts'
 import { openapi, properties, required } from '../src/platform/http/openapi.ts'
+import { tagDescriptions } from '../src/tags.ts'
 
 // Generates the types and the tables of operations of @trunkline/client from the contracts. The OpenAPI document names
 // the shared schemas; the contracts name the methods.
@@ -11,7 +12,7 @@ import { openapi, properties, required } from '../src/platform/http/openapi.ts'
 type Node = { readonly [key: string]: unknown }
 
 const folder = join(import.meta.dirname, '..', 'packages', 'client', 'src')
-const document: Node = JSON.parse(JSON.stringify(openapi(contracts, '0', eventDocuments)))
+const document: Node = JSON.parse(JSON.stringify(openapi(contracts, '0', eventDocuments, tagDescriptions)))
 
 /** Entry points of the package: `index` has the operations under /open, without those of the sandbox. */
 const entryPoints = ['index', 'sandbox', 'operator'] as const

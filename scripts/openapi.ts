@@ -4,6 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { contracts } from '../src/contracts.ts'
 import { eventDocuments } from '../src/event-payloads.ts'
 import { openapi } from '../src/platform/http/openapi.ts'
+import { tagDescriptions } from '../src/tags.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -13,7 +14,7 @@ export const openapiFile = join(root, 'docs', 'openapi.json')
 /** Returns the OpenAPI document generated from the current contracts. */
 export const openapiText = (): string => {
   const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  return `${JSON.stringify(openapi(contracts, version, eventDocuments), null, 2)}\n`
+  return `${JSON.stringify(openapi(contracts, version, eventDocuments, tagDescriptions), null, 2)}\n`
 }
 
 /** Path of the contracts that the command line reads; it starts without loading the schema library. */

@@ -4,13 +4,13 @@ import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { contracts } from '../src/contracts.ts'
+import { csvContractOf } from '../src/platform/http/csv-export.ts'
 import { uuid } from '../src/platform/lib/id.ts'
 import { testDatabase } from './database.ts'
 import { fillLists } from './list-rows.ts'
 import { until } from './platform.ts'
 import { recipes } from './recipes/all.ts'
 import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
-import { nodeOf } from './recipes/schema.ts'
 import { send } from './recipes/send.ts'
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
@@ -79,6 +79,11 @@ test('every list that takes format=csv sends the rows of its pages, in their ord
     }
     const answer = await send(world, contract, tenant, { ...request, query: { ...query, format: 'csv' } })
     assert.equal(answer.status, 200, `${contract.id} ${answer.text}`)
+    const alone = await send(world, csvContractOf(contract), tenant, { ...request, query })
+    assert.equal(alone.status, 200, `${contract.id} ${alone.text}`)
+    // The audit trail has one row more: the first export.
+    const rowsOf = (text: string) => text.split('\r\n').filter((line) => !line.includes(',listOwnAudit,'))
+    assert.deepEqual(rowsOf(alone.text), rowsOf(answer.text), `${contract.id} with .csv after its path`)
     const [head = [], ...lines] = parse(answer.text)
     assert.equal(lines.length, rows.length, contract.id)
     assert.ok(head.length >= 3 && lines.every(({ length }) => length === head.length), `${contract.id}: ${head}`)
@@ -192,12 +197,38 @@ test('a long list is read no faster than the client takes it, and one export of 
   await until(async () => exports.used(tenant.id) === 0)
 })
 
-test('OpenAPI names the parameter and the type of every such list', async () => {
+test('the path with .csv refuses as the list does, and has its place in the audit trail', async () => {
+  const ask = async (url: string, who: typeof tenant | null = tenant) => {
+    const { status, body } = await world.call(who, 'GET', url)
+    return [status, body.error_code, body.field]
+  }
+  assert.deepEqual(await ask('/open/ledger.csv', null), await ask('/open/ledger', null))
+  assert.deepEqual(await ask('/open/ledger.csv?since=x'), [400, 'invalid_request', '/query/since'])
+  const foreign = await makeScene(world, 'foreign', await world.tenant())
+  const { channel } = await foreign.number()
+  const missing = await ask(`/open/sms/messages/SMS${uuid()}/+447700900123.csv`)
+  assert.deepEqual(await ask(`/open/sms/messages/${channel}/+447700900123.csv`), missing)
+  assert.equal(missing[0], 404)
+  const { status, headers } = await world.call(tenant, 'POST', '/open/ledger.csv')
+  assert.deepEqual([status, headers.allow], [405, 'GET, HEAD'])
+  const [head = [], line = []] = await read('/open/audit?format=csv&action=getOwnLedger')
+  assert.equal(line[head.indexOf('action')], 'getOwnLedger')
+})
+
+test('OpenAPI has one operation for the JSON of every such list and one for its CSV, each with one type', async () => {
   const { body } = await world.call(null, 'GET', '/openapi.json')
   for (const { url, id } of lists) {
-    const { parameters, responses } = body.paths[url.replace(/:(\w+)/g, '{$1}')].get
-    const { schema } = parameters.find(({ name }: { name: string }) => name === 'format') ?? {}
-    assert.deepEqual(schema?.enum, ['json', 'csv'], id)
-    assert.ok(responses['200'].content['text/csv'] && nodeOf(responses['200'].content['application/json']), id)
+    const path = url.replace(/:(\w+)/g, '{$1}')
+    const [json, csv] = [body.paths[path].get, body.paths[`${path}.csv`].get]
+    assert.deepEqual([json.operationId, csv.operationId], [id, `${id}Csv`])
+    assert.deepEqual(Object.keys(json.responses['200'].content), ['application/json'], id)
+    assert.deepEqual(Object.keys(csv.responses['200'].content), ['text/csv'], id)
+    assert.match(json.description, /as CSV\. So has this operation with `format=csv`\./)
+    const names = [json, csv].map(({ parameters = [] }) => parameters.map(({ name }: { name?: string }) => name))
+    assert.ok(!names.flat().includes('format'), id)
+    assert.ok(
+      !names[1].some((name: string) => /^(?:cursor|page|page_number|per_page|results_per_page)$/.test(name)),
+      id,
+    )
   }
 })

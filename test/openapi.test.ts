@@ -9,6 +9,7 @@ import { eventDocuments } from '../src/event-payloads.ts'
 import { errorCodesOf } from '../src/platform/http/error-codes.ts'
 import { makeComponents } from '../src/platform/http/openapi-components.ts'
 import { Named } from '../src/platform/http/schema.ts'
+import { tagDescriptions } from '../src/tags.ts'
 import { allows } from './recipes/answer.ts'
 
 type Json = { [name: string]: Json }
@@ -129,6 +130,26 @@ test('each example of a request matches the schema of its operation', () => {
     const example = path?.requestBody?.content?.['application/json']?.example
     assert.ok(example !== undefined && allows(contract.body, example), `${contract.id}: ${JSON.stringify(example)}`)
   }
+})
+
+test('each example of a response matches the schema of its operation', () => {
+  for (const { id, url, method, reply, status } of contracts) {
+    const { responses } = paths[url.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()] ?? {}
+    const [media] = Object.values(responses?.[status]?.content ?? {})
+    assert.ok(media && 'example' in media && allows(reply, media.example), `${id}: ${JSON.stringify(media?.example)}`)
+  }
+})
+
+test('each tag has a description and is used', () => {
+  const used = new Set(operations.flatMap(({ tags }) => Object.values(tags ?? {}).map(String)))
+  used.add('Events')
+  assert.deepEqual([...used].sort(), Object.keys(tagDescriptions).sort())
+})
+
+test('each answer with success has one media type, so that a generated client has one type for it', () => {
+  for (const { operationId, responses = {} } of operations)
+    for (const [status, { content }] of Object.entries(responses))
+      if (status.startsWith('2')) assert.equal(Object.keys(content ?? {}).length, 1, `${operationId} ${status}`)
 })
 
 test('each example of an event matches its schema', () => {

@@ -167,7 +167,7 @@ const Xmpp = Named(
     {
       if: { properties: { mode: { const: 'component' } }, required: ['mode'] },
       // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      then: { required: ['component', 'secret'] },
+      then: { properties: { component: {}, secret: {} }, required: ['component', 'secret'] },
     },
   ),
 )

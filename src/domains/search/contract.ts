@@ -68,10 +68,12 @@ export const search = contract({
                 }),
                 marks: Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
                   description: 'Matching ranges of the title: first UTF-16 unit, and the unit after the last',
+                  examples: [[[0, 3]]],
                 }),
                 text_marks: Type.Optional(
                   Type.Array(Type.Array(Type.Integer(), { minItems: 2, maxItems: 2 }), {
                     description: 'Matching ranges of the text, of results of the inbox',
+                    examples: [[[0, 3]]],
                   }),
                 ),
                 conversation_uuid: Type.Optional(Id('CNV', 'The conversation of a result of the inbox')),

@@ -8,6 +8,7 @@ import { contracts } from '../../contracts.ts'
 import { eventDocuments } from '../../event-payloads.ts'
 import { openapi } from '../../platform/http/openapi.ts'
 import type { Services } from '../../services.ts'
+import { tagDescriptions } from '../../tags.ts'
 import { makeCachedPages } from './cached-pages.ts'
 import { installConsole } from './console.ts'
 import { refusals } from './refusals.ts'
@@ -116,7 +117,7 @@ export const installSite = async (
     // A customer's own page loads it too: the file is public.
     setHeaders: (reply) => void reply.header('access-control-allow-origin', '*'),
   })
-  const document = () => openapi(servedContracts(config.sandbox), version, eventDocuments)
+  const document = () => openapi(servedContracts(config.sandbox), version, eventDocuments, tagDescriptions)
   const send = makeCachedPages()
   app.get('/openapi.json', (request, reply) =>
     send(request, reply.type('application/json; charset=utf-8'), 'openapi', () => JSON.stringify(document())),

@@ -1,12 +1,14 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type TSchema, Type } from 'typebox'
 import { csvExportLineOf } from '../lib/csv-cell.ts'
-import type { Contract } from './endpoint.ts'
+import type { Contract, Endpoint } from './endpoint.ts'
 import { refusals } from './refusals.ts'
 import { limiterKeyOf, onReplyEnd, type RequestLimiters } from './request-limiters.ts'
 
-// Lists as CSV: `format=csv` reads the pages of a list one after another and streams their rows. The next page is read
-// once the client has taken the last one, so that an export of any length takes the memory of one page.
+// Lists as CSV: `format=csv`, or `.csv` after the path, reads the pages of a list one after another and streams their
+// rows. The next page is read once the client has taken the last one, so that an export of any length takes the memory
+// of one page.
 
 type Json = { readonly [name: string]: unknown }
 
@@ -94,6 +96,35 @@ const nameOf = ({ url }: Contract): string =>
 /** Names of the page parameters. */
 const pageFields = ['page', 'page_number', 'per_page', 'format']
 
+const tableIn = ({ csv, reply }: Contract): Table => tableOf(reply, csv?.split('.') ?? [])
+
+/**
+ * Returns the operation that answers a list as CSV alone, at a path of its own: a generated client knows the type of its
+ * answer. Its id is that of the list, under which the audit trail records both ways.
+ */
+export const csvContractOf = (list: Contract): Contract => {
+  const { query, summary, url } = list
+  const noFilters = [...pageFields, 'results_per_page', 'cursor']
+  const filters = Object.fromEntries(propertiesOf(query).filter(([name]) => !noFilters.includes(name)))
+  const schema: TSchema = { type: 'object', ...query, properties: filters }
+  return {
+    ...list,
+    csvOf: list,
+    url: `${url}.csv`,
+    summary: `${summary}, as CSV`,
+    description:
+      'All rows of the filters, however many. The first line names the columns. An account may have one export under way.',
+    query: schema,
+    reply: Type.String({ contentMediaType: 'text/csv', examples: [csvExportLineOf(tableIn(list).columns)] }),
+  }
+}
+
+/** Returns an endpoint, followed by its operation for CSV if it is a list. */
+export const withCsv = (endpoint: Endpoint): Endpoint[] =>
+  endpoint.contract.csv === undefined
+    ? [endpoint]
+    : [endpoint, { ...endpoint, contract: csvContractOf(endpoint.contract) }]
+
 /** Returns the query of the largest page behind a cursor. */
 const pageQuery = (contract: Contract, query: Json, cursor: unknown): Json => {
   const size = keyword(property(contract.query, 'results_per_page'), 'maximum')
@@ -106,8 +137,8 @@ const pageQuery = (contract: Contract, query: Json, cursor: unknown): Json => {
 }
 
 /** True for a request of CSV. */
-export const wantsCsv = ({ csv }: Contract, { query }: Pick<FastifyRequest, 'query'>): boolean =>
-  csv !== undefined && keyword(query, 'format') === 'csv'
+export const wantsCsv = ({ csv, csvOf }: Contract, { query }: Pick<FastifyRequest, 'query'>): boolean =>
+  csvOf !== undefined || (csv !== undefined && keyword(query, 'format') === 'csv')
 
 /**
  * Answers with all rows of a list. The first page is read before the answer begins, so that a refusal has its status. A
@@ -127,10 +158,10 @@ export const sendCsv = async (
   const key = limiterKeyOf(request)
   if (!exports.tryAcquire(key)) throw refusals.tooManyExports()
   onReplyEnd(reply, () => exports.release(key))
-  const path = contract.csv?.split('.') ?? []
-  const table = tableOf(contract.reply, path)
+  const list = contract.csvOf ?? contract
+  const table = tableIn(list)
   const query: Json = { ...Object(request.query) }
-  const first = await readPage(pageQuery(contract, query, query.cursor))
+  const first = await readPage(pageQuery(list, query, query.cursor))
   await onBegin()
   const lines = async function* () {
     yield csvExportLineOf(table.columns)
@@ -139,12 +170,12 @@ export const sendCsv = async (
       const text = table.rows(page).map(csvExportLineOf).join('')
       if (text !== '') yield text
       if (page.next_cursor === undefined || request.method === 'HEAD' || reply.raw.destroyed) return
-      page = await readPage(pageQuery(contract, query, page.next_cursor))
+      page = await readPage(pageQuery(list, query, page.next_cursor))
     }
   }
   const day = new Date().toISOString().slice(0, 10)
   return reply
     .type('text/csv; charset=utf-8')
-    .header('content-disposition', `attachment; filename="${nameOf(contract)}-${day}.csv"`)
+    .header('content-disposition', `attachment; filename="${nameOf(list)}-${day}.csv"`)
     .send(Readable.from(lines(), { objectMode: false }))
 }

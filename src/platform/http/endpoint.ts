@@ -113,8 +113,10 @@ type ContractFields = {
   /** Additional fields of the endpoint's own error responses: of 409, if `errors` describes that and not 400; else of 400. */
   readonly faults?: TSchema
   /** Field of the reply that holds the rows of a list, such as `transfers` or `data.reservations`. The server then also
-   *  takes `format=csv`, and streams all rows of the filters: csv-export.ts. */
+   *  takes `format=csv`, and streams all rows of the filters: csv-export.ts. The path with `.csv` does so, too. */
   readonly csv?: string
+  /** The list that the operation answers as CSV: `csvContractOf`. */
+  readonly csvOf?: Contract
   /** CLI command that calls the endpoint, such as `accounts create`. */
   readonly cli?: string
 }

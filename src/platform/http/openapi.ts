@@ -1,12 +1,12 @@
 import type { TSchema } from 'typebox'
 import { quotaNames } from '../lib/quota-definitions.ts'
 import { isBodyOptional } from './body-reader.ts'
+import { csvContractOf } from './csv-export.ts'
 import { type Contract, faultsStatus, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { errorCodesOf, transferOf } from './error-codes.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
 import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
 import { type ProblemName, problems, type Shape } from './problem.ts'
-import { querySchemaOf } from './query-schema.ts'
 
 const securitySchemeNames: Record<Contract['auth'], string | null> = {
   account: 'accountKey',
@@ -22,6 +22,9 @@ const takesSession = ({ auth }: Contract): boolean => auth === 'account' || auth
 /** Returns the properties of an object schema by name. */
 export const properties = (schema: TSchema | undefined): [string, TSchema][] =>
   schema && 'properties' in schema ? Object.entries(schema.properties ?? {}) : []
+
+/** Returns a path with `{name}` for parameters. */
+const pathOf = (url: string): string => url.replace(/:(\w+)/g, '{$1}')
 
 /** Returns the names of the required properties. */
 export const required = (schema: TSchema | undefined): string[] =>
@@ -158,9 +161,6 @@ const refusal = (contract: Contract, name: ProblemName, description: string, com
 
 const isProblem = (name: string): name is ProblemName => Object.hasOwn(problems, name)
 
-/** Media type of a list with `format=csv`. */
-const csvContent = { 'text/csv': { schema: { type: 'string', description: 'All rows; with format=csv' } } }
-
 const responses = (contract: Contract, components: Components): Json => {
   const { reply, headers = {} } = contract
   const described = Object.entries(headers).map(([name, description]) => [
@@ -172,10 +172,7 @@ const responses = (contract: Contract, components: Components): Json => {
     answers[status] = {
       description,
       ...(described.length > 0 ? { headers: Object.fromEntries(described) } : {}),
-      content: {
-        ...content(components, reply, exampleOf(reply)),
-        ...(contract.csv === undefined ? {} : csvContent),
-      },
+      content: content(components, reply, exampleOf(reply)),
     }
   for (const [name, description] of Object.entries(refusalsOf(contract)))
     if (isProblem(name)) answers[problems[name].status] = refusal(contract, name, description, components)
@@ -200,22 +197,31 @@ const accountHeader = {
   schema: { type: 'string' },
 }
 
+/** Returns the description of an operation: what the contract says, its CSV and its scope. */
+const descriptionOf = ({ description, url, csv, csvOf, needs, orNeeds }: Contract): string =>
+  [
+    description,
+    ...(csv === undefined || csvOf
+      ? []
+      : [`\`GET ${pathOf(url)}.csv\` has all rows of the filters as CSV. So has this operation with \`format=csv\`.`]),
+    ...(needs ? [`Needs an API key with the scope \`${needs}\`${orNeeds ? ` or \`${orNeeds}\`` : ''}.`] : []),
+  ].join('\n\n')
+
 const operation = (contract: Contract, components: Components): Json => {
   const { id, tag, summary, body, media } = contract
   const key = securitySchemeNames[contract.auth]
   const inputs = [
     ...parameters(contract.params, 'path'),
-    ...parameters(querySchemaOf(contract), 'query'),
+    // Without `format`: a generated client reads one type of answer from each operation.
+    ...parameters(contract.query, 'query'),
     ...(contract.auth === 'account' ? [{ $ref: '#/components/parameters/Account' }] : []),
     ...(key !== null && isRepeatable(contract) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
   return {
-    operationId: id,
+    operationId: contract.csvOf ? `${id}Csv` : id,
     tags: [tag],
     summary,
-    description: contract.needs
-      ? `${contract.description}\n\nNeeds an API key with the scope \`${contract.needs}\`${contract.orNeeds ? ` or \`${contract.orNeeds}\`` : ''}.`
-      : contract.description,
+    description: descriptionOf(contract),
     ...(contract.needs ? { 'x-needs': contract.needs } : {}),
     ...(contract.orNeeds ? { 'x-or-needs': contract.orNeeds } : {}),
     security: [...(key ? [{ [key]: [] }] : []), ...(takesSession(contract) ? [{ session: [] }] : [])],
@@ -233,12 +239,26 @@ const operation = (contract: Contract, components: Components): Json => {
   }
 }
 
-/** Returns the OpenAPI 3.1 document of the contracts. */
-export const openapi = (contracts: readonly Contract[], version: string, events: readonly EventDocument[]): Json => {
+const describedTag = (name: string, descriptions: Readonly<Record<string, string>>): Json => {
+  const description = descriptions[name]
+  if (description === undefined) throw new Error(`The tag ${name} has no description`)
+  return { name, description }
+}
+
+/**
+ * Returns the OpenAPI 3.1 document of the contracts.
+ * @param tags descriptions of the tags, by name
+ */
+export const openapi = (
+  contracts: readonly Contract[],
+  version: string,
+  events: readonly EventDocument[],
+  tags: Readonly<Record<string, string>>,
+): Json => {
   const paths: Record<string, Json> = {}
   const components = makeComponents({ Error: errorSchema('full'), BriefError: errorSchema('brief') })
-  for (const contract of contracts) {
-    const path = contract.url.replace(/:(\w+)/g, '{$1}')
+  for (const contract of contracts.flatMap((one) => (one.csv === undefined ? [one] : [one, csvContractOf(one)]))) {
+    const path = pathOf(contract.url)
     paths[path] = { ...paths[path], [contract.method.toLowerCase()]: operation(contract, components) }
   }
   const webhooks = webhookSection(events, components, exampleOf)
@@ -251,10 +271,11 @@ export const openapi = (contracts: readonly Contract[], version: string, events:
         'Phone numbers, SMS, voice, contacts, a messaging app and webhooks behind one interface, on a server of your own. ' +
         'A blank or null optional value counts as absent; in an update a blank leaves the field unchanged, and null clears it where its schema allows null. ' +
         'Decimal strings are accepted for numbers, and the strings true and false for booleans.',
+      contact: { name: 'The operator of this installation' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
-    tags: [...new Set([...contracts.map(({ tag }) => tag), 'Events'])].map((name) => ({ name })),
+    servers: [{ url: '/', description: 'The installation that serves this document' }],
+    tags: [...new Set([...contracts.map(({ tag }) => tag), 'Events'])].map((name) => describedTag(name, tags)),
     paths,
     webhooks,
     components: {

@@ -9,8 +9,12 @@ const format = {
 }
 
 /** Returns the query schema of an endpoint, with `format` if the endpoint has a list for CSV. */
-export const querySchemaOf = ({ csv, query }: Pick<Contract, 'csv' | 'query'>): TSchema | undefined => {
-  if (csv === undefined) return query
+export const querySchemaOf = ({
+  csv,
+  csvOf,
+  query,
+}: Pick<Contract, 'csv' | 'csvOf' | 'query'>): TSchema | undefined => {
+  if (csv === undefined || csvOf !== undefined) return query
   const { properties = {} }: { properties?: object } = Object(query)
   return { type: 'object', ...query, properties: { ...properties, format } }
 }

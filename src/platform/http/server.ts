@@ -17,6 +17,7 @@ import { type AuthDeps, authHooks } from './authenticate.ts'
 import { installBodyParsers, installStreamParsers } from './body-parsers.ts'
 import { bodyReader, isBodyOptional } from './body-reader.ts'
 import { type Cors, makeCors } from './cors.ts'
+import { withCsv } from './csv-export.ts'
 import type { Contract, CredentialKind, Endpoint } from './endpoint.ts'
 import { fieldOf } from './error-field.ts'
 import { handler } from './handler.ts'
@@ -202,9 +203,10 @@ const registerOtherMethods = (app: FastifyInstance, cors: Cors, endpoints: reado
 /** Builds the HTTP server of the endpoints: hardened, with all refusals in the shapes of the interface. */
 export const makeServer = (
   parts: ServerDeps,
-  endpoints: readonly Endpoint[],
+  contracted: readonly Endpoint[],
   upgrades: readonly Upgrade[] = [],
 ): FastifyInstance => {
+  const endpoints = contracted.flatMap(withCsv)
   const { log, version, tls, proxies } = parts
   const cors = makeCors(parts.config.corsOrigins, parts.config.sandbox)
   const { isUpgrade, open } = makeUpgrades(upgrades, cors, parts)

@@ -7,7 +7,12 @@ import { ItemId } from '../schemas.ts'
 
 const fields = {
   channel_uuid: Type.Optional(
-    Type.String({ pattern: '^(?:SMS|WPN)', maxLength: 64, description: 'The channel that the writer has chosen' }),
+    Type.String({
+      pattern: '^(?:SMS|WPN)',
+      maxLength: 64,
+      description: 'The channel that the writer has chosen',
+      examples: ['SMS01a1fcca-93ab-7cbc-9f10-be702f775479'],
+    }),
   ),
   reply_to: Type.Optional(ItemId('The message that is answered')),
 }
