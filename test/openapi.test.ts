@@ -143,7 +143,7 @@ test('each example of a response matches the schema of its operation', () => {
 test('each tag has a description and is used', () => {
   const used = new Set(operations.flatMap(({ tags }) => Object.values(tags ?? {}).map(String)))
   used.add('Events')
-  assert.deepEqual([...used].sort(), Object.keys(tagDescriptions).sort())
+  assert.deepEqual([...used].sort(), [...tagDescriptions.keys()].sort())
 })
 
 test('each answer with success has one media type, so that a generated client has one type for it', () => {

@@ -139,7 +139,7 @@ const fault = ({ from, to, isType }: Import): string | null => {
   if (there === 'platform') return null
   if (there === 'adapters') return startsAdapters.test(from) ? null : 'a domain knows adapters by their ports'
   // The site shows the document of the interface.
-  if (/^src\/(?:contracts|event-payloads)\.ts$/.test(to) && from.startsWith('src/interfaces/site/')) return null
+  if (/^src\/(?:contracts|event-payloads|tags)\.ts$/.test(to) && from.startsWith('src/interfaces/site/')) return null
   if ([...settings, 'src/services.ts'].includes(to))
     return isType ? null : 'services are handed over: import their type'
   return ['domains', 'interfaces'].includes(there) && /\/(?:contract|ops|refusals)\.ts$/.test(to)

@@ -8,6 +8,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   { why: 'types, lint and dead code: npm run check', files: ['test/checks.test.ts'] },
   { why: 'Firefox', files: ['test/console/firefox.test.ts', 'test/sdk/firefox.test.ts'] },
   { why: 'Swagger UI in a browser', files: ['test/pages.test.ts'] },
+  { why: 'linters and generators of OpenAPI, which are installed for it', files: ['test/openapi-tools.test.ts'] },
   {
     why: 'packages, images and the machine’s own services',
     files: [

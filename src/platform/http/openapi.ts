@@ -197,7 +197,7 @@ const accountHeader = {
   schema: { type: 'string' },
 }
 
-/** Returns the description of an operation: what the contract says, its CSV and its scope. */
+/** Returns the description of an operation: that of the contract, its CSV and its scope. */
 const descriptionOf = ({ description, url, csv, csvOf, needs, orNeeds }: Contract): string =>
   [
     description,
@@ -239,8 +239,8 @@ const operation = (contract: Contract, components: Components): Json => {
   }
 }
 
-const describedTag = (name: string, descriptions: Readonly<Record<string, string>>): Json => {
-  const description = descriptions[name]
+const describedTag = (name: string, descriptions: ReadonlyMap<string, string>): Json => {
+  const description = descriptions.get(name)
   if (description === undefined) throw new Error(`The tag ${name} has no description`)
   return { name, description }
 }
@@ -253,7 +253,7 @@ export const openapi = (
   contracts: readonly Contract[],
   version: string,
   events: readonly EventDocument[],
-  tags: Readonly<Record<string, string>>,
+  tags: ReadonlyMap<string, string>,
 ): Json => {
   const paths: Record<string, Json> = {}
   const components = makeComponents({ Error: errorSchema('full'), BriefError: errorSchema('brief') })
