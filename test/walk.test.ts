@@ -88,6 +88,21 @@ test(
   },
 )
 
+test(
+  'docs/keys.md: a key with limits, refused beyond its scope and after its revocation, by curl',
+  needs('curl'),
+  async () => {
+    const blocks = walked(scriptOf('docs/keys.md', platform.url))
+    const answers = blocks.flat().map((line): Json => JSON.parse(line))
+    const [info, again, refused, list, revoked, unauthorized] = answers
+    assert.deepEqual([info?.success, again?.success], [true, true])
+    assert.partialDeepStrictEqual(refused, { error_code: 'scope_missing' })
+    const keys = list?.keys as Json[]
+    assert.ok(keys.some(({ label, last_used_at }) => label === 'reports' && last_used_at))
+    assert.partialDeepStrictEqual([revoked, unauthorized], [{ success: true }, { error_code: 'unauthorized' }])
+  },
+)
+
 /** A port on which nothing listens at this moment. */
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')

@@ -12,7 +12,7 @@ import { temporaryFolder } from './servers.ts'
 
 const root = join(import.meta.dirname, '..')
 const page = readFileSync(join(root, 'docs/webhooks.md'), 'utf8')
-const part = page.slice(page.indexOf('## Verify a call'), page.indexOf('## Contents'))
+const part = page.slice(page.indexOf('## Verify the signature'), page.indexOf('## Events'))
 const sample = (language: string): string => {
   const [, code] = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'ms').exec(part) ?? []
   assert.ok(code, `there is no sample in ${language}`)
