@@ -60,7 +60,7 @@ const versionsOf = (root: string): Map<string, string> =>
  */
 export const makeProgram = (root: string, folder: string): void => {
   const files = execFileSync('git', ['ls-files', '-z', ...shipped], { cwd: root, encoding: 'utf8' }).split('\0')
-  const imports: Imports = new Set(['swagger-ui-dist'])
+  const imports: Imports = new Set(['swagger-ui-dist', 'minisearch'])
   for (const path of files.filter((one) => one !== '' && !left.test(one))) {
     const target = join(folder, path)
     mkdirSync(dirname(target), { recursive: true })

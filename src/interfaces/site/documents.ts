@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { escapeHtml, pageHtml } from './html.ts'
 import { type Heading, type LinkResolver, renderMarkdown, rewriteLinks } from './markdown.ts'
+import { pageEntries, type SearchEntry } from './search-entries.ts'
 
 const sections = ['Start', 'Guides', 'Reference', 'Operate', 'Project', 'Decisions'] as const
 
@@ -49,6 +50,10 @@ const documentOf = (file: string, listed: ReadonlyMap<string, Section>): Documen
 
 /** True for what a `README.md` introduces: the first page of its folder. */
 const isFirst = ({ file }: Document): boolean => file.endsWith('/README.md') && file.startsWith('docs/')
+
+/** True for guides: wide screens show their code next to the text. */
+const isWithCode = ({ section, file }: Document): boolean =>
+  section === 'Guides' || (section === 'Reference' && file.startsWith('docs/'))
 
 const tidy = (html: string): string => html.replace(/<[^>]+>/g, '')
 
@@ -134,9 +139,16 @@ export const makeDocuments = (root: string) => {
         current: '/docs/guides',
         head: `<link rel="alternate" type="text/markdown" href="${one.url}.md">\n`,
         sidebar: sidebar(one, headings),
-        content: `<article>\n${html}</article>\n<p class="quiet"><a href="${one.url}.md">This page as Markdown</a></p>`,
+        content: `<article${isWithCode(one) ? ' class="with-code"' : ''}>\n${html}</article>\n<p class="quiet"><a href="${one.url}.md">This page as Markdown</a></p>`,
       })
     },
+    /** Entries of the search: sections of the pages for integrators and operators. */
+    entries: (): SearchEntry[] =>
+      documents
+        .filter(({ section, file }) => section !== 'Project' && section !== 'Decisions' && file !== 'docs/README.md')
+        .flatMap((one) =>
+          pageEntries(one.url, title(one), one.section, renderMarkdown(read(one), linksOf(one, '')).html),
+        ),
     markdown: (one: Document): string => rewriteLinks(read(one), linksOf(one, '.md')),
     /** The index for language models, in the form of llmstxt.org. */
     index(summary: string): string {

@@ -10,6 +10,10 @@ const reserved = new Map([
 /** Returns text as HTML. */
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => reserved.get(sign) ?? sign)
 
+/** Returns a block of code. pages/code.js adds the button that copies it. */
+export const codeHtml = (text: string): string =>
+  `<div class="code"><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>`
+
 export type Page = {
   readonly title: string
   /** Link of the header that leads to this page. */
@@ -28,6 +32,13 @@ const links = [
   ['/console', 'Console'],
 ] as const
 
+/** Hidden until pages/search.js runs. pages/try.html has the same. */
+const searchField = `<search class="search" hidden>
+<input type="search" role="combobox" aria-label="Search the documentation" aria-autocomplete="list" aria-expanded="false" aria-controls="found" aria-keyshortcuts="/" autocomplete="off" spellcheck="false" placeholder="Search: press /">
+<div id="found" role="listbox" aria-label="Results" tabindex="-1" hidden></div>
+<p class="unseen" role="status"></p>
+</search>`
+
 /** Returns a whole page of the documentation. */
 export const pageHtml = ({ title, current, head = '', sidebar, content }: Page): string => `<!doctype html>
 <html lang="en">
@@ -37,6 +48,10 @@ export const pageHtml = ({ title, current, head = '', sidebar, content }: Page):
 <title>${escapeHtml(title)}</title>
 <link rel="icon" href="/pages/icon.svg">
 <link rel="stylesheet" href="/pages/docs.css">
+<link rel="stylesheet" href="/pages/code.css">
+<link rel="stylesheet" href="/pages/search.css">
+<script src="/pages/code.js" type="module"></script>
+<script src="/pages/search.js" type="module"></script>
 ${head}</head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
@@ -45,6 +60,7 @@ ${head}</head>
 <nav aria-label="Documentation">
 ${links.map(([url, name]) => `<a href="${url}"${url === current ? ' aria-current="true"' : ''}>${name}</a>`).join('\n')}
 </nav>
+${searchField}
 </header>
 <div class="columns">
 <nav class="contents" aria-label="Contents">

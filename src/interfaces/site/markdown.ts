@@ -1,5 +1,5 @@
 import { Marked } from 'marked'
-import { escapeHtml } from './html.ts'
+import { codeHtml, escapeHtml } from './html.ts'
 
 export type Heading = { readonly depth: number; readonly id: string; readonly html: string }
 
@@ -33,7 +33,7 @@ const htmlOf = (text: string): string => {
 
 /**
  * Reads a Markdown text: raw HTML other than pictures is shown as text, comments are dropped, and links to other schemes
- * become text.
+ * become text. Rows of error codes have anchors, as headings have.
  */
 const reader = (resolve: LinkResolver, headings: Heading[]): Marked => {
   const seen = new Map<string, number>()
@@ -59,13 +59,19 @@ const reader = (resolve: LinkResolver, headings: Heading[]): Marked => {
         headings.push({ depth, id, html: html.replace(/<\/?a\b[^>]*>/g, '') })
         return `<h${depth} id="${escapeHtml(id)}">${html}</h${depth}>\n`
       },
-      code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>\n`,
+      code: ({ text }) => `${codeHtml(text)}\n`,
       table({ header, rows }) {
         const cell = (tokens: (typeof header)[0]['tokens'], tag: string) =>
           `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`
         const head = header.map(({ tokens, text }) => cell(tokens, text === '' ? 'td' : 'th')).join('')
         const isHeaded = header.some(({ text }) => text !== '')
-        const body = rows.map((row) => `<tr>${row.map(({ tokens }) => cell(tokens, 'td')).join('')}</tr>`).join('\n')
+        const areCodes = header[0]?.text === '`error_code`'
+        const body = rows
+          .map((row) => {
+            const id = areCodes ? ` id="${escapeHtml(anchorOf(row[0]?.text.replaceAll('`', '') ?? ''))}"` : ''
+            return `<tr${id}>${row.map(({ tokens }) => cell(tokens, 'td')).join('')}</tr>`
+          })
+          .join('\n')
         return (
           '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>' +
           `${isHeaded ? `<thead><tr>${head}</tr></thead>\n` : ''}<tbody>${body}</tbody></table></div>\n`

@@ -83,7 +83,10 @@ test('a schema that refers to itself is rendered once, with a link', () => {
 
 test('scope, examples, events and descriptions are shown, and text is escaped', () => {
   assert.match(html, /Authentication: <code>X-Key<\/code> · Scope: <code>inbox<\/code>/)
-  assert.match(html, /<p class="label">Example: short<\/p><pre><code>\[\n {2}\{\n {4}&quot;text&quot;/)
+  assert.match(
+    html,
+    /<p class="label">Answer 200: short<\/p><div class="code"><pre tabindex="0"><code>\[\n {2}\{\n {4}&quot;text&quot;/,
+  )
   assert.match(html, /id="\/webhooks\/word\.spoken"/)
   assert.match(html, /About <em>words<\/em>/)
   assert.match(html, /Show &lt;one&gt; word/)

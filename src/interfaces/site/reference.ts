@@ -1,5 +1,6 @@
-import { escapeHtml, pageHtml } from './html.ts'
+import { codeHtml, escapeHtml, pageHtml } from './html.ts'
 import { renderBlock, renderInline } from './markdown.ts'
+import { type Samples, sampleLanguages } from './samples.ts'
 import {
   asJson,
   asList,
@@ -35,7 +36,7 @@ const operationsOf = (paths: Json): Operation[] =>
     .sort((a, b) => a.path.localeCompare(b.path, 'en') || methods.indexOf(a.method) - methods.indexOf(b.method))
 
 const exampleHtml = (value: unknown): string =>
-  value === undefined ? '' : `<pre><code>${escapeHtml(JSON.stringify(value, null, 2))}</code></pre>`
+  value === undefined ? '' : codeHtml(typeof value === 'string' ? value : JSON.stringify(value, null, 2))
 
 /** Returns the examples of a body with their names; a single one has no name. */
 const examplesOf = (media: Json, resolve: Resolve): [string, unknown][] => {
@@ -46,20 +47,34 @@ const examplesOf = (media: Json, resolve: Resolve): [string, unknown][] => {
   return named.length > 0 ? named : 'example' in media ? [['', media.example]] : []
 }
 
-const examplesHtml = (media: Json, resolve: Resolve): string =>
-  examplesOf(media, resolve)
+/** Returns the examples of a request or a response under a title, such as `Answer`. */
+const examplesHtml = (title: string, content: unknown, resolve: Resolve): string =>
+  Object.values(asJson(content))
+    .flatMap((node) => examplesOf(asJson(node), resolve))
     .map(
       ([name, value]) =>
-        `<p class="label">Example${name === '' ? '' : `: ${escapeHtml(name)}`}</p>${exampleHtml(value)}`,
+        `<p class="label">${escapeHtml(title)}${name === '' ? '' : `: ${escapeHtml(name)}`}</p>${exampleHtml(value)}`,
     )
     .join('')
+
+/** Returns the samples of a request, one in each language: radio buttons choose, also without a script. */
+const samplesHtml = (id: string, samples: Samples): string => {
+  const choices = sampleLanguages.map(
+    (language, n) =>
+      `<label><input type="radio" name="${escapeHtml(id)}" value="${language}"${n === 0 ? ' checked' : ''}>${language}</label>`,
+  )
+  const blocks = sampleLanguages.map(
+    (language) => `<div class="sample" data-language="${language}">${codeHtml(samples[language])}</div>`,
+  )
+  return `<fieldset class="samples"><legend>Request</legend>${choices.join('')}${blocks.join('')}</fieldset>`
+}
 
 const contentHtml = (content: unknown, resolve: Resolve): string =>
   Object.entries(asJson(content))
     .map(([type, node]) => {
       const media = asJson(node)
       const label = type === 'application/json' ? '' : `<p class="label"><code>${escapeHtml(type)}</code></p>`
-      return label + bodyHtml(resolve, asJson(media.schema)) + examplesHtml(media, resolve)
+      return label + bodyHtml(resolve, asJson(media.schema))
     })
     .join('')
 
@@ -158,6 +173,19 @@ const requestHtml = (request: unknown, resolve: Resolve): string => {
   return `<h4>Body${optional}</h4>${about === '' ? '' : renderBlock(about)}${contentHtml(body.content, resolve)}`
 }
 
+/** Returns the examples of the successful responses. */
+const answersHtml = (responses: Json, resolve: Resolve): string =>
+  Object.entries(responses)
+    .filter(([status]) => !/^[45]|^default$/.test(status))
+    .map(([status, node]) => examplesHtml(`Answer ${status}`, resolve(node).content, resolve))
+    .join('')
+
+/** Text and code: next to each other where there is room. */
+const columnsHtml = (text: readonly string[], code: string): string => {
+  const about = text.filter((part) => part !== '').join('\n')
+  return code === '' ? about : `<div class="about">\n${about}\n</div>\n<div class="examples">\n${code}\n</div>`
+}
+
 /** The scope has a line of its own. */
 const descriptionOf = (node: Json): string =>
   asText(node.description)
@@ -169,8 +197,14 @@ const blockHtml = (anchor: string, heading: string, summary: string, body: strin
   `<details class="entry"><summary><h3>${heading}</h3>${summary}</summary>\n` +
   `<div class="body" id="${escapeHtml(anchor)}">\n${body}\n</div></details>`
 
-const operationHtml = ({ method, path, tag, node }: Operation, item: Json, schemes: Json, resolve: Resolve): string => {
-  const anchor = anchorOf(tag, asText(node.operationId) || `${method}-${path}`)
+type Reference = { readonly schemes: Json; readonly resolve: Resolve; readonly samples: ReadonlyMap<string, Samples> }
+
+const operationHtml = ({ method, path, tag, node }: Operation, item: Json, reference: Reference): string => {
+  const { schemes, resolve } = reference
+  const id = asText(node.operationId)
+  const samples = reference.samples.get(id)
+  const request = asJson(resolve(node.requestBody).content)
+  const anchor = anchorOf(tag, id || `${method}-${path}`)
   const description = descriptionOf(node)
   const heading = `<span class="method ${method}">${method.toUpperCase()}</span> <code>${escapeHtml(path)}</code>`
   const mark = node.deprecated === true ? ' <em>Deprecated.</em>' : ''
@@ -178,16 +212,18 @@ const operationHtml = ({ method, path, tag, node }: Operation, item: Json, schem
     anchor,
     heading,
     `<span class="what">${renderInline(asText(node.summary))}${mark}</span>`,
-    [
-      `<p class="meta">${authHtml(node, schemes)} · <a href="/docs/try#${escapeHtml(anchor)}">Try it</a> · ` +
-        `<a href="#${escapeHtml(anchor)}">Link</a> · <code>${escapeHtml(asText(node.operationId))}</code></p>`,
-      description === '' ? '' : renderBlock(description),
-      parametersHtml([...asList(item.parameters), ...asList(node.parameters)], resolve),
-      requestHtml(node.requestBody, resolve),
-      responsesHtml(asJson(node.responses), resolve),
-    ]
-      .filter((part) => part !== '')
-      .join('\n'),
+    columnsHtml(
+      [
+        `<p class="meta">${authHtml(node, schemes)} · <a href="/docs/try#${escapeHtml(anchor)}">Try it</a> · ` +
+          `<a href="#${escapeHtml(anchor)}">Link</a> · <code>${escapeHtml(asText(node.operationId))}</code></p>`,
+        description === '' ? '' : renderBlock(description),
+        parametersHtml([...asList(item.parameters), ...asList(node.parameters)], resolve),
+        requestHtml(node.requestBody, resolve),
+        responsesHtml(asJson(node.responses), resolve),
+      ],
+      (samples ? samplesHtml(id, samples) : examplesHtml('Request', request, resolve)) +
+        answersHtml(asJson(node.responses), resolve),
+    ),
   )
 }
 
@@ -198,9 +234,14 @@ const webhookHtml = (name: string, item: Json, resolve: Resolve): string => {
     anchorOf('webhooks', name),
     `<span class="method event">EVENT</span> <code>${escapeHtml(name)}</code>`,
     `<span class="what">${renderInline(asText(node.summary))}</span>`,
-    (description === '' ? '' : renderBlock(description)) +
-      requestHtml(node.requestBody, resolve) +
-      responsesHtml(asJson(node.responses), resolve),
+    columnsHtml(
+      [
+        description === '' ? '' : renderBlock(description),
+        requestHtml(node.requestBody, resolve),
+        responsesHtml(asJson(node.responses), resolve),
+      ],
+      examplesHtml('Call', resolve(node.requestBody).content, resolve) + answersHtml(asJson(node.responses), resolve),
+    ),
   )
 }
 
@@ -232,24 +273,34 @@ const securityHtml = (schemes: Json): string => {
 /** The first request and where to go from there. */
 const start = `## Start
 
-Send an SMS from a number of your account. \`KEY\` is an API key: the first start prints one, and the console makes others.
+Send an SMS from a number of your account. The first start prints an API key, and the console makes others. All samples of this page read
+the address and the key from the environment:
 
 \`\`\`sh
-curl -X POST "$URL/open/sms/send" -H "X-User-API-Key: $KEY" -H 'content-type: application/json' \\
+export TRUNKLINE_URL=http://127.0.0.1:8080
+export TRUNKLINE_API_KEY=UAK…
+curl "$TRUNKLINE_URL/open/sms/send" -H "X-User-API-Key: $TRUNKLINE_API_KEY" -H 'Content-Type: application/json' \\
   -d '{"from_number": "+447400123456", "to_number": "+447700900123", "text": "Hello"}'
 \`\`\`
 
+Samples of operators read \`TRUNKLINE_OPERATOR_KEY\`. Those in TypeScript use the [typed client](/docs/packages/client); those in Python and PHP need no
+package.
+
 [SMS](/docs/sms) · [Numbers](/docs/numbers) · [Calls](/docs/voice) · [The messaging app](/docs/messaging) ·
-[Webhooks](/docs/webhooks) · [Testing](/docs/testing) · [Keys](/docs/operating/keys) · [Errors](/docs/errors) ·
+[Webhooks](/docs/webhooks) · [Testing](/docs/testing) · [Keys](/docs/keys) · [Errors](/docs/errors) ·
 [Pagination](/docs/lists) · [Idempotency](/docs/idempotency) · [Rate limits](/docs/rate-limits)
 `
 
-/** Returns the reference page of an OpenAPI document. */
-export const referenceHtml = (document: Json): string => {
+/**
+ * Returns the reference page of an OpenAPI document.
+ * @param samples of operations, by `operationId`
+ */
+export const referenceHtml = (document: Json, samples: ReadonlyMap<string, Samples> = new Map()): string => {
   const resolve = makeResolver(document)
   const info = asJson(document.info)
   const { securitySchemes, schemas } = asJson(document.components)
   const schemes = asJson(securitySchemes)
+  const reference = { schemes, resolve, samples }
   const paths = asJson(document.paths)
   const about = new Map(asList(document.tags).map((tag) => [asText(asJson(tag).name), asText(asJson(tag).description)]))
   const byTag = Map.groupBy(operationsOf(paths), ({ tag }) => tag)
@@ -258,7 +309,7 @@ export const referenceHtml = (document: Json): string => {
     anchor: anchorOf(tag),
     name: tag,
     about: about.get(tag) ?? '',
-    blocks: (byTag.get(tag) ?? []).map((one) => operationHtml(one, asJson(paths[one.path]), schemes, resolve)),
+    blocks: (byTag.get(tag) ?? []).map((one) => operationHtml(one, asJson(paths[one.path]), reference)),
   }))
   const events = Object.entries(asJson(document.webhooks))
   if (events.length > 0)

@@ -12,6 +12,7 @@ import { tagDescriptions } from '../../tags.ts'
 import { makeCachedPages } from './cached-pages.ts'
 import { installConsole } from './console.ts'
 import { refusals } from './refusals.ts'
+import type { Json } from './schema-html.ts'
 
 const pages = join(import.meta.dirname, 'pages')
 const repository = join(import.meta.dirname, '../../..')
@@ -59,8 +60,19 @@ const admitMetrics = (authorization: string | undefined, token: string | null): 
   if (!timingSafeEqual(digest(bearer), digest(token))) throw refusals.badMetricsToken()
 }
 
-/** Serves the documents as pages, and as Markdown at the same addresses with `.md`. */
-const installDocuments = (app: FastifyInstance, send: ReturnType<typeof makeCachedPages>): void => {
+/** The package of the search, as browsers load it. */
+const searchPackage = () => {
+  const commonJs = createRequire(import.meta.url).resolve('minisearch')
+  const module = readFileSync(join(dirname(commonJs), '../es/index.js'), 'utf8')
+  return module.replace(/^\/\/# sourceMappingURL=.*$/m, '')
+}
+
+/** Serves the documents as pages, as Markdown at the same addresses with `.md`, and the entries of their search. */
+const installDocuments = (
+  app: FastifyInstance,
+  send: ReturnType<typeof makeCachedPages>,
+  reference: () => Json,
+): void => {
   // The pages and their Markdown parser are loaded with the first request: no start needs them.
   let loading: Promise<ReturnType<typeof import('./documents.ts').makeDocuments>> | null = null
   const load = () => {
@@ -78,6 +90,15 @@ const installDocuments = (app: FastifyInstance, send: ReturnType<typeof makeCach
       ? send(request, reply.type('text/markdown; charset=utf-8'), url, () => markdown(found))
       : send(request, asPage(reply), url, () => html(found))
   })
+  app.get('/docs/search.json', (request, reply) =>
+    send(request, reply.type('application/json; charset=utf-8'), 'search', async () => {
+      const [{ entries }, { operationEntries }] = await Promise.all([load(), import('./search-entries.ts')])
+      return JSON.stringify([...entries(), ...operationEntries(reference())])
+    }),
+  )
+  app.get('/docs/assets/minisearch.js', (request, reply) =>
+    send(request, reply.type('text/javascript; charset=utf-8'), 'minisearch', searchPackage),
+  )
   app.get('/llms.txt', (request, reply) =>
     send(request, reply.type('text/plain; charset=utf-8'), 'index', async () => (await load()).index(description)),
   )
@@ -123,10 +144,14 @@ export const installSite = async (
     send(request, reply.type('application/json; charset=utf-8'), 'openapi', () => JSON.stringify(document())),
   )
   app.get('/docs', (request, reply) =>
-    send(request, asPage(reply), 'reference', async () => (await import('./reference.ts')).referenceHtml(document())),
+    send(request, asPage(reply), 'reference', async () => {
+      const [{ referenceHtml }, { samplesOf }] = await Promise.all([import('./reference.ts'), import('./samples.ts')])
+      const samples = servedContracts(config.sandbox).map((one) => [one.id, samplesOf(one)] as const)
+      return referenceHtml(document(), new Map(samples))
+    }),
   )
   app.get('/docs/try', (_request, reply) => page(reply, attempt, tryPolicy))
-  installDocuments(app, send)
+  installDocuments(app, send, document)
   if (config.sandbox)
     await app.register(fastifyStatic, {
       root: example,
