@@ -95,6 +95,13 @@ test('every link of every document resolves, as a page and as Markdown, with its
   assert.deepEqual(faults, [])
 })
 
+test('a link that names a file shows the title of its page', async () => {
+  const html = await text('/docs/sms')
+  assert.match(html, /<a href="\/docs\/idempotency">Idempotency<\/a>/)
+  assert.doesNotMatch(html, /\.md<\/a>/)
+  assert.match(await text('/docs/sms.md'), /\[idempotency\.md\]\(\/docs\/idempotency\.md\)/)
+})
+
 test('the pictures of the README are shown, and other files of their folder are not', async () => {
   const html = await text('/docs/readme')
   const sources = [...html.matchAll(/(?:src|srcset)="(\/docs\/images\/[^"]+)"/g)].map(([, path = '']) => path)

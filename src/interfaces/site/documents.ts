@@ -108,6 +108,13 @@ export const makeDocuments = (root: string) => {
       return to ? `${to.url}${suffix}${anchor === undefined ? '' : `#${anchor}`}` : null
     }
 
+  /** Links that name a file, as readers of the repository need, show the title of its page. */
+  const withTitles = (html: string): string =>
+    html.replace(/(<a href="(\/docs\/[^"#]+)[^"]*">)[\w./-]+\.md<\/a>/g, (link, open: string, url: string) => {
+      const to = byUrl.get(url)
+      return to ? `${open}${escapeHtml(title(to))}</a>` : link
+    })
+
   const headingsHtml = (headings: readonly Heading[]): string => {
     const parts = headings.filter(({ depth }) => depth === 2)
     if (parts.length < 2) return ''
@@ -139,7 +146,7 @@ export const makeDocuments = (root: string) => {
         current: '/docs/guides',
         head: `<link rel="alternate" type="text/markdown" href="${one.url}.md">\n`,
         sidebar: sidebar(one, headings),
-        content: `<article${isWithCode(one) ? ' class="with-code"' : ''}>\n${html}</article>\n<p class="quiet"><a href="${one.url}.md">This page as Markdown</a></p>`,
+        content: `<article${isWithCode(one) ? ' class="with-code"' : ''}>\n${withTitles(html)}</article>\n<p class="quiet"><a href="${one.url}.md">This page as Markdown</a></p>`,
       })
     },
     /** Entries of the search: sections of the pages for integrators and operators. */

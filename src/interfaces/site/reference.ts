@@ -173,12 +173,17 @@ const requestHtml = (request: unknown, resolve: Resolve): string => {
   return `<h4>Body${optional}</h4>${about === '' ? '' : renderBlock(about)}${contentHtml(body.content, resolve)}`
 }
 
-/** Returns the examples of the successful responses. */
-const answersHtml = (responses: Json, resolve: Resolve): string =>
-  Object.entries(responses)
-    .filter(([status]) => !/^[45]|^default$/.test(status))
-    .map(([status, node]) => examplesHtml(`Answer ${status}`, resolve(node).content, resolve))
+/** Returns the examples of the successful responses; statuses with equal ones share them. */
+const answersHtml = (responses: Json, resolve: Resolve): string => {
+  const good = Object.entries(responses).filter(([status]) => !/^[45]|^default$/.test(status))
+  const byContent = Map.groupBy(good, ([, node]) => JSON.stringify(resolve(node).content))
+  return [...byContent.values()]
+    .map((same) => {
+      const statuses = same.map(([status]) => status).join(' or ')
+      return examplesHtml(`Answer ${statuses}`, resolve(same[0]?.[1]).content, resolve)
+    })
     .join('')
+}
 
 /** Text and code: next to each other where there is room. */
 const columnsHtml = (text: readonly string[], code: string): string => {
