@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
+import { Type } from 'typebox'
 import { contracts } from '../src/contracts.ts'
 import { type SampleLanguage, sampleLanguages, samplesOf } from '../src/interfaces/site/samples.ts'
 import { compile } from './compiler.ts'
@@ -120,12 +125,12 @@ const optionsOf: Readonly<Record<SampleLanguage, { skip: false | string }>> = {
   PHP: isFullForm ? needs('php') : further,
 }
 
-const run = (language: SampleLanguage, text: string): Promise<string> => {
+const run = (language: SampleLanguage, text: string, url = platform.url): Promise<string> => {
   const [program, file] = programs[language]
   const at = temporaryFolder()
   writeFileSync(join(at, file), text)
   const keys = { TRUNKLINE_API_KEY: apiKey, TRUNKLINE_OPERATOR_KEY: operatorKey }
-  const env = { ...process.env, TRUNKLINE_URL: platform.url, ...keys }
+  const env = { ...process.env, TRUNKLINE_URL: url, ...keys }
   const { promise, resolve } = Promise.withResolvers<string>()
   execFile(program, [file], { cwd: at, env }, (error, stdout, stderr) =>
     resolve(`${stdout}${error === null ? '' : stderr}`),
@@ -140,4 +145,28 @@ for (const [n, language] of sampleLanguages.entries())
       assert.ok(contract, `there is no ${id}`)
       assert.match(await run(language, mapped(samplesOf(contract)[language], n)), answer, `${language} ${id}`)
     }
+  })
+
+/** Signs that quotes, escapes and variables of a language could change. */
+const hostile = {
+  text: `it's "quoted" \\ \\n $HOME \`id\` {$x} %41 @file\n\ttwo lines 🎉`,
+  values: [true, false, null, 1.5, [], {}],
+  'a key': { "it's": 'nested in several lines, as it is longer than one line may be' },
+}
+
+for (const language of sampleLanguages)
+  test(`samples in ${language} send each sign as it is`, optionsOf[language], async () => {
+    const received: unknown[] = []
+    const server = createServer(async (request, response) => {
+      received.push(await json(request))
+      response.setHeader('content-type', 'application/json').end('{"success":true}')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo // a TCP server
+    const sendSms = contracts.find(({ id }) => id === 'sendSms')
+    assert.ok(sendSms)
+    const { [language]: text } = samplesOf({ ...sendSms, body: Type.Object({}, { examples: [hostile] }) })
+    const printed = await run(language, mapped(text, 0), `http://127.0.0.1:${port}`)
+    server.close()
+    assert.deepEqual(received, [hostile], printed)
   })
