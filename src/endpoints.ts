@@ -49,6 +49,7 @@ import { chatSandboxRoutes } from './domains/sandbox/handsets/chat-routes.ts'
 import { sandboxRoutes } from './domains/sandbox/routes.ts'
 import { triggerRoutes } from './domains/sandbox/trigger/routes.ts'
 import { searchRoutes } from './domains/search/routes.ts'
+import { optOutRoutes } from './domains/sms/opt-outs/routes.ts'
 import { smsRoutes } from './domains/sms/routes.ts'
 import { smsTimelineRoutes } from './domains/sms/timeline/routes.ts'
 import { tokenRoutes } from './domains/tokens/routes.ts'
@@ -84,6 +85,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...pricingRoutes(services),
   ...smsRoutes(services),
   ...smsTimelineRoutes(services),
+  ...optOutRoutes(services),
   ...callerRoutes(services),
   ...callRoutes(services),
   ...contactRoutes(services),

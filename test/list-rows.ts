@@ -39,6 +39,7 @@ export const listedTables: ReadonlySet<string> = new Set([
   'registrations',
   'sms_channels',
   'sms_messages',
+  'sms_opt_outs',
   'transfers',
   'users',
   'virtual_numbers',
@@ -81,6 +82,8 @@ const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner):
       created_at, updated_at)
     select '${account}', id, '${smsChannel}', 'outbound', '${contact}', '+447700900001', 'a', 'gsm7', 1, 0.04,
       'delivered', ${at}, ${at} from row`,
+  `sms_opt_outs (account_id, id, number, contact, reason, created_at)
+    select '${account}', id, '', ${number}, 'import', ${at} from row`,
   `calls (account_id, id, callid, direction, from_number, to_number, iso_country_code, status, is_msgapp, is_trunk,
       caller_id_used, ended_at, created_at)
     select '${account}', id, n::text, 'O', null, ${number}, 'GB', 'COMPLETED', false, true, '', ${at}, ${at} from row`,

@@ -64,11 +64,11 @@ test(
 )
 
 test(
-  'docs/sms.md: a text with its receipt, one that is scheduled and canceled, segments, an answer, STOP and START, by curl',
+  'docs/sms.md: a text with its receipt, one that is scheduled and canceled, segments, an answer, STOP and START, opt-outs, by curl',
   needs('curl'),
   async () => {
     const blocks = walked(scriptOf('docs/sms.md', platform.url))
-    const [, sent, canceled, previews, answered, stopped] = blocks.map((lines) =>
+    const [, sent, canceled, previews, answered, stopped, listed, imported] = blocks.map((lines) =>
       lines.filter((line) => line.startsWith('{')).map((line): Json => JSON.parse(line)),
     )
     assert.partialDeepStrictEqual(sent, [{ message: { status: 'delivered', text: 'Your table is ready' } }, {}])
@@ -85,6 +85,13 @@ test(
     const answers = stopped?.filter((one) => 'message_uuid' in one || 'error_code' in one)
     assert.partialDeepStrictEqual(answers, [{ error_code: 'opted_out' }, {}])
     assert.ok(answers?.[1]?.message_uuid, 'START lets texts pass again')
+    assert.partialDeepStrictEqual(listed, [
+      { opt_outs: [{ contact_number: '+447700900555', reason: 'manual' }] },
+      { count: 1 },
+      { error_code: 'opted_out' },
+      { success: true },
+    ])
+    assert.partialDeepStrictEqual(imported, [{ created: 2, skipped: 0, bad_lines: 1, lines: [{ line: 4 }] }])
   },
 )
 

@@ -1,7 +1,20 @@
 import type { Recipes } from './recipe.ts'
-import { unique } from './scene.ts'
+import { type Scene, unique } from './scene.ts'
 
 const contact = '+447700900123'
+
+let contacts = 0
+/** A contact to which no other recipe writes. */
+const freshContact = () => `+4479110${String(++contacts).padStart(5, '0')}`
+
+const addOptOut = async (scene: Scene): Promise<string> => {
+  const body = { contact_number: freshContact(), note: scene.mark }
+  const { body: answer } = await scene.world.call(scene.tenant, 'POST', '/open/sms/opt-outs', body)
+  return answer.opt_out.uuid
+}
+
+/** Scenes whose list has an opt-out. */
+const listed = new WeakMap<Scene, Promise<string>>()
 
 export const smsRecipes: Recipes = {
   sendSms: {
@@ -45,6 +58,25 @@ export const smsRecipes: Recipes = {
     },
     conflict: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
   },
+  listOptOuts: {
+    ok: async (scene) => {
+      const known = listed.get(scene) ?? addOptOut(scene)
+      listed.set(scene, known)
+      await known
+      return { query: { results_per_page: 2 } }
+    },
+    unprocessable: () => ({ query: { contact_number: '+12' } }),
+  },
+  createOptOut: {
+    ok: ({ mark }) => ({ body: { contact_number: freshContact(), note: mark } }),
+    notFound: () => ({ body: { contact_number: contact, phone_number: contact } }),
+  },
+  importOptOuts: {
+    ok: ({ mark }) => ({ body: `contact_number,note\n${freshContact()},${mark}\n` }),
+    invalid: () => ({ body: 'nobody\n' }),
+  },
+  getOptOut: { ok: async (scene) => ({ params: { opt_out_uuid: await addOptOut(scene) } }) },
+  deleteOptOut: { ok: async (scene) => ({ params: { opt_out_uuid: await addOptOut(scene) } }) },
   inspectMessage: {
     ok: async (scene) => ({ params: { message_uuid: (await scene.message()).uuid } }),
     notFound: () => ({ params: { message_uuid: 'SMO01a1fcca-93ab-7cbc-9f10-be702f775479' } }),

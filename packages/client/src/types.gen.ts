@@ -13,7 +13,7 @@ export type Error = {
   /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
   field?: string
   /** The exhausted quota; on limit_exceeded */
-  limit?: 'webhooks' | 'members' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
+  limit?: 'webhooks' | 'members' | 'channels' | 'contacts' | 'opt_outs' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
   request_id: string
   /** The message again; on 401 */
@@ -28,7 +28,7 @@ export type BriefError = {
   /** JSON pointer of the field at fault, where one field is: /to_number of the body, /query/since, /path/message_uuid */
   field?: string
   /** The exhausted quota; on limit_exceeded */
-  limit?: 'webhooks' | 'members' | 'channels' | 'contacts' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
+  limit?: 'webhooks' | 'members' | 'channels' | 'contacts' | 'opt_outs' | 'imports' | 'reservations' | 'fanouts' | 'stored_bytes'
   /** Identifies the request in the log of the server */
   request_id: string
 }
@@ -43,6 +43,8 @@ export type QuotaChanges = {
   channels?: number | null
   /** Contacts. Searches are measured with a million contacts of one account. null: the default */
   contacts?: number | null
+  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. Counting a million takes 0.1 s. null: the default */
+  opt_outs?: number | null
   /** Imports of contacts under way. One runs at a time, so a third would only wait. null: the default */
   imports?: number | null
   /** Numbers reserved without payment. A reserved number is unavailable to all other accounts. null: the default */
@@ -63,6 +65,8 @@ export type Quotas = {
   channels: number
   /** Contacts. Searches are measured with a million contacts of one account. */
   contacts: number
+  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. Counting a million takes 0.1 s. */
+  opt_outs: number
   /** Imports of contacts under way. One runs at a time, so a third would only wait. */
   imports: number
   /** Numbers reserved without payment. A reserved number is unavailable to all other accounts. */
@@ -179,6 +183,8 @@ export type AccountLimits = {
   channels: number
   /** Contacts. Searches are measured with a million contacts of one account. */
   contacts: number
+  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. Counting a million takes 0.1 s. */
+  opt_outs: number
   /** Imports of contacts under way. One runs at a time, so a third would only wait. */
   imports: number
   /** Numbers reserved without payment. A reserved number is unavailable to all other accounts. */
@@ -974,6 +980,28 @@ export type SmsSubmitAttempt = {
   outcome: 'retry' | 'refused' | 'unknown'
   reason: string
   at: string
+}
+
+export type OptOut = {
+  /** Starts with OPT */
+  uuid: string
+  /** Kind of messages that are refused */
+  channel: 'sms'
+  /** The contact: a number in E.164, a short code, or the name of an alphanumeric sender */
+  contact_number: string
+  /** The number of the account that may not write to the contact. Absent: none of its numbers may */
+  phone_number?: string
+  /** keyword: the contact sent STOP or an equivalent. manual, complaint: added by a request or in the console. import: from a list */
+  reason: 'keyword' | 'manual' | 'complaint' | 'import'
+  /** Only with the reason keyword: the word that the contact sent */
+  keyword?: string
+  note?: string
+  created_at: string
+}
+
+export type OptOutImportError = {
+  line: number
+  error: string
 }
 
 /** State of the newest code of an unverified number. The code itself is never listed */
@@ -5370,6 +5398,100 @@ export type AccountOperations = {
       success: true
       number: VirtualNumber
     }>
+  }
+  readonly optOuts: {
+    /**
+     * Opt a contact out of SMS from one number of the account, or from all.
+     * It holds from the reply on, also for scheduled messages. START from the contact lifts the opt-out of the number that it writes to; one of all numbers stays until it is removed.
+     */
+    create(args: {
+      /** The contact, E.164 */
+      contact_number: string
+      /** A number of the account, E.164. Default: all of its numbers */
+      phone_number?: string | undefined
+      /** Default: manual */
+      reason?: 'manual' | 'complaint' | undefined
+      /** Why, or who asked for it */
+      note?: string | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      opt_out: OptOut
+    }>
+    /**
+     * Remove an opt-out: messages to the contact are sent again.
+     * Remove the opt-out of a keyword only with the consent of the contact. Other opt-outs of it stay.
+     */
+    delete(args: {
+      /** Starts with OPT */
+      opt_out_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * One opt-out.
+     * Find the uuid with listOptOuts and contact_number.
+     */
+    get(args: {
+      /** Starts with OPT */
+      opt_out_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      opt_out: OptOut
+    }>
+    /**
+     * Import opt-outs, of any number, from CSV (contact_number, phone_number, note) or a list of numbers.
+     * The file is streamed. Without a line of column names, each line is a number that opts out of all numbers of the account. Bad lines are reported, and the others imported; a repeated import adds nothing twice.
+     */
+    import(args: {
+      /** Country whose national numbers are accepted too, such as 07700 900123 of GB */
+      country?: string | undefined
+      /** Content of the file. */
+      file: FileContent
+      /** Media type of the file. */
+      media_type: 'text/csv'
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Lines of the file, without the column names */
+      read: number
+      created: number
+      /** Skipped because the opt-out exists, or occurs earlier in the file */
+      skipped: number
+      /** Skipped because the line is bad */
+      bad_lines: number
+      /** The first 1,000 bad lines, in order. Each names its field */
+      lines: readonly (OptOutImportError)[]
+    }>
+    /**
+     * List the contacts that have opted out of SMS, newest first.
+     * SMS to these contacts are refused (403 opted_out). With phone_number or reason, a page examines 10,000 opt-outs, so a short page may have a next_cursor.
+     */
+    list(args?: {
+      /** The contact */
+      contact_number?: string | undefined
+      /** A number of the account: the opt-outs that hold for it, including those of all numbers */
+      phone_number?: string | undefined
+      /** keyword: the contact sent STOP or an equivalent. manual, complaint: added by a request or in the console. import: from a list */
+      reason?: 'keyword' | 'manual' | 'complaint' | 'import' | undefined
+      since?: string | undefined
+      until?: string | undefined
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
+      page_number?: number | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      /** The requested page, from 0 */
+      page: number
+      /** Number of matches, at most 10,000; with phone_number or reason, among the newest 10,000 opt-outs. Present with page_number or page */
+      total?: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      opt_outs: readonly (OptOut)[]
+      /** For the next page; absent on the last one */
+      next_cursor?: string
+    }, 'opt_outs'>
   }
   readonly replies: {
     /**

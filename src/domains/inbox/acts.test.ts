@@ -146,7 +146,7 @@ test('a send stops for what came in since, not for the sender’s own words, and
   assert.equal((await send({ anyway: true })).status, 202)
 })
 
-test('a message to a person who sent STOP is refused and costs nothing', async () => {
+test('a message to a person who sent STOP, or whom the account opted out, is refused and costs nothing', async () => {
   const { who, line, path, channel_uuid, shown } = await stage()
   const { counterpart } = await shown()
   await db.run`insert into sms_opt_outs (account_id, number, contact) values (${who.id}, ${line.number}, ${counterpart})`
@@ -154,6 +154,10 @@ test('a message to a person who sent STOP is refused and costs nothing', async (
   assert.deepEqual([refused.status, refused.body.error_code], [403, 'opted_out'])
   assert.equal(await balanceOf(who), '100.00')
   assert.equal((await inbox.items(who, path.slice(20))).count, 1)
+  assert.equal((await shown()).channels[0].reason, 'opted_out')
+  await db.run`update sms_opt_outs set number = '' where account_id = ${who.id}`
+  assert.equal((await call(who, 'POST', `${path}/messages`, { channel_uuid, text: 'Hi' })).body.error_code, 'opted_out')
+  assert.equal((await shown()).channels[0].reason, 'opted_out')
 })
 
 test('a send whose response was lost is repeated with its key, and charged once', async () => {

@@ -80,7 +80,7 @@ export const channelsById = (sql: Sql, account: string, ids: readonly string[], 
     select s.id, 'sms' as kind, s.phone_number, s.enabled, s.supports_sms_out as can_send,
       v.status_text = 'SUSPENDED' as suspended, true as connected,
       array(select contact from sms_opt_outs
-        where account_id = ${account} and number = s.phone_number and contact = any (${numbers}::text[])) as opted_out
+        where account_id = ${account} and contact = any (${numbers}::text[]) and number in (s.phone_number, '')) as opted_out
     from sms_channels s join virtual_numbers v on v.account_id = s.account_id and v.id = s.virtual_number_id
     where s.account_id = ${account} and s.id = any (${ids}::uuid[])
     union all

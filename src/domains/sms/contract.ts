@@ -99,7 +99,7 @@ export const sendSms = contract({
     notFound: 'from_number is not an SMS-capable number of the account',
     unprocessable: refusedDestination,
     forbidden:
-      'The account is blocked, the number is suspended (number_suspended) or a sandbox number (sandbox_number), or the recipient has opted out with STOP (opted_out)',
+      'The account is blocked, the number is suspended (number_suspended) or a sandbox number (sandbox_number), or the recipient has opted out (opted_out)',
     balance: 'The balance does not cover the price',
   },
 })

@@ -12,6 +12,18 @@ export const maxScheduleAheadMs = 366 * 86_400_000
 /** Channels of an account that are searched one by one for a contact. */
 export const maxSearchedChannels = 1_000
 
+/** Opt-outs that an import stores at a time: each time counts those of the account. */
+export const optOutChunkSize = 5_000
+
+/** Bytes of a line of an import. A longer one is damaged, and would be held in memory. */
+export const maxOptOutLine = 10_000
+
+/** Characters of the note of an opt-out. */
+export const maxOptOutNote = 500
+
+/** Faults that the text of a refused import names; its fields list more. */
+export const maxNamedFaults = 5
+
 /** Sending channels cached by account and number. Bounds memory. */
 export const maxCachedChannels = 20_000
 

@@ -10,7 +10,9 @@ import {
 
 export const refusals = {
   optedOut: (contact: string, number: string) =>
-    forbidden(`${contact} has opted out of messages from ${number} (STOP)`, 'opted_out').at('to_number'),
+    forbidden(`${contact} has opted out of messages from ${number}. See GET /open/sms/opt-outs`, 'opted_out').at(
+      'to_number',
+    ),
   tooManyWaiting: () => unavailable('Too many messages are waiting to be accepted. Try again in a second'),
   usUnsupported: () =>
     unprocessable('to_number is in the US: A2P messaging to US numbers is not supported', 'a2p_us_unsupported').at(
@@ -22,6 +24,8 @@ export const refusals = {
     notFound(`${number} is not an SMS-capable number of this account. List yours with GET /open/sms/channels`).at(
       'from_number',
     ),
+  unknownOptOut: (optOut: string) => notFound(`Opt-out ${optOut} does not exist`).at('opt_out_uuid'),
+  bodyNotOptOuts: () => invalid('The body must be a CSV file of opt-outs', 'invalid_file'),
   numberSuspended: (number: string) => forbidden(`${number} is suspended`, 'number_suspended').at('from_number'),
   sandboxNumber: (number: string) =>
     forbidden(

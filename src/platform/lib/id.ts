@@ -31,6 +31,7 @@ export type Prefix =
   | 'WHE' // an address that webhooks call
   | 'WHD' // a webhook delivery
   | 'EVT' // an event
+  | 'OPT' // an opt-out of SMS
   | 'CNV' // a conversation of the inbox
   | 'PSH' // a browser that gets notifications
   | 'EML' // a mail

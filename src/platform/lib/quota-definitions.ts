@@ -42,6 +42,14 @@ export const quotaDefinitions = {
     description: 'Contacts. Searches are measured with a million contacts of one account.',
     fix: 'delete some',
   },
+  opt_outs: {
+    unit: 'opt-outs',
+    paid: 1_000_000,
+    trial: 10_000,
+    description:
+      'Opt-outs that were added or imported. The STOP of a contact is stored beyond it. Counting a million takes 0.1 s.',
+    fix: 'remove some',
+  },
   imports: {
     unit: 'imports under way',
     paid: 2,

@@ -154,17 +154,19 @@ test('a batch beyond the balance is decided message by message, and the others o
   )
 })
 
-test('a batch with a contact who opted out refuses that message alone', async () => {
+test('a batch with contacts who opted out of its number, or of all, refuses their messages alone', async () => {
   const { id: rich } = await tenant({ balance: '1' })
-  const gone = '+447700900003'
+  const [friend, gone, blocked] = ['+447700900002', '+447700900003', '+447700900004']
   await db.run`
-    insert into sms_opt_outs (account_id, number, contact) values (${rich}, '+447700900001', ${gone})`
+    insert into sms_opt_outs (account_id, number, contact)
+    values (${rich}, '+447700900001', ${gone}), (${rich}, '', ${blocked}), (${rich}, '+447700900009', ${friend})`
   const { accept } = makeAcceptor()
-  const all = [message('a', { account: rich }), message('b', { account: rich, contact: gone })]
+  const of = (text: string, to: string) => message(text, { account: rich, contact: to })
+  const all = [of('a', friend), of('b', gone), of('c', blocked)]
   const results = await Promise.allSettled(all.map((one) => accept(one, null)))
   assert.deepEqual(
     results.map(({ status }) => status),
-    ['fulfilled', 'rejected'],
+    ['fulfilled', 'rejected', 'rejected'],
   )
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
+import type { Tenant } from '../../../../test/world.ts'
 import { contact, giveNumber, makeSmsWorld, withSmscs } from '../sms-testing.ts'
 
 const world = await makeSmsWorld()
@@ -80,15 +81,28 @@ test(
   }),
 )
 
-test('a scheduled message to a contact who sent STOP meanwhile is not sent and is refunded', async (t) => {
-  const { who, number, balance } = await make()
-  const { body } = await send(who, number, 'unwanted', { send_at: inSeconds(600) })
-  await db.run`insert into sms_opt_outs (account_id, number, contact) values (${who.id}, ${number}, ${contact})`
-  await withSmscs(world, 1, async ([smsc]) => {
-    assert.ok(smsc)
-    await connect('only', smsc)
-    await advance(601)
-    const message = await waitForStatus(who, body.message_uuid, 'failed')
-    assert.deepEqual([message.error_code, await balance(), smsc.submits], ['opted_out', '1.00', []])
-  })(t)
-})
+const endings: readonly [string, (who: Tenant, number: string) => Promise<unknown>][] = [
+  [
+    'who sent STOP meanwhile',
+    ({ id }, number) => db.run`
+      insert into sms_opt_outs (account_id, number, contact) values (${id}, ${number}, ${contact})`,
+  ],
+  [
+    'that the account opted out meanwhile',
+    (who) => call(who, 'POST', '/open/sms/opt-outs', { contact_number: contact }),
+  ],
+]
+
+for (const [ending, optOut] of endings)
+  test(`a scheduled message to a contact ${ending} is not sent and is refunded`, async (t) => {
+    const { who, number, balance } = await make()
+    const { body } = await send(who, number, 'unwanted', { send_at: inSeconds(600) })
+    await optOut(who, number)
+    await withSmscs(world, 1, async ([smsc]) => {
+      assert.ok(smsc)
+      await connect('only', smsc)
+      await advance(601)
+      const message = await waitForStatus(who, body.message_uuid, 'failed')
+      assert.deepEqual([message.error_code, await balance(), smsc.submits], ['opted_out', '1.00', []])
+    })(t)
+  })

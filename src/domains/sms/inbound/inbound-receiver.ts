@@ -10,10 +10,11 @@ import { charge } from '../../ledger/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { smsDrivers } from '../drivers.ts'
 import { publishEvents } from '../message-presenter.ts'
+import { keywordOf } from '../opt-outs/keywords.ts'
+import { storeKeywords } from '../opt-outs/store.ts'
 import * as store from '../store.ts'
 import type { CarrierInbound } from './carrier-inbound.ts'
 import { withoutDuplicates } from './dedup-store.ts'
-import * as optout from './opt-out-store.ts'
 import * as waiting from './reassembly-store.ts'
 import type { ReportUnattributed } from './unattributed-reporter.ts'
 
@@ -112,9 +113,9 @@ export const receive = async (
     tx,
     rows.map((row) => ({ ...(paid.get(row.id) ?? row), isBlocked: isBlocked(row.account, row.contact) })),
   )
-  await optout.storeOptOuts(
+  await storeKeywords(
     tx,
-    rows.map(({ account, number, contact, text }) => ({ account, number, contact, wish: optout.keywordOf(text) })),
+    rows.map(({ account, number, contact, text }) => ({ account, number, contact, keyword: keywordOf(text) })),
   )
   // Texts of blocked contacts are in the log alone.
   await publishEvents(

@@ -1,6 +1,6 @@
 import { makeBatcher } from '../../../platform/db/batcher.ts'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
-import * as optout from '../inbound/opt-out-store.ts'
+import * as optout from '../opt-outs/store.ts'
 import * as states from '../state-transition-store.ts'
 import * as pieces from './parts-store.ts'
 import type { PendingCommits } from './pending-commits.ts'
@@ -51,6 +51,6 @@ export const makeSubmitProgress = (db: Db, unwritten: PendingCommits, honoursOpt
     markDoubtful: async (piece) => void (await pieces.markDoubtful(db, piece)),
     deletePart: async (piece) => void (await pieces.deletePart(db, piece)),
     recordAttempt: async (one) => void (await attempt.add(one)),
-    isOptedOut: async (pair) => honoursOptOut && (await optout.isOptedOut(db, pair)),
+    isOptedOut: (pair) => optout.isOptedOut(db, pair, honoursOptOut),
   }
 }

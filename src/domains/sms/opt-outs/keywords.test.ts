@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
 import { uuid } from '../../../platform/lib/id.ts'
+import { makeInboundReceiver } from '../inbound/inbound-receiver.ts'
 import { contact, giveNumber, setPrices } from '../sms-testing.ts'
-import { makeInboundReceiver } from './inbound-receiver.ts'
-import { keywordOf } from './opt-out-store.ts'
+import { keywordOf } from './keywords.ts'
 
 const world = await makeWorld()
 const { call, db, parts, tenant } = world
@@ -34,9 +34,9 @@ test('opt-out keywords are recognised as whole texts only, in any letter case', 
     'end',
     'quit!',
   ])
-    assert.equal(keywordOf(text), 'stop', text)
-  for (const text of ['START', 'unstop']) assert.equal(keywordOf(text), 'start', text)
-  for (const text of ['HELP', 'info']) assert.equal(keywordOf(text), 'help', text)
+    assert.equal(keywordOf(text)?.type, 'stop', text)
+  for (const text of ['START', 'unstop']) assert.equal(keywordOf(text)?.type, 'start', text)
+  for (const text of ['HELP', 'info']) assert.equal(keywordOf(text)?.type, 'help', text)
   for (const text of ['stop it', 'do not stop', 'yes', '', '.', 'the end', 'STOP '.repeat(40)])
     assert.equal(keywordOf(text), null, text)
 })
@@ -99,10 +99,13 @@ test('an opt-out belongs to one account: the next owner of the number starts wit
   assert.equal((await send(next, number)).status, 202)
 })
 
-test('a setting turns opt-outs off', async () => {
+test('a setting turns opt-out words off, and not the opt-outs that the account added', async () => {
   const who = await tenant()
   const { number } = await giveNumber(world, who)
   await hears(number, 'STOP')
   const body = { from_number: number, to_number: contact, text: 'hello' }
   assert.equal((await careless.call(who, 'POST', '/open/sms/send', body)).status, 202)
+  // Opt-outs that the account added hold all the same: the carrier knows nothing of them.
+  await call(who, 'POST', '/open/sms/opt-outs', { contact_number: contact })
+  assert.equal((await careless.call(who, 'POST', '/open/sms/send', body)).status, 403)
 })
