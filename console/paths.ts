@@ -108,6 +108,7 @@ export const paths = {
   contacts: path('/console/:account/contacts', 'q', 'blocked', 'channel', 'sort', 'create'),
   duplicates: path('/console/:account/contacts/duplicates', 'by', 'merge'),
   importContacts: path('/console/:account/contacts/import'),
+  optOuts: path('/console/:account/contacts/opt-outs', 'contact', 'reason', 'add', 'import'),
   contact: path('/console/:account/contacts/:contact', 'edit'),
   start: path('/console/:account/start'),
   logs: path('/console/:account/logs', 'channel', 'contact', 'direction', 'status', 'error', 'since', 'until'),

@@ -31,6 +31,13 @@ export const contacts: Section = {
       load: () => import('./import.tsx').then(({ ImportPage }) => ImportPage),
     }),
     page({
+      path: paths.optOuts,
+      title: () => words.pages.optOuts,
+      needs: 'inbox',
+      isListed: true,
+      load: () => import('./opt-outs.tsx').then(({ OptOutsPage }) => OptOutsPage),
+    }),
+    page({
       path: paths.contact,
       title: () => words.pages.contact,
       needs: 'inbox',

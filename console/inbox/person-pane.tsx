@@ -74,25 +74,30 @@ const Reached = ({ conversation }: { conversation: Conversation }) => {
   const current = channelFor(conversation, draftOf(uuid, 'message').value.channel)
   if (channels.length === 0) return <p class="soft">{texts.box.noChannel}</p>
   return (
-    <ul class="person-channels">
-      {channels.map((channel, index) => (
-        <li key={channel.channel_uuid}>
-          <label class="choice">
-            <input
-              type="radio"
-              name="person-channel"
-              checked={channel === current}
-              onChange={() => changeDraft(uuid, 'message', { channel: channel.channel_uuid })}
-            />
-            <span class="choice-text">
-              {channelName(channel)}
-              {reasonOf(channel) && <span class="soft person-reason">{reasonOf(channel)}</span>}
-            </span>
-            {index < 9 && channels.length > 1 && <kbd class="nowrap">Alt {index + 1}</kbd>}
-          </label>
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul class="person-channels">
+        {channels.map((channel, index) => (
+          <li key={channel.channel_uuid}>
+            <label class="choice">
+              <input
+                type="radio"
+                name="person-channel"
+                checked={channel === current}
+                onChange={() => changeDraft(uuid, 'message', { channel: channel.channel_uuid })}
+              />
+              <span class="choice-text">
+                {channelName(channel)}
+                {reasonOf(channel) && <span class="soft person-reason">{reasonOf(channel)}</span>}
+              </span>
+              {index < 9 && channels.length > 1 && <kbd class="nowrap">Alt {index + 1}</kbd>}
+            </label>
+          </li>
+        ))}
+      </ul>
+      {channels.some(({ reason }) => reason === 'opted_out') && (
+        <a href={paths.optOuts({}, { contact: conversation.counterpart })}>{texts.box.seeOptOut}</a>
+      )}
+    </>
   )
 }
 

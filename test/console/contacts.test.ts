@@ -263,6 +263,49 @@ describe('walks of contacts', needs('chromium'), () => {
     await page.getByText('The import is complete').waitFor()
   })
 
+  test('opt-outs: a number is added, found and removed, and a pasted list says what became of its lines', async () => {
+    const page = await signIn(apiKey, '/contacts/opt-outs')
+    await page.getByText('No opt-outs yet').waitFor()
+    await isWellMade(page, 'no opt-outs')
+    await page.getByRole('button', { name: 'Add an opt-out' }).first().click()
+    const form = page.getByRole('dialog', { name: 'Add an opt-out' })
+    await form.getByLabel('Contact', { exact: true }).fill('+447700900601')
+    await form.getByLabel('Reason').selectOption({ label: 'Complaint' })
+    await form.getByLabel('Note').fill('By telephone')
+    await isWellMade(page, 'the form of an opt-out')
+    await form.getByRole('button', { name: 'Add an opt-out' }).click()
+    await row(page, /7700 900601 All numbers Complaint By telephone/).waitFor()
+
+    await page.getByRole('button', { name: 'Import', exact: true }).click()
+    const importing = page.getByRole('dialog', { name: 'Import opt-outs' })
+    await importing.getByLabel('Or paste numbers').fill('+447700900601\n+447700900602\nnobody\n')
+    await isWellMade(page, 'the form of an import of opt-outs')
+    await importing.getByRole('button', { name: 'Import', exact: true }).click()
+    await importing.getByText('1 opt-out is added').waitFor()
+    await importing.getByText('1 was there already.').waitFor()
+    await importing.getByRole('row', { name: /^Line 3 .*contact_number: "nobody" is not a phone number/ }).waitFor()
+    await isWellMade(page, 'the result of an import of opt-outs')
+    await importing.locator('footer, form, .stack').getByRole('button', { name: 'Close', exact: true }).last().click()
+    await row(page, /7700 900602 All numbers Imported/).waitFor()
+
+    await page.getByLabel('Number', { exact: true }).fill('+44 7700 900602')
+    await row(page, /900601/).waitFor({ state: 'detached' })
+    await isWellMade(page, 'opt-outs')
+    assert.match(await savedFile(page, 'Export CSV'), /^uuid,channel,contact_number,.*\r\n.*,sms,\+447700900602,/)
+    await row(page, /900602/)
+      .getByRole('button')
+      .click()
+    await page.getByRole('menuitem', { name: 'Remove' }).click()
+    const question = page.getByRole('dialog', { name: /again\?$/ })
+    await question.getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('No opt-out matches').waitFor()
+    const { opt_outs } = (await call('GET', '/open/sms/opt-outs')).body
+    assert.deepEqual(
+      opt_outs.map((one: { contact_number: string; reason: string }) => [one.contact_number, one.reason]),
+      [['+447700900601', 'complaint']],
+    )
+  })
+
   test('the picture of a contact comes from the platform alone', furtherWalk(), async () => {
     const gif = Buffer.from('47494638396101000100800000000000ffffff2c00000000010001000002024401003b', 'hex')
     const server = createServer((_, response) => response.end(gif)).listen(0, '127.0.0.1')

@@ -176,7 +176,7 @@ test('opted-out: STOP is shown before anything is sent, and START lifts it', fur
   await write(handset, 'STOP')
   const uuid = await begin(handset)
   const page = await signIn(ruth, `/inbox/all/${uuid}`)
-  const warning = page.getByText('The person has opted out with STOP.').filter({ visible: true })
+  const warning = page.getByText('The person has opted out of SMS.').filter({ visible: true })
   await warning.first().waitFor()
   await isWellMade(page, 'a person who has opted out')
   await box(page).fill('Are you there?')

@@ -25,6 +25,7 @@ const addresses = {
   contacts: '/console/:account/contacts',
   duplicates: '/console/:account/contacts/duplicates',
   importContacts: '/console/:account/contacts/import',
+  optOuts: '/console/:account/contacts/opt-outs',
   contact: '/console/:account/contacts/:contact',
   start: '/console/:account/start',
   logs: '/console/:account/logs',

@@ -42,6 +42,7 @@ export const words = section('shell', {
     inbox: 'Inbox',
     keys: 'API keys',
     contacts: 'All contacts',
+    optOuts: 'Opt-outs',
     contact: 'Contact',
     duplicates: 'Duplicates',
     importContacts: 'Import',

@@ -46,8 +46,7 @@ export const quotaDefinitions = {
     unit: 'opt-outs',
     paid: 1_000_000,
     trial: 10_000,
-    description:
-      'Opt-outs that were added or imported. The STOP of a contact is stored beyond it. Counting a million takes 0.1 s.',
+    description: 'Opt-outs that were added or imported. The STOP of a contact is stored beyond it.',
     fix: 'remove some',
   },
   imports: {
