@@ -47,7 +47,7 @@ export const words = section('developers', {
   capabilities: {
     inbox: 'Inbox: read and answer conversations',
     'inbox.all': 'Inbox: conversations of others',
-    team_settings: 'Team: tags, replies, hours',
+    team_settings: 'Team: tags, replies, hours, opt-outs',
     numbers: 'Numbers: buy, set up, release',
     read_only: 'Read: numbers, channels, logs, usage',
     develop: 'Develop: keys, webhooks, events',

@@ -77,7 +77,7 @@ export const words = section('people', {
     yes: 'Yes',
     inbox: 'Read and answer conversations',
     'inbox.all': 'Conversations that are assigned to others',
-    team_settings: 'Shared tags, replies and working hours',
+    team_settings: 'Shared tags, replies, working hours and opt-outs',
     numbers: 'Buy, set up and release numbers and channels',
     read_only: 'See numbers, channels, logs and usage',
     develop: 'Keys, webhooks, events and the sandbox',

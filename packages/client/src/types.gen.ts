@@ -43,7 +43,7 @@ export type QuotaChanges = {
   channels?: number | null
   /** Contacts. Searches are measured with a million contacts of one account. null: the default */
   contacts?: number | null
-  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. Counting a million takes 0.1 s. null: the default */
+  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. null: the default */
   opt_outs?: number | null
   /** Imports of contacts under way. One runs at a time, so a third would only wait. null: the default */
   imports?: number | null
@@ -65,7 +65,7 @@ export type Quotas = {
   channels: number
   /** Contacts. Searches are measured with a million contacts of one account. */
   contacts: number
-  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. Counting a million takes 0.1 s. */
+  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. */
   opt_outs: number
   /** Imports of contacts under way. One runs at a time, so a third would only wait. */
   imports: number
@@ -183,7 +183,7 @@ export type AccountLimits = {
   channels: number
   /** Contacts. Searches are measured with a million contacts of one account. */
   contacts: number
-  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. Counting a million takes 0.1 s. */
+  /** Opt-outs that were added or imported. The STOP of a contact is stored beyond it. */
   opt_outs: number
   /** Imports of contacts under way. One runs at a time, so a third would only wait. */
   imports: number

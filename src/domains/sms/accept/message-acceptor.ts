@@ -69,7 +69,7 @@ const jobOf = ({ id, account, messages }: PlannedBatch, now: Date): BatchJob => 
  * Makes the acceptor. Messages of one account that are due at once form batches. A batch is leased to this process's
  * worker on acceptance and needs no claim.
  *
- * @param honoursOptOut whether messages to contacts who answered STOP are refused. What the account added always counts
+ * @param honoursOptOut whether messages to contacts who answered STOP are refused. Those that the account added always count
  * @param accepted called after a commit that left jobs of a kind to claim, to notify the worker
  */
 export const makeMessageAcceptor = (

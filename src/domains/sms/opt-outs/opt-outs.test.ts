@@ -184,12 +184,14 @@ test('a reader of the own conversations alone sees no opt-out of a person of ano
   const conversation = `/open/conversations/${begun.body.conversation.uuid}`
   const given = await call(who, 'PATCH', conversation, { assignee_uuid })
   assert.equal(given.status, 200, JSON.stringify(given.body))
-  const hidden = await add(who, { contact_number: contact })
+  const hidden = await add(who, { contact_number: contact, note: 'private' })
   const shown = await add(who, { contact_number: other })
   const uuids = (await list(narrowed)).opt_outs.map((one: { uuid: string }) => one.uuid)
   assert.deepEqual(uuids, [shown.uuid])
   for (const method of ['GET', 'DELETE'] as const)
     assert.equal((await call(narrowed, method, `${path}/${hidden.uuid}`)).status, 404)
+  const again = await add(narrowed, { contact_number: contact })
+  assert.deepEqual([again.status, again.uuid, 'note' in again], [200, hidden.uuid, false])
   assert.equal((await list(who)).count, 2)
 })
 

@@ -75,7 +75,8 @@ export const optOutRoutes = ({ db, quotas }: Services) => {
       })
     }),
 
-    route(c.createOptOut, async ({ account, body, tx, audit, reply }) => {
+    route(c.createOptOut, async ({ body, tx, audit, reply, ...call }) => {
+      const { account } = call
       const contact = phoneNumber(body.contact_number)
       const number = body.phone_number === undefined ? store.everyNumber : phoneNumber(body.phone_number)
       if (number !== store.everyNumber && !(await store.numbersOf(tx, account.id, [number])).has(number))
@@ -86,7 +87,9 @@ export const optOutRoutes = ({ db, quotas }: Services) => {
         const row = await store.byPair(tx, { account: account.id, contact, number })
         // It existed, and has been removed since.
         if (row === null) continue
-        const shown = presentOptOut(row)
+        // An agent may opt out a person of another one, and learns nothing that the person wrote.
+        const isForeign = id === undefined && (await isHidden(tx, await narrowingOf(tx, call), [contact]))
+        const shown = presentOptOut(isForeign ? { ...row, keyword: null, note: null } : row)
         if (id === undefined) reply.code(200)
         await audit(tx, { target: shown.uuid, before: id === undefined ? shown : undefined, after: shown })
         return ok({ opt_out: shown })

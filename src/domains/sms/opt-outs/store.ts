@@ -148,7 +148,7 @@ const listOf = (account: string, { contact, number, reason, since, narrowing }: 
   return makeListQuery(source, conditions, [], { filters })
 }
 
-type Examined = { time: string; id: string }
+type RowKey = { time: string; id: string }
 
 /** Returns a page, with the last row that was examined if the page is short and more may follow. */
 export const page = async (sql: Sql, account: string, filter: Filter, at: ListPage) => {
@@ -157,7 +157,7 @@ export const page = async (sql: Sql, account: string, filter: Filter, at: ListPa
   const rows = await sql.raw<OptOutRow & { at: string }>(text, values)
   const isShort = at.limit !== null && rows.length < at.limit && at.skip === 0
   const last = isShort ? list.lastExamined(at.after) : null
-  const [examined = null] = last === null ? [] : await sql.raw<Examined>(last.text, last.values)
+  const [examined = null] = last === null ? [] : await sql.raw<RowKey>(last.text, last.values)
   return { rows, examined }
 }
 
