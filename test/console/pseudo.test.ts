@@ -182,6 +182,8 @@ const openers: readonly (readonly [path: string, button: RegExp, item?: string])
   ['/numbers/caller-ids', /^Actions for/],
   ['/numbers/caller-ids', /^Actions for/, 'Remove'],
   ['/contacts', /^Add a contact/],
+  ['/contacts/opt-outs', /^Add an opt-out/],
+  ['/contacts/opt-outs', /^Import/],
   ['/calls', /^Actions for/],
   ['/money', /^Change$/],
   ['/developers/keys', /^Create key/],
