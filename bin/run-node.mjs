@@ -1,6 +1,9 @@
 // Runs a program on the pinned Node, without a shell. Runs on Node 20.19 or newer.
+//
+//   node bin/run-node.mjs [NODE OPTIONS] PROGRAM [ARGUMENTS]
 
 import { spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { pinnedNode } from './pinned-node.mjs'
 
 const fail = (error) => {
@@ -45,3 +48,5 @@ export const runNode = (root, args, env = process.env) => {
     fail(error)
   }
 }
+
+if (process.argv[1] === import.meta.filename) runNode(join(import.meta.dirname, '..'), process.argv.slice(2))

@@ -14,7 +14,8 @@ import { runNode } from './run-node.mjs'
 const root = join(import.meta.dirname, '..')
 /** The package that npm installs has JavaScript, and nothing to prepare. */
 const isCheckout = existsSync(join(root, 'scripts/ready.mjs'))
-if (isCheckout) await import('../scripts/ready.mjs')
+// npm start has done so.
+if (isCheckout && process.env.npm_lifecycle_event !== 'start') await import('../scripts/ready.mjs')
 
 const [first = 'start', ...others] = process.argv.slice(2)
 const isStart = first === 'start'

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type * as Parser from '@actions/workflow-parser'
 import { buildSync } from 'esbuild'
+import { startBy } from '../../scripts/releases/started-platform.ts'
 import { temporaryFolder } from '../servers.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -78,10 +79,21 @@ test('no command contains what a stranger can write: a tag or a title is passed 
       assert.match(line, /\$\{\{ matrix\.\w+ \}\}/, `${name}: ${line}`)
 })
 
-test('every script of package.json works without a POSIX shell', () => {
+test('every script of package.json is for a POSIX shell as for cmd.exe, and leaves no shell between npm and the program', () => {
   const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const ready = 'node scripts/ready\\.mjs(?: --dev)? && exec '
+  const known = new RegExp(`^(?:(?:${ready})?node bin/[\\w-]+\\.mjs|biome)(?: [\\w./=-]+)*$`)
   for (const [name, command] of Object.entries(scripts))
-    assert.match(command, /^(?:node (?:bin|scripts)\/[\w-]+\.mjs|biome)(?: [\w./=-]+)*$/, name)
+    assert.match(command.replace(' --disable-warning=ExperimentalWarning', ''), known, name)
+  assert.match(readFileSync(join(root, 'exec.cmd'), 'utf8'), /^@%\*$/m)
+})
+
+test('a signal to npm reaches the platform, and npm ends after it', async () => {
+  const env = { TRUNKLINE_HOME: temporaryFolder() }
+  const platform = await startBy('npm start', root, env)
+  const { pid }: { pid: number } = JSON.parse(readFileSync(join(env.TRUNKLINE_HOME, 'ready.json'), 'utf8'))
+  await platform.stop()
+  assert.throws(() => process.kill(pid, 0), /ESRCH/)
 })
 
 const run = (script: string, ...args: string[]) =>
