@@ -139,14 +139,17 @@ const start = async () => {
   const sandboxChat = carrier && (await setUpSandboxChat(services, carrier))
   const sandboxConnections = carrier && (await setUpSandboxCarriers(services, carrier))
 
-  const running = await startRoles(services, tls)
+  const roles = startRoles(services, tls)
   shutdownSteps.push({
     what: 'roles',
-    end: () => {
+    end: async () => {
       claim.markDraining()
-      return running.stop()
+      // A stop in this moment waits for the start, which uses what the next steps end.
+      await started.catch(() => {})
+      await (await roles).stop()
     },
   })
+  const running = await roles
   const local = addressAt(running.port)
   address = config.publicUrl ?? local
 
@@ -248,8 +251,9 @@ if (process.env.npm_lifecycle_event) {
   setInterval(() => process.ppid !== parent && void shutDown(0), 1000).unref()
 }
 
+const started = start()
 try {
-  await start()
+  await started
 } catch (error) {
   const text = error instanceof Error ? (process.env.TRUNKLINE_LOG === 'debug' ? error.stack : error.message) : error
   printError(String(text))
