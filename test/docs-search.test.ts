@@ -26,7 +26,7 @@ const search = makeSearch(MiniSearch, entries)
 /** Queries with the page that comes first. */
 const queries = [
   ['schedule', '/docs/sms#schedule-and-cancel'],
-  ['opt-out', '/docs/sms#opt-out-words'],
+  ['opt-out', '/docs/sms#opt-outs'],
   ['area code', '/docs/numbers#find-a-number-by-country-city-or-area-code'],
   ['idempotency', '/docs/idempotency'],
   ['test mode', '/docs/testing'],
