@@ -132,7 +132,7 @@ export const exampleCommand = ({ name, contract, ids, fields, file }: Command): 
 const fileAbout = ({ file, contract }: Command): string => {
   const example = contract.body ? exampleOf(contract.body) : ''
   if (file?.holds === 'text')
-    return `A CSV file, or - for the standard input. It begins with: ${JSON.stringify(example)}`
+    return `A CSV file, or - for the standard input. Its first lines: ${String(example).trim().split('\n').join(' and ')}`
   return `A JSON file, or - for the standard input, such as ${JSON.stringify(example)}`
 }
 
