@@ -8,8 +8,10 @@ const tomorrow = new Date(Date.now() + 86_400_000).toISOString()
 
 /** Things that inputs can name, made when the first input names their kind. */
 export type Stock = {
-  /** Restores money, inventory and access without a second factor, and forgets the things: requests may have changed or
-   *  removed them. */
+  /**
+   * Restores money, inventory, contacts who take messages and access without a second factor, and forgets the things:
+   * requests may have changed or removed them.
+   */
   renew(): Promise<void>
   /** Ensures that a thing of each kind exists. */
   supply(kinds: ReadonlySet<string>): Promise<void>
@@ -64,6 +66,7 @@ export const makeStock = (scene: Scene, toy: Scene, pool: Pool): Stock => {
     KEY: pinned('KEY', () => toy.key()),
     CNX: pinned('CNX', () => toy.connection()),
     CON: pinned('CON', () => scene.contact()),
+    OPT: pinned('OPT', async () => (await recipe('getOptOut'))?.params?.opt_out_uuid),
     WHK: pinned('WHK', () => scene.webhook()),
     WHD: pinned('WHD', () => scene.delivery()),
     IMP: pinned('IMP', () => scene.imported()),
@@ -99,6 +102,7 @@ export const makeStock = (scene: Scene, toy: Scene, pool: Pool): Stock => {
       const credit = { amount: '10000000' }
       await scene.world.call('operator', 'POST', `/operator/accounts/${scene.tenant.uuid}/credit`, credit)
       await restore()
+      await scene.world.db.run`delete from sms_opt_outs where account_id = ${scene.tenant.id}`
       await scene.world.call(scene.tenant, 'PATCH', '/open/account', { second_factor_required: false })
     },
     supply: async (kinds) => {

@@ -167,6 +167,8 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
     message: async (more = {}) => {
       const { number: from, channel } = await scene.number()
       const to = '+447700900123'
+      // The fuzzer opts contacts out.
+      await world.db.run`delete from sms_opt_outs where account_id = ${tenant.id} and contact = ${to}`
       const body = { from_number: from, to_number: to, text: unique(mark), ...more }
       return { uuid: (await must(tenant, 'POST', '/open/sms/send', body)).message_uuid, channel, from, to }
     },
