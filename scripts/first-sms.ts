@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { Trunkline } from '@trunkline/client'
@@ -55,8 +55,11 @@ const startServer = async (programs: string): Promise<{ url: string; stop(): voi
   }
 }
 
-const server = values.postgres === undefined ? null : await startServer(values.postgres)
-const env = { TRUNKLINE_HOME: join(home, 'home'), ...(server ? { DATABASE_URL: server.url } : {}) }
+const server = values.postgres === undefined ? null : await startServer(resolve(root, values.postgres))
+const env = {
+  TRUNKLINE_HOME: join(home, 'home'),
+  ...(server ? { DATABASE_URL: server.url, TRUNKLINE_SANDBOX: 'true' } : {}),
+}
 
 try {
   const first = await startBy('npm start', root, env)
