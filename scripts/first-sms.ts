@@ -3,8 +3,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { Trunkline } from '@trunkline/client'
+import { readOptions } from './releases/options.ts'
 import { run } from './releases/releases.ts'
 import { startBy } from './releases/started-platform.ts'
 
@@ -16,12 +16,7 @@ workflows run it on each system.
   --postgres FOLDER   with a server of its own, started by the programs of this folder: Windows has no embedded one
   --help              prints this text`
 
-const options = { postgres: { type: 'string' }, help: { type: 'boolean', default: false } } as const
-const { values } = parseArgs({ options })
-if (values.help) {
-  console.log(help)
-  process.exit(0)
-}
+const values = readOptions(help, { postgres: { type: 'string' } })
 
 const root = join(import.meta.dirname, '..')
 const home = mkdtempSync(join(tmpdir(), 'trunkline-first-'))

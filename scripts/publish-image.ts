@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readOptions } from './releases/options.ts'
 
 const help = `npm run publish-image -- --to IMAGE [--dry-run]
 
@@ -13,16 +13,10 @@ Builds the container image by buildah and pushes it with the tags of its version
 
 IMAGE_USER and IMAGE_PASSWORD sign in to the registry.`
 
-const options = {
+const values = readOptions(help, {
   to: { type: 'string' },
   'dry-run': { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
-} as const
-const { values } = parseArgs({ options })
-if (values.help) {
-  console.log(help)
-  process.exit(0)
-}
+})
 const image = values.to
 if (!image || !/^[a-z0-9.:-]+\/[a-z0-9._/-]+$/.test(image)) {
   console.error('publish-image: --to must be the name of an image with its host, such as registry.example/trunkline')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readOptions } from './releases/options.ts'
 import { run } from './releases/releases.ts'
 
 const help = `npm run publish-packages [-- --from FOLDER] [--dry-run]
@@ -12,20 +12,14 @@ Publishes the packages that npm run release has made, with provenance: a workflo
   --dry-run       says what would be published
   --help          prints this text`
 
-const options = {
+const values = readOptions(help, {
   from: { type: 'string', default: 'dist/release' },
   'dry-run': { type: 'boolean', default: false },
-  help: { type: 'boolean', default: false },
-} as const
-const { values } = parseArgs({ options })
-if (values.help) {
-  console.log(help)
-  process.exit(0)
-}
+})
 
 const folder = resolve(import.meta.dirname, '..', values.from)
 
-/** The packages among the files of the release, the one that needs no other first. @throws Error when one has changed */
+/** The packages among the files of the release. @throws Error when one has changed */
 const packages = (): string[] => {
   const lines = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n')
   return lines.flatMap((line) => {

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { writeArtefacts } from './releases/artefacts.ts'
+import { readOptions } from './releases/options.ts'
 import { makeProgram } from './releases/program.ts'
 import { releases, run } from './releases/releases.ts'
 import { startBy } from './releases/started-platform.ts'
@@ -20,17 +20,11 @@ Nothing is published: RELEASE.md says what comes next.
   --tag TAG      refuses any tag but that of the version
   --help         prints this text`
 
-const options = {
+const values = readOptions(help, {
   'dry-run': { type: 'boolean', default: false },
   out: { type: 'string', default: 'dist/release' },
   tag: { type: 'string' },
-  help: { type: 'boolean', default: false },
-} as const
-const { values } = parseArgs({ options })
-if (values.help) {
-  console.log(help)
-  process.exit(0)
-}
+})
 
 const root = join(import.meta.dirname, '..')
 const out = resolve(root, values.out)

@@ -146,7 +146,7 @@ const start = async () => {
       claim.markDraining()
       // A stop in this moment waits for the start, which uses what the next steps end.
       await started.catch(() => {})
-      await (await roles).stop()
+      await (await roles.catch(() => null))?.stop()
     },
   })
   const running = await roles

@@ -11,6 +11,9 @@ import { temporaryFolder } from '../servers.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, '.github/workflows')
+const { scripts, version }: { scripts: Record<string, string>; version: string } = JSON.parse(
+  readFileSync(join(root, 'package.json'), 'utf8'),
+)
 
 /** GitHub's own parser is for bundlers: it imports JSON as Node does not. */
 const loadParser = async (): Promise<typeof Parser> => {
@@ -64,7 +67,6 @@ test('the workflows follow the schema of GitHub', async () => {
 })
 
 test('each step of a workflow runs a script of the repository', () => {
-  const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   assert.ok(commands.length >= 5)
   for (const { name, command } of commands) {
     const [, script] = /^npm run ([\w-]+)(?: |$)/.exec(command) ?? []
@@ -80,7 +82,6 @@ test('no command contains what a stranger can write: a tag or a title is passed 
 })
 
 test('every script of package.json is for a POSIX shell as for cmd.exe, and leaves no shell between npm and the program', () => {
-  const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const ready = 'node scripts/ready\\.mjs(?: --dev)? && exec '
   const known = new RegExp(`^(?:(?:${ready})?node bin/[\\w-]+\\.mjs|biome)(?: [\\w./=-]+)*$`)
   for (const [name, command] of Object.entries(scripts))
@@ -125,7 +126,6 @@ test('the packages of a release are published as they were made', () => {
 })
 
 test('the image is pushed with the tags of its version', () => {
-  const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const { status, stdout } = run('publish-image.ts', '--dry-run', '--to', 'registry.example/some/trunkline')
   assert.equal(status, 0)
   const pushed = [...stdout.matchAll(/^buildah push .*:(\S+)$/gm)].map(([, tag]) => tag)
