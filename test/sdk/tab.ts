@@ -68,6 +68,11 @@ const script = `
   }
   globalThis.dial = async (dial) => { watch(await device.connect(dial)) }
   globalThis.attempt = (promise) => promise.then(() => 'done', ({ name, code }) => name + ' ' + code)
+  globalThis.describeMedia = async () => {
+    const kinds = ['inbound-rtp', 'outbound-rtp', 'candidate-pair', 'transport']
+    const stats = [...(await call.session.connection.getStats()).values()]
+    return JSON.stringify([peak(), ...stats.filter(({ type }) => kinds.includes(type))])
+  }
   let ear, audio
   globalThis.peak = () => {
     const track = call.session.connection.getReceivers()[0]?.track
@@ -152,6 +157,8 @@ export const openTab = async (
         },
         60,
         100,
-      ),
+      ).catch(async (error: Error) => {
+        throw new Error(`no tone of ${hertz} Hz: ${await run('describeMedia()')}`, { cause: error })
+      }),
   }
 }

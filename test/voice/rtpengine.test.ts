@@ -125,7 +125,10 @@ describe('with rtpengine for its audio', needs('rtpengine'), () => {
       await tab.waitForEvent('incoming')
       await tab.run('call.accept()')
       await tab.waitForTone(620)
-      await until(async () => secondsOf((await callsSeenBy(platform, '+447700901251'))[0].tones, 1_000) > 1)
+      const handsetHears = async () => secondsOf((await callsSeenBy(platform, '+447700901251'))[0].tones, 1_000) > 1
+      await until(handsetHears).catch(async (cause: Error) => {
+        throw new Error(`the handset hears nothing: ${await tab.run('describeMedia()')}`, { cause })
+      })
     },
   )
 })
