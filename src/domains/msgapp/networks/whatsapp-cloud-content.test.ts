@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { startWebhookReceiver, type WebhookReceiver } from '../../../../test/hooks.ts'
 import { apiKey, type Platform, startPlatform, until } from '../../../../test/platform.ts'
-import { appSecret, type GraphApi, startGraph, verifyToken } from '../../../../test/whatsapp-cloud/graph.ts'
+import { type GraphApi, startGraph } from '../../../../test/whatsapp-cloud/graph.ts'
+import { messageNames, messageOf, openShop, type Shop } from '../../../../test/whatsapp-cloud/shop.ts'
 import { maxContentLength } from '../limits.ts'
 
 // Structured content of messages, from signed callbacks of the Cloud API to reads, webhooks and the inbox.
 
 const ours = '+447700900322'
-const folder = join(import.meta.dirname, '../../../../test/whatsapp-cloud/messages')
 const unshown = (type: string) => `(a message of the type ${type}, which is not shown here)`
 
 /** By file: the text and the content that each message must have. */
@@ -107,15 +104,11 @@ const expected: { readonly [name: string]: { text?: string; content?: object } }
   },
 }
 
-const names = readdirSync(folder).map((file) => file.replace(/\.json$/, ''))
-const fixture = (name: string): object => JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'))
-
 describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
   let platform: Platform
   let graph: GraphApi
   let hooks: WebhookReceiver
-  let callback: string
-  let channel: string
+  let shop: Shop
 
   const call = async (method: string, path: string, body?: unknown) => {
     const answer = await platform.call(method, path, body)
@@ -124,7 +117,7 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
   }
   const hear = async (event: string) => {
     const { url, bodies } = hooks.open()
-    await call('POST', `/open/webhooks/subscribe/${event}`, { hook_url: url, channel_uuid: channel })
+    await call('POST', `/open/webhooks/subscribe/${event}`, { hook_url: url, channel_uuid: shop.channel })
     return bodies
   }
 
@@ -132,18 +125,7 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
     platform = await startPlatform()
     graph = await startGraph()
     hooks = await startWebhookReceiver()
-    await graph.control('POST', 'phones', { number: ours, name: 'Our shop' })
-    const { account } = await call('GET', '/open/info')
-    const settings = { kind: 'whatsapp-cloud', name: 'the shop', settings: graph.settings }
-    const { connection } = await call('POST', '/operator/connections', { ...settings, account_uuids: [account.uuid] })
-    callback = `${platform.url}/callbacks/msgapp/${connection.uuid}`
-    await graph.control('POST', 'callback', { url: callback, verify_token: verifyToken })
-    const created = await call('POST', '/open/msgapp/channel/create', {
-      phone_number: ours,
-      connection: connection.uuid,
-    })
-    channel = created.channel.uuid
-    await until(async () => (await call('GET', `/open/msgapp/channel/${channel}/status`)).connection_status === 'C')
+    shop = await openShop(platform, graph, ours)
   })
   after(async () => {
     await platform.end()
@@ -154,25 +136,7 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
   let people = 0
   const newPerson = () => `+447911${210_000 + ++people}`
   const pathOf = (person: string) => `/open/msgapp/messages/${ours}/${person}`
-  /** Posts one signed callback, with the message as JSON. */
-  const post = async (message: string) => {
-    const phone = { display_phone_number: ours.slice(1) }
-    const envelope = JSON.stringify({
-      object: 'whatsapp_business_account',
-      entry: [{ id: '1', changes: [{ field: 'messages', value: { metadata: phone, messages: ['MESSAGE'] } }] }],
-    })
-    const body = envelope.replace('"MESSAGE"', () => message)
-    const signature = `sha256=${createHmac('sha256', appSecret).update(body).digest('hex')}`
-    const headers = { 'content-type': 'application/json', 'x-hub-signature-256': signature }
-    return (await fetch(callback, { method: 'POST', body, headers })).status
-  }
-  let sent = 0
-  const write = async (person: string, message: object) => {
-    const id = `wamid.in.${++sent}`
-    const timestamp = String(1_790_000_000 + sent)
-    assert.equal(await post(JSON.stringify({ from: person.slice(1), id, timestamp, ...message })), 200)
-    return id
-  }
+  const write = (person: string, message: object) => shop.write(person, message)
   const exported = async (person: string): Promise<string> => {
     const headers = { 'x-user-api-key': apiKey }
     return (await fetch(`${platform.url}${pathOf(person)}?format=csv`, { headers })).text()
@@ -180,20 +144,20 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
   const newest = async (person: string) => (await call('GET', pathOf(person))).messages[0]
 
   test('each kind of message has its text and its content, in reads, webhooks and the inbox', async () => {
-    assert.deepEqual(names.toSorted(), Object.keys(expected).toSorted())
+    assert.deepEqual(messageNames.toSorted(), Object.keys(expected).toSorted())
     const event = await hear('msgapp.message.received')
     const person = newPerson()
     const ids = new Map<string, string>()
-    for (const name of names) {
-      const message = fixture(name)
+    for (const name of messageNames) {
+      const message = messageOf(name)
       const id = await write(person, message)
       // Repeated by the network: stored once.
-      await post(JSON.stringify({ from: person.slice(1), id, ...message }))
+      await shop.post(JSON.stringify({ from: person.slice(1), id, ...message }))
       ids.set(name, id)
     }
     const { messages, total } = await call('GET', pathOf(person))
-    assert.equal(total, names.length)
-    await until(async () => event.length === names.length)
+    assert.equal(total, messageNames.length)
+    await until(async () => event.length === messageNames.length)
     const conversations = await until(async () => {
       const list = (await call('GET', '/open/conversations')).conversations
       return list.length > 0 && list
@@ -201,12 +165,12 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
     const { uuid } = conversations.find((one: { number?: string }) => one.number === person)
     const items = await until(async () => {
       const found = (await call('GET', `/open/conversations/${uuid}/items?results_per_page=100`)).items
-      return found.length === names.length && found
+      return found.length === messageNames.length && found
     })
     const [read, published, shown] = [messages, event, items.map((item: { message: object }) => item.message)].map(
       (list) =>
         Object.fromEntries(
-          names.map((name) => {
+          messageNames.map((name) => {
             const found = list.find((one: { wa_msg_id: string }) => one.wa_msg_id === ids.get(name))
             const { text, content } = found.message
             return [name, { ...(text === undefined ? {} : { text }), ...(content === undefined ? {} : { content }) }]
@@ -228,10 +192,10 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
   test('messages between two people name no participant, in reads, webhooks and the inbox', async () => {
     const event = await hear('msgapp.message.new')
     const person = newPerson()
-    await write(person, fixture('text'))
+    await write(person, messageOf('text'))
     await call('POST', '/open/msgapp/send-message', { from_number: ours, to_number: person, text: 'And back' })
     await graph.control('POST', 'people', { number: person, open: true })
-    const { sessions } = await call('GET', `/open/msgapp/conversations/${channel}?phone_number=${person.slice(1)}`)
+    const { sessions } = await call('GET', `/open/msgapp/conversations/${shop.channel}?phone_number=${person.slice(1)}`)
     const { messages } = await call('GET', pathOf(person))
     assert.equal(messages.length, 2)
     await until(async () => event.some((one) => one.remote_phone_number === person))
@@ -259,7 +223,7 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
       image_url: 'https://x/y',
     }
     await write(person, {
-      ...fixture('button_reply'),
+      ...messageOf('button_reply'),
       referral,
       context: { id: 'wamid.y', referred_product: { catalog_id: 9988 } },
     })
@@ -269,7 +233,7 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
       product: { catalog_id: '9988' },
       referral: { ...referral, welcome_message: 'Hello there' },
     })
-    await write(person, { ...fixture('location'), context: { id: 'wamid.z' } })
+    await write(person, { ...messageOf('location'), context: { id: 'wamid.z' } })
     const { content, pin } = (await newest(person)).message
     assert.deepEqual(content, { kind: 'location', ...pin, quoted: { wa_msg_id: 'wamid.z' } })
   })
@@ -293,7 +257,7 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
     const large = { type: 'future_kind', future_kind: { body: 'x'.repeat(maxContentLength) } }
     assert.deepEqual(await contentOf(large), { kind: 'unsupported', type: 'future_kind', is_truncated: true })
     const deep = `{"from":"${person.slice(1)}","id":"wamid.deep","type":"deep","deep":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}`
-    assert.equal(await post(deep), 200)
+    assert.equal(await shop.post(deep), 200)
     assert.equal(
       await contentOf({ type: 'interactive', interactive: { type: 'new' } }).then(({ type }) => type),
       'interactive',
@@ -306,9 +270,9 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
     const [inGroups, all] = [await hear('msgapp.group.message.reaction'), await hear('msgapp.message.reaction')]
     const person = newPerson()
     const group_id = '120363025246125999'
-    const alone = await write(person, fixture('text'))
+    const alone = await write(person, messageOf('text'))
     await write(person, { type: 'reaction', reaction: { message_id: alone, emoji: '👍' } })
-    const together = await write(person, { ...fixture('text'), group_id })
+    const together = await write(person, { ...messageOf('text'), group_id })
     await write(person, { type: 'reaction', group_id, reaction: { message_id: together, emoji: '🎉' } })
     await until(async () => all.length === 2 && inGroups.length === 1)
     assert.partialDeepStrictEqual(inGroups, [
@@ -328,9 +292,9 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
 
   test('a deleted message keeps no content, and is quoted by no other', async () => {
     const person = newPerson()
-    const id = await write(person, fixture('contacts'))
+    const id = await write(person, messageOf('contacts'))
     const first = await newest(person)
-    await write(person, { ...fixture('text'), context: { id } })
+    await write(person, { ...messageOf('text'), context: { id } })
     await call('DELETE', `/open/msgapp/message/${first.session_key}/${first.uuid}`)
     assert.deepEqual((await newest(person)).message.content, { kind: 'quote', quoted: { wa_msg_id: id } })
   })
