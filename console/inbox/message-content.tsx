@@ -10,7 +10,7 @@ import { showToast } from '../parts/toast.tsx'
 import { paths } from '../paths.ts'
 import { words as texts } from '../words/en/message-content.ts'
 import { money, number } from '../words/format.ts'
-import type { MessageContent, StructuredProps } from './structured-messages.ts'
+import type { MessageContent, StructuredProps } from './structured-props.ts'
 
 type Of<K extends MessageContent['kind']> = Extract<MessageContent, { kind: K }>
 type ContactCard = Of<'contacts'>['contacts'][number]

@@ -1344,7 +1344,7 @@ export type MessageContent = {
   media?: MessageMedia
   pin?: Location
   template?: TemplateMessage
-  /** What the text only summarises, by kind */
+  /** Structured content, which the text summarises, by kind */
   content?: QuoteContent | ButtonContent | ReplyContent | FlowContent | ContactsContent | LocationContent | OrderContent | ReferralContent | UnsupportedContent
 }
 

@@ -42,7 +42,7 @@ type LocationContent = {
   readonly url?: string | null
 }
 
-/** What a message refers to: a quoted message by its id, an advertisement. Each kind of content may have it. */
+/** References of a message: a quoted message by its id, an advertisement. Each kind of content may have it. */
 export type ContextInfo = {
   readonly stanzaId?: string | null
   readonly externalAdReply?: {

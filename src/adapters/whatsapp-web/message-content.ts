@@ -8,8 +8,6 @@ const present = <Name extends string>(fields: { readonly [name in Name]: string 
   // Only properties are left out.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value)) as { readonly [name in Name]?: string }
 
-const escapes: Readonly<Record<string, string>> = { n: '\n', N: '\n' }
-
 /** A property of a vCard, with its parameters in upper case, and its value without escapes (RFC 6350, 3.3 and 3.4). */
 type Property = { readonly name: string; readonly parameters: readonly string[]; readonly value: string }
 
@@ -24,7 +22,8 @@ const propertiesOf = (vcard: string): Property[] =>
         : []
     })
 
-const unescaped = (value = ''): string => value.replace(/\\(.)/g, (_, one: string) => escapes[one] ?? one).trim()
+const unescaped = (value = ''): string =>
+  value.replace(/\\(.)/g, (_, one: string) => (one.toLowerCase() === 'n' ? '\n' : one)).trim()
 
 /** The components of a structured value. */
 const componentsOf = (value = ''): string[] => value.split(/(?<!\\);/).map(unescaped)

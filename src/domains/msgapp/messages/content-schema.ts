@@ -126,5 +126,5 @@ export const Content = Type.Union(
       ),
     }),
   ],
-  { description: 'What the text only summarises, by kind' },
+  { description: 'Structured content, which the text summarises, by kind' },
 )
