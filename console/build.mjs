@@ -131,11 +131,12 @@ const staticFiles = (outputs, file, seen = new Set()) => {
   return [file, ...next.flatMap(({ path }) => staticFiles(outputs, path, seen))]
 }
 
-/** Folders whose styles are loaded with their pages. The styles of all others are in the first file. */
+/** Folders, or files, whose styles are loaded with their pages. The styles of all others are in the first file. */
 const lazyStyles = {
   calls: 'pages',
   channels: 'pages',
   contacts: 'pages',
+  'inbox/message-content': 'pages',
   logs: 'pages',
   money: 'pages',
   numbers: 'pages',
@@ -146,10 +147,11 @@ const lazyStyles = {
 /** Builds a file of styles for each of these folders, in the layer that style.css would give it. */
 const buildStyles = async (outdir) => {
   const builds = Object.entries(lazyStyles).map(async ([folder, layer]) => {
-    const contents = `@import "./${folder}/${folder}.css" layer(${layer});`
+    const name = basename(folder)
+    const contents = `@import "./${folder === name ? `${name}/${name}` : folder}.css" layer(${layer});`
     const { outputFiles } = await build({
-      ...{ ...shared, outdir, metafile: false, entryNames: `${folder}-[hash]` },
-      stdin: { contents, resolveDir: here, loader: 'css', sourcefile: `${folder}.css` },
+      ...{ ...shared, outdir, metafile: false, entryNames: `${name}-[hash]` },
+      stdin: { contents, resolveDir: here, loader: 'css', sourcefile: `${name}.css` },
     })
     const [output] = outputFiles
     return { folder, file: `assets/${basename(output.path)}`, contents: output.contents }

@@ -177,6 +177,7 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'msgapp.call.received': ['A call arrived on the messaging app', chatCall],
   'msgapp.call.made': ['The phone of a channel made a call on the messaging app', chatCall],
   'msgapp.group.message.received': ['A message arrived in a group', chat],
+  'msgapp.group.message.reaction': ['A reaction to a message of a group was added or removed', reaction],
   'msgapp.group.join': ['People joined a group', membership],
   'msgapp.group.leave': ['People left a group', membership],
   'msgapp.group.remove': ['People were removed from a group', membership],

@@ -66,6 +66,6 @@ test('conversations are filtered by phone number', async () => {
   const { body } = await world.call(tenant, 'GET', path)
   assert.partialDeepStrictEqual(body, {
     ...{ count: 1, total: 1 },
-    sessions: [{ remote_phone_number: '+447400123457', last_message: { participant: { phone_number: number } } }],
+    sessions: [{ remote_phone_number: '+447400123457', last_message: { channel_phone_number: number } }],
   })
 })

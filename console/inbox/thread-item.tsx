@@ -17,6 +17,7 @@ import { stateOf, textOf } from './item-state.ts'
 import { Media } from './message-media.tsx'
 import { NoteItem } from './note-item.tsx'
 import { replyTo } from './reply-target.ts'
+import { loadStructured, structured } from './structured-messages.ts'
 import { memberName, ownUser } from './team-members.ts'
 import { now } from './waiting-clock.ts'
 
@@ -70,40 +71,27 @@ const Meta = ({ item, name }: { item: Item; name: string }) => {
   )
 }
 
-const Pin = ({ pin }: { pin: { latitude: number; longitude: number; name?: string; address?: string } }) => (
-  <p class="bubble-pin">
-    <Icon name="map-pin" />
-    <span>
-      <span dir="auto">{pin.name ?? texts.item.location}</span>
-      {pin.address && (
-        <span class="soft" dir="auto">
-          {pin.address}
-        </span>
-      )}
-      <bdi dir="ltr" class="soft tabular">
-        {pin.latitude.toFixed(5)}, {pin.longitude.toFixed(5)}
-      </bdi>
-    </span>
-  </p>
-)
-
-const Content = ({ item }: { item: Item }) => {
+const Content = ({ item, author }: { item: Item; author: string | undefined }) => {
   const text = textOf(item)
-  const { media, pin, template } = item.message?.message ?? {}
+  const { media, template, content } = item.message?.message ?? {}
   if (item.removed)
     return (
       <p class="bubble-removed">
         <Icon name="ban" /> {texts.thread.removed}
       </p>
     )
-  return (
+  const plain = (
     <>
       {media && <Media media={media} />}
-      {pin && <Pin pin={pin} />}
       {template && <p class="bubble-template soft">{texts.item.template(template.name)}</p>}
       {text && <LinkedText text={text} />}
     </>
   )
+  if (!content) return plain
+  const Structured = structured.value
+  if (!Structured) void loadStructured()
+  // Until its code is here, a message shows its summary.
+  return Structured ? <Structured content={content} author={author} plain={plain} /> : plain
 }
 
 const Reactions = ({ item }: { item: Item }) => {
@@ -181,7 +169,7 @@ const Bubble = ({ item, conversation, name, isFirst, isLast, acts }: Props) => {
       <div class="message-body">
         <div class={classes('bubble', state?.isFailed && 'is-failed')}>
           <span class="for-readers">{isOut ? authorOf(item) : author}: </span>
-          <Content item={item} />
+          <Content item={item} author={item.message?.group_uuid ? undefined : name} />
         </div>
         <span class="message-menu">
           {menu.length > 0 && <Menu label={texts.item.actions} size="small" items={menu} />}

@@ -6,6 +6,7 @@ import type { words as developers } from './en/developers.ts'
 import type { words as events } from './en/events.ts'
 import type { words as inbox } from './en/inbox.ts'
 import type { words as logs } from './en/logs.ts'
+import type { words as messageContent } from './en/message-content.ts'
 import type { words as money } from './en/money.ts'
 import type { words as notifications } from './en/notifications.ts'
 import type { words as numbers } from './en/numbers.ts'
@@ -32,6 +33,7 @@ export type Catalogue = {
   readonly events: typeof events
   readonly inbox: typeof inbox
   readonly logs: typeof logs
+  readonly messageContent: typeof messageContent
   readonly money: typeof money
   readonly parts: typeof parts
   readonly people: typeof people

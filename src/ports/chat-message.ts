@@ -65,6 +65,71 @@ export type ChatMediaRef = {
 /** A remote party. `number` is E.164; null if the network gives only its own id. It is never derived from that id. */
 export type ChatParty = { readonly number: string | null; readonly remote: string; readonly pushname: string | null }
 
+/** A contact card. Numbers are as the sender wrote them; `wa_id` is the network's id of one. */
+export type ChatCard = {
+  readonly name: {
+    readonly formatted_name?: string
+    readonly first_name?: string
+    readonly middle_name?: string
+    readonly last_name?: string
+  }
+  readonly phones: readonly { readonly phone: string; readonly type?: string; readonly wa_id?: string }[]
+  readonly emails: readonly { readonly email: string; readonly type?: string }[]
+  readonly org?: { readonly company?: string; readonly department?: string; readonly title?: string }
+}
+
+/** A product of a catalogue. */
+export type ChatProduct = { readonly catalog_id?: string; readonly product_retailer_id?: string }
+
+/** Content of a received message that its text only summarises, with the field names of the API. */
+export type ChatContent =
+  | { readonly kind: 'button'; readonly text?: string; readonly payload?: string }
+  | {
+      readonly kind: 'reply'
+      readonly type: 'button' | 'list'
+      readonly id: string
+      readonly title?: string
+      readonly description?: string
+    }
+  /** @prop response_json the answers as they came, if they are no JSON object */
+  | {
+      readonly kind: 'flow'
+      readonly name?: string
+      readonly body?: string
+      readonly answers?: { readonly [name: string]: unknown }
+      readonly response_json?: string
+    }
+  | { readonly kind: 'contacts'; readonly contacts: readonly ChatCard[] }
+  | {
+      readonly kind: 'order'
+      readonly catalog_id?: string
+      readonly text?: string
+      readonly products: readonly {
+        readonly product_retailer_id?: string
+        readonly quantity?: number
+        readonly item_price?: number
+        readonly currency?: string
+      }[]
+    }
+  /** @prop type the network's name of the kind */
+  | { readonly kind: 'unsupported'; readonly type: string; readonly payload: object }
+
+/** The advertisement or post from which a person wrote. */
+export type ChatReferral = {
+  readonly [field in
+    | 'source_url'
+    | 'source_type'
+    | 'source_id'
+    | 'headline'
+    | 'body'
+    | 'media_type'
+    | 'image_url'
+    | 'video_url'
+    | 'thumbnail_url'
+    | 'ctwa_clid'
+    | 'welcome_message']?: string
+}
+
 export type ChatInbound = {
   /** The network's id, for deduplication. */
   readonly id: string
@@ -76,6 +141,12 @@ export type ChatInbound = {
   readonly text: string | null
   readonly media: ChatMediaRef | null
   readonly pin: ChatLocation | null
+  readonly content?: ChatContent | null
+  /** The network's id of the message that this one quotes. */
+  readonly quoted?: string | null
+  /** The product that this message asks about. */
+  readonly product?: ChatProduct | null
+  readonly referral?: ChatReferral | null
   /** Whether another device of our own number sent it. `from` is then the recipient. */
   readonly own: boolean
 }

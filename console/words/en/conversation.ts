@@ -63,7 +63,6 @@ export const words = section('conversation', {
     openMedia: (name: string) => `Open ${name}`,
     noMedia: 'The file is not available',
     image: 'Picture',
-    location: 'Location',
     template: (name: string) => `Template ${name}`,
   },
   states: {

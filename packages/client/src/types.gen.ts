@@ -1172,14 +1172,183 @@ export type TemplateMessage = {
   components?: readonly (Record<string, unknown>)[]
 }
 
+export type QuotedMessage = {
+  /** Id of the quoted message on the network */
+  wa_msg_id: string
+  /** The quoted message; absent if it was deleted, or is not known in this conversation */
+  message_uuid?: string
+  sent_by?: 'user' | 'api' | 'agent'
+  /** Its text, at most 300 characters */
+  text?: string
+}
+
+export type ProductReference = {
+  catalog_id?: string
+  product_retailer_id?: string
+}
+
+/** The advertisement or post from which the person wrote */
+export type MessageReferral = {
+  source_url?: string
+  /** ad or post */
+  source_type?: string
+  source_id?: string
+  headline?: string
+  body?: string
+  media_type?: string
+  image_url?: string
+  video_url?: string
+  thumbnail_url?: string
+  /** Click id, for conversions of advertisements */
+  ctwa_clid?: string
+  welcome_message?: string
+}
+
+/** A message that quotes another one, or asks about a product */
+export type QuoteContent = {
+  kind: 'quote'
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
+/** The button of a template was pressed */
+export type ButtonContent = {
+  kind: 'button'
+  text?: string
+  /** Your id of the button */
+  payload?: string
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
+/** A reply button, or a row of a list, was chosen */
+export type ReplyContent = {
+  kind: 'reply'
+  type: 'button' | 'list'
+  /** Your id of the choice */
+  id: string
+  title?: string
+  description?: string
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
+/** A form was completed */
+export type FlowContent = {
+  kind: 'flow'
+  name?: string
+  body?: string
+  /** By field */
+  answers?: Record<string, unknown>
+  /** The answers as they came, where they are no JSON object */
+  response_json?: string
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
+export type ContactCard = {
+  name: {
+    formatted_name?: string
+    first_name?: string
+    middle_name?: string
+    last_name?: string
+  }
+  phones: readonly ({
+    /** As the sender wrote it */
+    phone: string
+    type?: string
+    /** Its id on the network */
+    wa_id?: string
+  })[]
+  emails: readonly ({
+    email: string
+    type?: string
+  })[]
+  org?: {
+    company?: string
+    department?: string
+    title?: string
+  }
+}
+
+/** Contact cards */
+export type ContactsContent = {
+  kind: 'contacts'
+  contacts: readonly (ContactCard)[]
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
+/** A location, the same as pin */
+export type LocationContent = {
+  kind: 'location'
+  latitude: number
+  longitude: number
+  name?: string
+  address?: string
+  url?: string
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
+export type OrderedProduct = {
+  product_retailer_id?: string
+  quantity?: number
+  /** Price of one */
+  item_price?: number
+  /** ISO 4217 */
+  currency?: string
+}
+
+/** Products that the person orders */
+export type OrderContent = {
+  kind: 'order'
+  catalog_id?: string
+  /** Words of the person */
+  text?: string
+  products: readonly (OrderedProduct)[]
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
+/** A message from an advertisement or post */
+export type ReferralContent = {
+  kind: 'referral'
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
+/** A kind of message that has no form here, as the network sent it */
+export type UnsupportedContent = {
+  kind: 'unsupported'
+  /** The network’s name of the kind */
+  type: string
+  payload?: Record<string, unknown>
+  /** The content was larger than 128 KiB, and was left out */
+  is_truncated?: true
+  quoted?: QuotedMessage
+  product?: ProductReference
+  referral?: MessageReferral
+}
+
 export type MessageContent = {
   text?: string
   media?: MessageMedia
   pin?: Location
   template?: TemplateMessage
+  /** Structured content, which the text summarises, by kind */
+  content?: QuoteContent | ButtonContent | ReplyContent | FlowContent | ContactsContent | LocationContent | OrderContent | ReferralContent | UnsupportedContent
 }
 
-/** The author, if the number is known */
+/** In a group alone: the author, if the number is known */
 export type MessageParticipant = {
   phone_number: string
 }
@@ -3406,6 +3575,7 @@ export type EventPayloads = {
   'msgapp.call.received': MsgappCallEvent
   'msgapp.call.made': MsgappCallEvent
   'msgapp.group.message.received': MsgappMessageEvent
+  'msgapp.group.message.reaction': MsgappReactionEvent
   'msgapp.group.join': MsgappGroupEvent
   'msgapp.group.leave': MsgappGroupEvent
   'msgapp.group.remove': MsgappGroupEvent
@@ -4417,7 +4587,7 @@ export type AccountOperations = {
      */
     list(args?: {
       /** Event name */
-      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk' | undefined
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk' | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** Events of this conversation, and of the messages and calls with its counterpart */
@@ -6328,13 +6498,13 @@ export type SandboxOperations = {
      */
     trigger(args: {
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
       /** The channel of the event. Default: the channel of the event’s newest webhook, else the account’s newest channel */
       channel_uuid?: string | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
       /** Absent when the event concerns the whole account */
       channel_uuid?: string
       /** handset: a handset of the sandbox caused it. account: the account did, as with its own request; messages are charged. example: it cannot be triggered; the newest event or the present state was recorded with test: true */

@@ -77,4 +77,6 @@ export const ns = {
   retract: 'urn:xmpp:message-retract:1',
   /** XEP-0444 */
   reactions: 'urn:xmpp:reactions:0',
+  /** XEP-0461 */
+  reply: 'urn:xmpp:reply:0',
 } as const

@@ -42,7 +42,21 @@ type LocationContent = {
   readonly url?: string | null
 }
 
-type Card = { readonly displayName?: string | null; readonly vcard?: string | null }
+/** References of a message: a quoted message by its id, an advertisement. Each kind of content may have it. */
+export type ContextInfo = {
+  readonly stanzaId?: string | null
+  readonly externalAdReply?: {
+    readonly title?: string | null
+    readonly body?: string | null
+    readonly sourceUrl?: string | null
+    readonly sourceType?: string | null
+    readonly sourceId?: string | null
+    readonly thumbnailUrl?: string | null
+    readonly ctwaClid?: string | null
+  } | null
+}
+
+export type Card = { readonly displayName?: string | null; readonly vcard?: string | null }
 
 type Poll = {
   readonly name?: string | null
@@ -66,10 +80,23 @@ export type Content = {
   readonly pollCreationMessageV2?: Poll | null
   readonly pollCreationMessageV3?: Poll | null
   readonly pollCreationMessageV5?: Poll | null
-  readonly buttonsResponseMessage?: { readonly selectedDisplayText?: string | null } | null
-  readonly templateButtonReplyMessage?: { readonly selectedDisplayText?: string | null } | null
-  readonly listResponseMessage?: { readonly title?: string | null } | null
-  readonly interactiveResponseMessage?: { readonly body?: { readonly text?: string | null } | null } | null
+  readonly buttonsResponseMessage?: {
+    readonly selectedButtonId?: string | null
+    readonly selectedDisplayText?: string | null
+  } | null
+  readonly templateButtonReplyMessage?: {
+    readonly selectedId?: string | null
+    readonly selectedDisplayText?: string | null
+  } | null
+  readonly listResponseMessage?: {
+    readonly title?: string | null
+    readonly description?: string | null
+    readonly singleSelectReply?: { readonly selectedRowId?: string | null } | null
+  } | null
+  readonly interactiveResponseMessage?: {
+    readonly body?: { readonly text?: string | null } | null
+    readonly nativeFlowResponseMessage?: { readonly name?: string | null; readonly paramsJson?: string | null } | null
+  } | null
   readonly locationMessage?: LocationContent | null
   readonly liveLocationMessage?: LocationContent | null
   readonly reactionMessage?: { readonly key?: MessageKey | null; readonly text?: string | null } | null

@@ -1,7 +1,16 @@
-import type { ChatInbound, ChatLocation, ChatMediaRef, ChatMediaType, ChatParty } from '../../ports/chat-message.ts'
+import type {
+  ChatCard,
+  ChatContent,
+  ChatInbound,
+  ChatLocation,
+  ChatMediaRef,
+  ChatMediaType,
+  ChatParty,
+} from '../../ports/chat-message.ts'
 import { bareOf, isGroup, isPerson, numberOf } from './codec/jid.ts'
 import type { Content, FileContent, Library, Message } from './library.ts'
 import { fileId } from './media-download.ts'
+import { contentOf, referencesOf } from './message-content.ts'
 
 /** Event parsed from an incoming message. */
 export type IncomingEvent =
@@ -76,21 +85,14 @@ const pinOf = ({ locationMessage, liveLocationMessage }: Content): ChatLocation 
 const textOf = ({ conversation, extendedTextMessage }: Content): string | null =>
   conversation || extendedTextMessage?.text || null
 
-/** A contact card as text: the name and the numbers (vCard; RFC 6350, 6.4.1). */
-const cardOf = ({ displayName, vcard }: NonNullable<Content['contactMessage']>): string => {
-  const numbers = [...(vcard ?? '').matchAll(/^(?:\w+\.)?TEL[^:\r\n]*:(?:tel:)?(.+)$/gim)].map(([, number = '']) =>
-    number.trim(),
-  )
-  return [displayName, ...numbers].filter(Boolean).join(', ')
-}
+const cardText = ({ name, phones }: ChatCard): string =>
+  [name.formatted_name, ...phones.map(({ phone }) => phone)].filter(Boolean).join(', ')
 
 /**
  * Text for content without a type of its own, prefixed with its kind. The choice of a button or list becomes its label.
  */
-const fallbackTextOf = (content: Content): string | null => {
-  const { contactMessage, contactsArrayMessage } = content
-  const cards = contactMessage ? [contactMessage] : (contactsArrayMessage?.contacts ?? [])
-  if (cards.length > 0) return ['[contact]', ...cards.map(cardOf)].join('\n')
+const fallbackTextOf = (content: Content, structured: ChatContent | null): string | null => {
+  if (structured?.kind === 'contacts') return ['[contact]', ...structured.contacts.map(cardText)].join('\n')
   const poll =
     content.pollCreationMessage ??
     content.pollCreationMessageV2 ??
@@ -143,11 +145,16 @@ export const parseMessage = async (
   }
 
   const found = mediaOf(content)
-  const text = textOf(content) ?? found?.file.caption ?? fallbackTextOf(content)
+  const structured = contentOf(content)
+  const text = textOf(content) ?? found?.file.caption ?? fallbackTextOf(content, structured)
   const pin = pinOf(content)
   if (text === null && !found && !pin) return null
   return {
     kind: 'message',
-    message: { id, from, group, at, text: text || null, media: found?.media ?? null, pin, own: isOwn },
+    message: {
+      ...{ id, from, group, at, text: text || null, media: found?.media ?? null, pin, own: isOwn },
+      content: structured,
+      ...referencesOf(content),
+    },
   }
 }

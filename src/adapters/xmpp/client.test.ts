@@ -77,6 +77,8 @@ const contents: Case = async (t, server, parties) => {
   const html =
     "<html xmlns='http://jabber.org/protocol/xhtml-im'><body xmlns='http://www.w3.org/1999/xhtml'><p>evil</p></body></html>"
   friend.sendChat(me, 'plain', 'c6', html)
+  friend.sendChat(me, 'this one', 'c9', `<reply xmlns='urn:xmpp:reply:0' to='${me}' id='c2'/>`)
+  await until('a reply', () => seen.inbound.some(({ text }) => text === 'this one'))
   await until('all of it', () => seen.inbound.some(({ text }) => text === 'plain') && seen.edits.length === 1)
   const of = (id: string) => seen.inbound.find((one) => one.id === `${theirs.slice(1)}@localhost/${id}`)
   assert.deepEqual(of('c1')?.media, {
@@ -90,6 +92,7 @@ const contents: Case = async (t, server, parties) => {
   assert.equal(of('c2')?.text, 'look')
   assert.deepEqual(of('c3')?.pin, { latitude: 51.5, longitude: -0.12 })
   assert.equal(of('c6')?.text, 'plain')
+  assert.equal(of('c9')?.quoted, `${theirs.slice(1)}@localhost/c2`)
   assert.equal(seen.edits[0]?.id, `${theirs.slice(1)}@localhost/c4`)
   assert.equal(seen.edits[0]?.text, 'no typo')
 

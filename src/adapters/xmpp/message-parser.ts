@@ -138,6 +138,7 @@ export const parseMessage = (
     return events
   }
   const name = id ?? archived ?? digest(`${at} ${JSON.stringify(contents)}`)
+  const quoted = child(message, 'reply', ns.reply)?.attrs.id
   const ours = {
     id: own ? boundedId(name) : inboundId(from, name),
     from: remote,
@@ -145,6 +146,7 @@ export const parseMessage = (
     at,
     own,
     ...contents,
+    quoted: quoted ? resolveTarget(quoted, other, isKnown) : null,
   }
   const wants = !own && id !== undefined && child(message, 'request', ns.receipts) !== undefined
   events.push({ kind: 'inbound', message: ours, receipt: wants ? id : null })

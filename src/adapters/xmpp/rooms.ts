@@ -14,6 +14,9 @@ import { digest, isWireId, sentAt } from './message-parser.ts'
 import { nickIn, type PersistedState } from './persisted-state.ts'
 import { infoOf } from './service-discovery.ts'
 
+/** Id of a group message here, of its name in the group. */
+const idOf = (name: string): string => (name.length > 300 ? digest(name) : name)
+
 type Room = {
   readonly jid: string
   nick: string
@@ -201,7 +204,9 @@ export class Rooms {
     }
     if (id) idAliases.set(writer + id, name)
     const group = { id: room.jid, name: room.name }
-    await deps.inbound({ id: name.length > 300 ? digest(name) : name, from, group, at, own, ...contents })
+    const target = `${room.jid}/${child(message, 'reply', ns.reply)?.attrs.id ?? ''}`
+    const quoted = target.endsWith('/') ? null : (idAliases.get(target) ?? idOf(target))
+    await deps.inbound({ id: idOf(name), from, group, at, own, ...contents, quoted })
   }
 
   /** Processes membership changes of absent users, announced by the group itself (XEP-0045, 9.3 and 9.4). */

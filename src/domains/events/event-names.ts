@@ -16,6 +16,7 @@ export const channelEvents = {
     'msgapp.call.received',
     'msgapp.call.made',
     'msgapp.group.message.received',
+    'msgapp.group.message.reaction',
     'msgapp.group.join',
     'msgapp.group.leave',
     'msgapp.group.remove',
@@ -50,7 +51,7 @@ export type EventName = (typeof channelEvents)[keyof typeof channelEvents][numbe
 export const eventNames: readonly EventName[] = [...Object.values(channelEvents).flat(), ...accountEvents]
 
 /** Events of comparable services: webhooks may subscribe to them, but the platform does not publish them yet. */
-const neverPublished = ['msgapp.group.message.reaction', 'msgapp.order.received', 'msgapp.audio.transcribed']
+const neverPublished = ['msgapp.order.received', 'msgapp.audio.transcribed']
 const isNeverPublished = (name: string): boolean =>
   neverPublished.includes(name) || /^msgapp\.waba\.[a-z._]{1,60}$/.test(name)
 

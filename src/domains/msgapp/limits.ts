@@ -108,6 +108,15 @@ export const connectionLeaseSeconds = 15
  */
 export const downSnoozeSeconds = { least: 15, most: 600 }
 
+/** Characters of the structured content of a message, as JSON. Larger content is left out, and its text remains. */
+export const maxContentLength = 131_072
+
+/** Levels of the structured content of a message. Deeper values are left out. */
+export const maxContentDepth = 16
+
+/** Characters shown of a quoted message. */
+export const maxQuotedLength = 300
+
 /** Bytes of an uploaded file. */
 export const maxUploadBytes = 64 * 1024 * 1024
 

@@ -39,6 +39,7 @@ const missing: readonly (readonly [string, string])[] = [
   ['conversation.', 'has had no such conversation'],
   ['balance.', 'has no low_balance limit: the operator sets it'],
   ['msgapp.check.', 'has checked no batch of numbers: POST /open/msgapp/check-numbers'],
+  ['msgapp.group.message.reaction', 'has had no reaction in a group'],
   ['msgapp.group.message', 'has received no message in a group'],
   ['msgapp.group.', 'has no group whose members changed like that'],
   ['msgapp.call.', 'has had no such call on the messaging app'],

@@ -23,9 +23,12 @@ const property = (schema: unknown, name: string): unknown => keyword(keyword(sch
 /** A column: its name, and the path of its value. A number is a position in a tuple. */
 type Column = { readonly name: string; readonly path: readonly (string | number)[] }
 
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** Returns the schema of a value that may be null. A union of several kinds stays: it is one column, as JSON. */
 const withoutNull = (schema: unknown): unknown => {
-  const choices = keyword(schema, 'anyOf')
-  return Array.isArray(choices) ? (choices.find((one) => keyword(one, 'type') !== 'null') ?? schema) : schema
+  const choices = listOf(keyword(schema, 'anyOf')).filter((one) => keyword(one, 'type') !== 'null')
+  return choices.length === 1 ? choices[0] : schema
 }
 
 /** Returns a column for each value of a row, at any depth. Lists are one column. */
@@ -50,8 +53,6 @@ const textOf = (value: unknown): string => {
   if (Array.isArray(value)) return value.some(isObject) ? JSON.stringify(value) : value.map(textOf).join(' ')
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** Returns the columns of tuples, which their schema names, or of objects. */
 const rowColumns = (schema: unknown): Column[] => {

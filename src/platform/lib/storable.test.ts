@@ -28,4 +28,5 @@ test('truncated text stays storable where the limit splits a surrogate pair', ()
 
 test('strings anywhere in a value are storable in its JSON', () => {
   assert.equal(storableJson({ a: ['x\0', { b: '\ud83d' }], n: 1 }), '{"a":["x\ufffd",{"b":"\ufffd"}],"n":1}')
+  assert.equal(storableJson([{ 'a\0': 1, '\ud83d': { b: 2 } }]), '[{"a\ufffd":1,"\ufffd":{"b":2}}]')
 })

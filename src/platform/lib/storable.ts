@@ -8,6 +8,11 @@ export const isStorable = (text: string): boolean => !text.includes('\0') && tex
 export const storable = (text: string, maxLength = text.length): string =>
   text.slice(0, maxLength).replaceAll('\0', '\ufffd').toWellFormed()
 
+const withStorableKeys = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Object.keys(value).every(isStorable)
+    ? Object.fromEntries(Object.entries(value).map(([key, part]) => [storable(key), part]))
+    : value
+
 /** Returns a value as JSON that PostgreSQL can store as jsonb. */
 export const storableJson = (value: unknown): string =>
-  JSON.stringify(value, (_key, part: unknown) => (typeof part === 'string' ? storable(part) : part))
+  JSON.stringify(value, (_key, part: unknown) => (typeof part === 'string' ? storable(part) : withStorableKeys(part)))

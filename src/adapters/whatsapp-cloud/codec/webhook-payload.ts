@@ -8,6 +8,7 @@ import type {
 } from '../../../ports/chat-message.ts'
 import { readError } from './errors.ts'
 import { type Fields, fieldsOf, listOf, numberOf, textOf } from './fields.ts'
+import { bodyOf, contentOf, fileTypeOf, summaryOf } from './message-content.ts'
 import { digitsOf, numberOfId } from './numbers.ts'
 
 /** An event of the network for one channel. */
@@ -52,11 +53,8 @@ const namesOf = (value: Fields): ReadonlyMap<string, string> => {
   return names
 }
 
-const kinds = { image: 'image', sticker: 'image', video: 'video', audio: 'audio', document: 'document' } as const
-const kindOf = (type: string) => Object.entries(kinds).find(([name]) => name === type)?.[1]
-
 const mediaOf = (type: string, fields: Fields): ChatMediaRef | null => {
-  const [kind, id] = [kindOf(type), textOf(fields.id)]
+  const [kind, id] = [fileTypeOf(type), textOf(fields.id)]
   if (!kind || id === null) return null
   return { ref: { id }, type: kind, mimeType: textOf(fields.mime_type), name: textOf(fields.filename), size: null }
 }
@@ -68,54 +66,25 @@ const pinOf = (place: Fields): ChatInbound['pin'] => {
   return { latitude, longitude, ...(name ? { name } : {}), ...(address ? { address } : {}), ...(url ? { url } : {}) }
 }
 
-const cardOf = ({ name, phones }: Fields): string =>
-  [textOf(fieldsOf(name).formatted_name), ...listOf(phones).map(({ phone }) => textOf(phone))]
-    .filter((part) => part !== null)
-    .join(' ')
-
-/** A message names the property that holds its content; it must be an own property. */
-const contentOf = (type: string, message: Fields): Fields =>
-  fieldsOf(Object.hasOwn(message, type) ? message[type] : null)
-
-/** Text of a message of any type; unsupported types yield a placeholder, so no message is lost. */
-const textContentOf = (type: string, message: Fields): string | null => {
-  const content = contentOf(type, message)
-  switch (type) {
-    case 'text':
-    case 'system':
-      return textOf(content.body)
-    case 'button':
-      return textOf(content.text) ?? textOf(content.payload)
-    case 'interactive': {
-      const reply = fieldsOf(content.button_reply ?? content.list_reply ?? content.nfm_reply)
-      return textOf(reply.title) ?? textOf(reply.body) ?? textOf(reply.response_json)
-    }
-    case 'contacts':
-      return listOf(message.contacts).map(cardOf).join('\n')
-    case 'location':
-      return null
-    default:
-      return kindOf(type) ? textOf(content.caption) : `(a message of the type ${type}, which is not shown here)`
-  }
-}
-
 const messageOf = (message: Fields, from: ChatParty, own: boolean): WebhookEvent | null => {
   const [id, type] = [textOf(message.id), textOf(message.type) ?? 'unknown']
   if (id === null) return null
-  const content = contentOf(type, message)
+  const body = bodyOf(type, message)
   const at = timeOf(message.timestamp)
   if (type === 'reaction') {
-    const about = textOf(content.message_id)
-    return about === null ? null : { kind: 'reaction', id: about, by: from, emoji: textOf(content.emoji), at }
+    const about = textOf(body.message_id)
+    return about === null ? null : { kind: 'reaction', id: about, by: from, emoji: textOf(body.emoji), at }
   }
   if (type === 'edit') {
-    const about = textOf(content.original_message_id)
-    const text = textOf(fieldsOf(fieldsOf(content.message).text).body)
+    const about = textOf(body.original_message_id)
+    const text = textOf(fieldsOf(fieldsOf(body.message).text).body)
     if (about !== null && text !== null) return { kind: 'edited', id: about, text, at }
   }
   // Retracted by the sender; a received message stays.
   if (type === 'revoke') return null
   const group = textOf(message.group_id)
+  const pin = type === 'location' ? pinOf(body) : null
+  const { content, ...references } = contentOf(type, message, pin !== null)
   return {
     kind: 'message',
     message: {
@@ -123,9 +92,11 @@ const messageOf = (message: Fields, from: ChatParty, own: boolean): WebhookEvent
       from,
       group: group === null ? null : { id: group, name: null },
       at,
-      text: textContentOf(type, message),
-      media: mediaOf(type, content),
-      pin: type === 'location' ? pinOf(content) : null,
+      text: summaryOf(type, message, content),
+      media: mediaOf(type, body),
+      pin,
+      content,
+      ...references,
       own,
     },
   }

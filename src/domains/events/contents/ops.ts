@@ -13,7 +13,18 @@ const fieldsOfContacts = Object.keys(createContact.body.properties).filter((name
 /** Fields that are masked, at any depth. `text` always is. */
 const fields = new Map<string, Masking>(
   [
-    ...['previous_text', 'media', 'pin', 'template', 'reaction', 'reactions', 'contact', 'contact_name', 'name'],
+    ...[
+      'previous_text',
+      'media',
+      'pin',
+      'template',
+      'content',
+      'reaction',
+      'reactions',
+      'contact',
+      'contact_name',
+      'name',
+    ],
     ...[...fieldsOfContacts, 'details', 'msgapp_info', 'recording_url'],
   ].map((field) => [field, 'whole']),
 )

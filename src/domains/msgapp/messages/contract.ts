@@ -1,19 +1,9 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok, Phone, pagingQuery, Time, totalCapped } from '../../../platform/http/schema.ts'
+import { Content, Pin } from './content-schema.ts'
 
 const messages = { auth: 'account', needs: 'inbox', shape: 'full', tag: 'Messaging app: messages' } as const
-
-const Pin = Named(
-  'Location',
-  Type.Object({
-    latitude: Type.Number({ minimum: -90, maximum: 90, examples: [51.5007] }),
-    longitude: Type.Number({ minimum: -180, maximum: 180, examples: [-0.1246] }),
-    name: Type.Optional(Type.String({ maxLength: 200 })),
-    address: Type.Optional(Type.String({ maxLength: 400 })),
-    url: Type.Optional(Type.String({ maxLength: 2048 })),
-  }),
-)
 
 const Template = Named(
   'TemplateMessage',
@@ -78,6 +68,7 @@ const Message = Named(
         media: Type.Optional(Media),
         pin: Type.Optional(Pin),
         template: Type.Optional(Template),
+        content: Type.Optional(Content),
       }),
     ),
     created_at: Time,
@@ -90,7 +81,10 @@ const Message = Named(
     participant: Type.Optional(
       Named(
         'MessageParticipant',
-        Type.Object({ phone_number: Type.String() }, { description: 'The author, if the number is known' }),
+        Type.Object(
+          { phone_number: Type.String() },
+          { description: 'In a group alone: the author, if the number is known' },
+        ),
       ),
     ),
     channel_phone_number: Type.String(),

@@ -119,6 +119,7 @@ test('events delivered to two processes at once in different orders are stored o
     author: null,
     text: networkId,
     pin: null,
+    content: null,
     media: null,
     at: Date.now(),
     isBlocked: false,

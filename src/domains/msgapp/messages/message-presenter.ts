@@ -2,6 +2,7 @@ import type { Sql } from '../../../platform/db/sql.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import type { ChatLocation, ChatMediaType, ChatTemplate } from '../../../ports/chat-message.ts'
+import { type FindQuoted, presentContent, type StoredContent } from './content-presenter.ts'
 import { sessionKey } from './peer.ts'
 
 /** A row of the view `msgapp_visible_messages`. */
@@ -16,6 +17,7 @@ export type MessageRow = {
   text: string | null
   pin: ChatLocation | null
   template: ChatTemplate | null
+  content: StoredContent | null
   network_id: string | null
   at: Date
   ack: number
@@ -47,6 +49,7 @@ export type ViewContext = {
   /** Returns a temporary link to a file. */
   readonly link: (account: string, media: string) => string
   readonly contact: (account: string, number: string) => KnownContact | null
+  readonly quoted: FindQuoted
 }
 
 /** Looks up the data that these messages are presented with. */
@@ -81,8 +84,9 @@ const presentRemote = (row: MessageRow, { contact }: ViewContext) => {
   }
 }
 
-/** The author of a message, if the number is known. */
+/** The author of a message in a group, if the number is known. Clients recognise groups by the field. */
 const presentParticipant = (row: MessageRow) => {
+  if (row.group_id === null) return {}
   const number = row.direction === 'outbound' ? row.channel_number : remoteNumber(row)
   return number === null ? {} : { participant: { phone_number: number } }
 }
@@ -102,6 +106,7 @@ const presentTemplate = ({ name, language, parameters, components }: ChatTemplat
 /** Maps a message to its API form (interface.md 2.17). */
 export const presentMessage = (row: MessageRow, context: ViewContext) => {
   const shownReactions = row.reactions ? presentReactions(row.reactions) : []
+  const content = presentContent(row, context.quoted)
   return {
     id: print('MSG', row.id),
     uuid: print('MSG', row.id),
@@ -113,6 +118,7 @@ export const presentMessage = (row: MessageRow, context: ViewContext) => {
       ...presentFile(row, context),
       ...(row.pin ? { pin: row.pin } : {}),
       ...(row.template ? { template: presentTemplate(row.template) } : {}),
+      ...(content ? { content } : {}),
     },
     created_at: iso(row.created_at),
     ...presentRemote(row, context),

@@ -194,8 +194,8 @@ export const deleteContent = (tx: Tx, account: string, id: string, removed: 'eve
   digest: Buffer | null
 }>`
   with gone as (
-    update msgapp_messages set removed = ${removed}, text = null, pin = null, template = null, reactions = null,
-      updated_at = app_now()
+    update msgapp_messages set removed = ${removed}, text = null, pin = null, template = null, content = null,
+      reactions = null, updated_at = app_now()
     where account_id = ${account} and id = ${id} and removed is null
     returning id, channel_id, peer, media_id, created_at, direction = 'inbound' and ack < 3 as unread
   ), chat as (

@@ -1,5 +1,6 @@
 import type { SignedLinks } from '../../../platform/lib/signed-links.ts'
 import { contactsByNumber } from '../../contacts/ops.ts'
+import { loadQuoted } from './content-presenter.ts'
 import { type MessageRow, remoteNumber, type ViewContextLoader } from './message-presenter.ts'
 
 const numbersOf = (rows: readonly MessageRow[]) => {
@@ -16,5 +17,6 @@ export const makeViewContextLoader =
   (links: SignedLinks): ViewContextLoader =>
   async (sql, rows) => {
     const known = await contactsByNumber(sql, numbersOf(rows))
-    return { link: links.urlOf, contact: (account, number) => known.get(`${account} ${number}`) ?? null }
+    const quoted = await loadQuoted(sql, rows)
+    return { link: links.urlOf, contact: (account, number) => known.get(`${account} ${number}`) ?? null, quoted }
   }

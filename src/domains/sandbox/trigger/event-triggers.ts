@@ -101,6 +101,19 @@ const onStoredMessage =
     return 'handset'
   }
 
+/** The handset reacts to what it wrote in a group. */
+const reactsInGroup: Action = async (about) => {
+  const { parts, channel, member } = about
+  const group = await groupFor(about, true)
+  const id = await perform(parts, member, 'msgapp', { group, text: helloBack })
+  await waitFor(
+    'the message to the platform',
+    async () => (await byNetworkId(parts.db, channel.account, [id])).length > 0,
+  )
+  await perform(parts, member, 'react', { id, emoji: '👍' })
+  return 'handset'
+}
+
 const sends: Action = async ({ parts, channel, handset }) => {
   await sendOnMsgapp(parts.chat, channel, handset, hello)
   return 'account'
@@ -173,6 +186,7 @@ const actions: ReadonlyMap<EventName, Action> = new Map<EventName, Action>([
     },
   ],
   ['msgapp.group.message.received', inGroup(true, 'msgapp', { text: helloBack })],
+  ['msgapp.group.message.reaction', reactsInGroup],
   ['msgapp.group.join', inGroup(false, 'enter', {})],
   ['msgapp.group.leave', inGroup(true, 'leave', {})],
   ['msgapp.group.remove', inGroup(true, 'leave', { removed: true })],

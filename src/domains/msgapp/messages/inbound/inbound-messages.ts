@@ -14,6 +14,7 @@ import { groupPeer, peerOf, peerOfRemote } from '../peer.ts'
 import { lockChannelsShared } from '../store.ts'
 import { type CallDeps, receiveCall } from './call-events.ts'
 import * as arrivals from './inbound-store.ts'
+import { storableContent } from './storable-content.ts'
 
 type InboundMessage = { readonly channelRef: ChannelRef; readonly message: ChatInbound }
 
@@ -94,6 +95,7 @@ const assignConversations = async (
       author: group && !own ? (from.number ?? from.remote) : null,
       text: storableOr(message.text),
       pin: message.pin ? storableJson(message.pin) : null,
+      content: storableContent(message),
       media: message.media ? uuid() : null,
       at: message.at,
       isBlocked: false,
@@ -244,10 +246,15 @@ export const makeInboundMessages = (
           peer: from ? peerOfRemote(from) : null,
         })
         const more = { reaction: emoji ?? '', reaction_by: keyOf(by), reacted_at: iso(at) }
-        if (row)
-          await publishEvents(tx, loadViewContext, [
-            { account: row.account_id, message: row.id, name: 'msgapp.message.reaction', more },
-          ])
+        if (!row) return
+        const names = row.is_in_group
+          ? (['msgapp.message.reaction', 'msgapp.group.message.reaction'] as const)
+          : (['msgapp.message.reaction'] as const)
+        await publishEvents(
+          tx,
+          loadViewContext,
+          names.map((name) => ({ account: row.account_id, message: row.id, name, more })),
+        )
       }),
     call: (channelRef, call) => db.begin((tx) => receiveCall(tx, parts, channelRef, call)),
     mapped: (channelRef, remote, number) =>

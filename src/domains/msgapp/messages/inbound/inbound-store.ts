@@ -19,6 +19,8 @@ export type InboundRow = {
   text: string | null
   /** JSON. */
   pin: string | null
+  /** JSON. */
+  content: string | null
   media: string | null
   at: number
   /** A person wrote it who is a blocked contact: it joins no conversation, and makes no event. */
@@ -32,18 +34,18 @@ export type InboundRow = {
  * @returns the ids of the new ones
  */
 export const insertNew = (tx: Tx, rows: readonly InboundRow[]) => tx.many<{ id: string }>`
-  insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, author, text, media_id, pin, network_id, at,
-    ack, blocked, created_at, updated_at)
+  insert into msgapp_messages (account_id, id, channel_id, peer, direction, sent_by, author, text, media_id, pin, content, network_id,
+    at, ack, blocked, created_at, updated_at)
   select account_id, id, channel_id, peer, case when is_own then 'outbound' else 'inbound' end,
-    case when is_own then 'agent' else 'user' end, author, text, media_id, pin::jsonb, network_id, at,
+    case when is_own then 'agent' else 'user' end, author, text, media_id, pin::jsonb, content::jsonb, network_id, at,
     case when is_own then 1 else 2 end, case when is_blocked then true end, (select app_now()), (select app_now())
   from unnest(
     ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
     ${rows.map((r) => r.peer)}::text[], ${rows.map((r) => r.isOwn)}::boolean[], ${rows.map((r) => r.author)}::text[],
     ${rows.map((r) => r.text)}::text[], ${rows.map((r) => r.media)}::uuid[], ${rows.map((r) => r.pin)}::text[],
     ${rows.map((r) => r.networkId)}::text[], ${rows.map((r) => new Date(r.at))}::timestamptz[],
-    ${rows.map((r) => r.isBlocked)}::boolean[]
-  ) as g (account_id, id, channel_id, peer, is_own, author, text, media_id, pin, network_id, at, is_blocked)
+    ${rows.map((r) => r.isBlocked)}::boolean[], ${rows.map((r) => r.content)}::text[]
+  ) as g (account_id, id, channel_id, peer, is_own, author, text, media_id, pin, network_id, at, is_blocked, content)
   where not (is_own and exists (
     select from msgapp_messages m
     where m.account_id = g.account_id and m.channel_id = g.channel_id
@@ -181,14 +183,19 @@ export const storeEdit = (tx: Tx, channel: string, e: { id: string; text: string
 export type Reaction = { id: string; by: string; emoji: string | null; at: number; peer: string | null }
 
 /** @returns null if the message is unknown, or has the same or a later reaction of that person */
-export const storeReaction = (tx: Tx, channel: string, r: Reaction) => tx.maybe<ChangedMessage>`
-  update msgapp_messages
+export const storeReaction = (tx: Tx, channel: string, r: Reaction) => tx.maybe<
+  ChangedMessage & { is_in_group: boolean }
+>`
+  update msgapp_messages m
   set reactions = coalesce(reactions, '{}') || jsonb_build_object(${r.by}::text,
       jsonb_build_object('emoji', ${r.emoji}::text, 'at', ${r.at}::double precision)), updated_at = (select app_now())
   where channel_id = ${channel} and network_id = ${r.id} and removed is null
     and (${r.peer}::text is null or peer = ${r.peer}) and coalesce((reactions -> ${r.by}::text ->> 'at')::double precision, 0) < ${r.at}
     and (reactions -> ${r.by}::text ->> 'emoji') is distinct from ${r.emoji}::text
-  returning account_id, id`
+  returning account_id, id, exists (
+    select from msgapp_chats c
+    where c.account_id = m.account_id and c.channel_id = m.channel_id and c.peer = m.peer and c.group_id is not null
+  ) as is_in_group`
 
 export type CallRow = {
   account: string

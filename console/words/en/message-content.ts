@@ -1,0 +1,30 @@
+import { counted, section } from '../section.ts'
+
+/** Texts of structured messages: they load with the first one. */
+export const words = section('messageContent', {
+  quoted: 'Quoted message',
+  quotedOf: (name: string) => `Quoted from ${name}`,
+  quotedOurs: 'Quoted from us',
+  quotedFile: 'A message without text',
+  quotedMissing: 'Answers a message that is not here',
+  product: (id: string) => `About product ${id}`,
+  chosen: 'Chose',
+  pressed: 'Pressed',
+  form: 'Filled in a form',
+  ad: 'Came from an advertisement',
+  post: 'Came from a post',
+  open: 'Open the page',
+  location: 'Location',
+  map: 'Open in a map',
+  order: (count: number) => `Order: ${counted(count, { one: 'product', other: 'products' })}`,
+  ordered: (count: string, product: string) => `${count} × ${product}`,
+  item: 'product',
+  total: 'Total',
+  card: 'Contact',
+  more: (count: number) => `and ${counted(count, { one: 'more', other: 'more' })}`,
+  save: 'Save contact',
+  saved: 'Contact saved',
+  openContact: 'Open contact',
+  fillIn: 'Fill in by hand',
+  unsupported: (type: string) => `A message of a kind that is not shown here: ${type}`,
+})
