@@ -47,10 +47,10 @@ export const answerCallback: NonNullable<ChatDriver<WhatsappCloudSettings>['call
   if (!isSigned(app_secret, raw, headers['x-hub-signature-256'])) return unauthorized
   const body = parsed(raw)
   if (body === null) return { status: 400, body: 'the body is not JSON' }
-  const published = parseWebhook(body).map(async ({ number, events: webhookEvents }) => {
-    const channel = await lineOf(number)
+  const published = parseWebhook(body).map(async ({ id, number, events: webhookEvents }) => {
+    const channel = await lineOf({ id, number })
     // An account may have numbers that are not on this platform.
-    if (channel === null) return log('unknown-number', { number })
+    if (channel === null) return log('unknown-number', { id, number })
     await Promise.all(webhookEvents.map((one) => publish(events, channel, one)))
   })
   await Promise.all(published)

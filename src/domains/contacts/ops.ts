@@ -1,3 +1,4 @@
+import { canonicalNumber, numberForms } from '@trunkline/phone/number-forms.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
 import { refuse } from '../../platform/http/problem.ts'
@@ -23,7 +24,8 @@ export const emptyDraft: Draft = { ...mapFields(() => null), channel_id: null, d
 
 const withGrams = (account: string, id: string, { details, ...fields }: Draft) => {
   const { phones, emails } = searchValuesOf(details)
-  const numbers = phones.map(digitsOf)
+  // Searched in every form.
+  const numbers = phones.flatMap(numberForms).map(digitsOf)
   const grams = gramsOf(account, id, { names: searchedText(fields), numbers, emails })
   return { ...fields, id, numbers: numbers.join(' '), emails: emails.join(' '), grams }
 }
@@ -100,7 +102,7 @@ export const storeSyncResult = store.storeSyncResult
 
 /** Marks numbers (E.164) as present on the messaging app: their details become `WAPH`. */
 export const foundOnMsgapp = async (tx: Tx, account: string, numbers: readonly string[]): Promise<void> => {
-  const rows = await store.markOnMsgapp(tx, account, numbers)
+  const rows = await store.markOnMsgapp(tx, account, numbers.map(canonicalNumber))
   const ids = [...new Set(rows.map(({ contact_id }) => contact_id))]
   if (ids.length > 0) await publishEvents(tx, 'contact.updated', await load(tx, account, ids))
 }
@@ -178,13 +180,20 @@ export const newestContact = async (sql: Sql, account: string) => {
   return contact ? presentContact(contact) : null
 }
 
-/** Finds the contacts of numbers (E.164), by `<account> <number>`, in the form that messages and calls carry. */
+/** Finds the contacts of numbers (E.164, in any of their forms), by `<account> <number>`, as messages and calls carry them. */
 export const contactsByNumber = async (sql: Sql, numbers: readonly { account: string; number: string }[]) => {
-  const rows = numbers.length === 0 ? [] : await store.byNumbers(sql, numbers)
-  return new Map(
+  const lookups = numbers.map(({ account, number }) => ({ account, number: canonicalNumber(number) }))
+  const rows = lookups.length === 0 ? [] : await store.byNumbers(sql, lookups)
+  const found = new Map(
     rows.map(({ account_id, number, id, first_name, last_name, profile_pic_url }) => [
       `${account_id} ${number}`,
       { uuid: print('CON', id), first_name, last_name, profile_pic_url },
     ]),
+  )
+  return new Map(
+    numbers.flatMap(({ account, number }) => {
+      const contact = found.get(`${account} ${canonicalNumber(number)}`)
+      return contact ? [[`${account} ${number}`, contact] as const] : []
+    }),
   )
 }

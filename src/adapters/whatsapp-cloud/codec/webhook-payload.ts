@@ -25,8 +25,12 @@ export type WebhookEvent =
   | { readonly kind: 'failure'; readonly failure: ChatFailure }
   | { readonly kind: 'call'; readonly call: ChatCall }
 
-/** Events of one channel; the number is E.164 with `+`. */
-export type NumberEvents = { readonly number: string; readonly events: readonly WebhookEvent[] }
+/** Events of one channel. The id names it; the number is its display text, which may have an old form. */
+export type NumberEvents = {
+  readonly id: string | null
+  readonly number: string
+  readonly events: readonly WebhookEvent[]
+}
 
 /** Times are Unix seconds, as strings. */
 const timeOf = (value: unknown): number => Math.round((numberOf(value) ?? Date.now() / 1000) * 1000)
@@ -192,8 +196,9 @@ export const parseWebhook = (body: unknown): readonly NumberEvents[] =>
   listOf(fieldsOf(body).entry).flatMap(({ changes }) =>
     listOf(changes).flatMap((change): NumberEvents[] => {
       const value = fieldsOf(change.value)
-      const digits = digitsOf(textOf(fieldsOf(value.metadata).display_phone_number) ?? '')
+      const metadata = fieldsOf(value.metadata)
+      const [id, digits] = [textOf(metadata.phone_number_id), digitsOf(textOf(metadata.display_phone_number) ?? '')]
       const events = eventsOf(value)
-      return digits === '' || events.length === 0 ? [] : [{ number: `+${digits}`, events }]
+      return (id === null && digits === '') || events.length === 0 ? [] : [{ id, number: `+${digits}`, events }]
     }),
   )
