@@ -181,7 +181,8 @@ export type ChatEvents = {
   group(channel: string, event: ChatGroupEvent): Promise<void>
   /** The number of a network id became known. */
   mapped(channel: string, remote: string, number: string): Promise<void>
-  /** The contact known as `before` now has the number `number`: the network writes numbers in its own way. */
+  /** The contact known as `before` now has the number `number`: the person changed it, or the network writes numbers in its
+   *  own way. */
   renamed(channel: string, before: string, number: string): Promise<void>
 }
 

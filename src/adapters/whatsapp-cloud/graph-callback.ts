@@ -17,6 +17,8 @@ const publish = (events: ChatEvents, channel: string, event: WebhookEvent): Prom
       return events.failure(channel, event.failure)
     case 'call':
       return events.call(channel, event.call)
+    case 'renamed':
+      return events.renamed(channel, event.before, event.number)
   }
 }
 

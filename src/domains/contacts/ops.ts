@@ -8,7 +8,7 @@ import { record } from '../events/ops.ts'
 import { requestContact } from '../msgapp/directory/ops.ts'
 import { type FieldValues, fieldNames, mapFields, searchedText } from './contact-fields.ts'
 import { type Contact, presentContact } from './contact-presenter.ts'
-import { changesOf, type Detail, readDetail, searchValuesOf } from './details.ts'
+import { changesOf, type Detail, readDetail, searchValuesOf, toInput, unique } from './details.ts'
 import { refusals } from './refusals.ts'
 import { digitsOf, gramsOf } from './search/search-keys.ts'
 import * as store from './store.ts'
@@ -164,6 +164,20 @@ export const change = async (tx: Tx, was: Contact, draft: Draft, isBulk = false)
   const contacts = await load(tx, account, [id])
   await publishEvents(tx, 'contact.updated', contacts, isBulk)
   return contacts[0] ?? was
+}
+
+/** Gives the contacts that have a number the one that replaced it (both canonical), on the messaging app. */
+export const changeContactNumber = async (tx: Tx, account: string, before: string, number: string): Promise<void> => {
+  const found = await store.byKeys(tx, account, [before])
+  const ids = [...new Set(found.map(({ contact_id }) => contact_id))]
+  if (ids.length === 0) return
+  await store.lock(tx, account, ids)
+  for (const was of await load(tx, account, ids)) {
+    const details = was.details
+      .map(toInput)
+      .map((detail): Detail => (detail.key === before ? { type: 'WAPH', value: number, key: number } : detail))
+    await change(tx, was, { ...mapFields((name) => was[name]), channel_id: was.channel_id, details: unique(details) })
+  }
 }
 
 /** Blocks or unblocks a locked contact and publishes an event; no-op if it is so already. */

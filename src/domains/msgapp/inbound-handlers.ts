@@ -29,23 +29,35 @@ const canonical = <P extends ChatParty | null | undefined>(party: P): P =>
 const withSender = <E extends { readonly from?: ChatParty }>(event: E): E =>
   event.from ? { ...event, from: canonical(event.from) } : event
 
+/** Gives numbers their canonical form before they are stored, for all networks: persons are known by it. */
+export const withCanonicalNumbers = (intake: InboundHandlers): InboundHandlers => ({
+  ...intake,
+  inbound: (channelRef, message) => intake.inbound(channelRef, withSender(message)),
+  receipt: (channelRef, receipt) =>
+    intake.receipt(channelRef, withSender({ ...receipt, by: canonical(receipt.by) })),
+  failure: (channelRef, failure) => intake.failure(channelRef, withSender(failure)),
+  reaction: (channelRef, reaction) =>
+    intake.reaction(channelRef, withSender({ ...reaction, by: canonical(reaction.by) })),
+  call: (channelRef, call) => intake.call(channelRef, withSender(call)),
+  group: (channelRef, event) =>
+    intake.group(channelRef, { ...event, who: event.who.map((one) => canonical(one)) }),
+  mapped: (channelRef, remote, number) => intake.mapped(channelRef, remote, canonicalNumber(number)),
+  renamed: (channelRef, before, number) =>
+    intake.renamed(channelRef, canonicalNumber(before), canonicalNumber(number)),
+})
+
 /**
  * Adapts a connector's events of channels to the handlers.
- * Numbers get their canonical form here, for all networks.
  * @param channelRefOf resolves a channel; throws for one of another connection
  */
 export const toEvents = (intake: InboundHandlers, channelRefOf: (channel: string) => ChannelRef): InboundEvents => ({
-  inbound: async (channel, message) => intake.inbound(channelRefOf(channel), withSender(message)),
-  receipt: async (channel, receipt) =>
-    intake.receipt(channelRefOf(channel), withSender({ ...receipt, by: canonical(receipt.by) })),
-  failure: async (channel, failure) => intake.failure(channelRefOf(channel), withSender(failure)),
+  inbound: async (channel, message) => intake.inbound(channelRefOf(channel), message),
+  receipt: async (channel, receipt) => intake.receipt(channelRefOf(channel), receipt),
+  failure: async (channel, failure) => intake.failure(channelRefOf(channel), failure),
   edited: async (channel, edit) => intake.edited(channelRefOf(channel), edit),
-  reaction: async (channel, reaction) =>
-    intake.reaction(channelRefOf(channel), withSender({ ...reaction, by: canonical(reaction.by) })),
-  call: async (channel, call) => intake.call(channelRefOf(channel), withSender(call)),
-  group: async (channel, event) =>
-    intake.group(channelRefOf(channel), { ...event, who: event.who.map((one) => canonical(one)) }),
-  mapped: async (channel, remote, number) => intake.mapped(channelRefOf(channel), remote, canonicalNumber(number)),
-  renamed: async (channel, before, number) =>
-    intake.renamed(channelRefOf(channel), canonicalNumber(before), canonicalNumber(number)),
+  reaction: async (channel, reaction) => intake.reaction(channelRefOf(channel), reaction),
+  call: async (channel, call) => intake.call(channelRefOf(channel), call),
+  group: async (channel, event) => intake.group(channelRefOf(channel), event),
+  mapped: async (channel, remote, number) => intake.mapped(channelRefOf(channel), remote, number),
+  renamed: async (channel, before, number) => intake.renamed(channelRefOf(channel), before, number),
 })

@@ -8,6 +8,7 @@ import type {
 } from '../../../ports/chat-message.ts'
 import { readError } from './errors.ts'
 import { type Fields, fieldsOf, listOf, numberOf, textOf } from './fields.ts'
+import { type NumberChange, numberChangeOf } from './number-change.ts'
 import { digitsOf, numberOfId } from './numbers.ts'
 
 /** An event of the network for one channel. */
@@ -24,6 +25,7 @@ export type WebhookEvent =
   | { readonly kind: 'receipt'; readonly receipt: ChatReceipt }
   | { readonly kind: 'failure'; readonly failure: ChatFailure }
   | { readonly kind: 'call'; readonly call: ChatCall }
+  | NumberChange
 
 /** Events of one channel. The id names it; the number is its display text, which may have an old form. */
 export type NumberEvents = {
@@ -176,6 +178,8 @@ const callOf = (call: Fields, names: ReadonlyMap<string, string>): WebhookEvent 
 const eventsOf = (value: Fields): WebhookEvent[] => {
   const names = namesOf(value)
   const received = listOf(value.messages).map((one) => {
+    const change = numberChangeOf(one)
+    if (change) return change
     const from = remoteOf(one.from, one.from_user_id, names)
     return from && messageOf(one, from, false)
   })

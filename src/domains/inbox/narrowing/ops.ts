@@ -60,10 +60,11 @@ export const contentsOf = async (sql: Sql, call: NarrowingCall): Promise<Content
 /**
  * Returns the SQL condition that no conversation with the counterparts belongs to another user. A scalar subquery: the
  * planner probes the index for each row that a page reads, and never joins all conversations of the account.
- * @param counterparts expression of the type text[] @param account @param user expressions, such as placeholders
+ * @param counterparts expression of the type text[], numbers in any of their forms @param account @param user expressions, such as placeholders
  */
 export const visibleSql = (counterparts: string, account: string, user: string): string =>
-  `(select true from conversations v where v.account_id = ${account} and v.counterpart = any (canonical_numbers(${counterparts}))
+  `(select true from conversations v where v.account_id = ${account}
+    and v.counterpart = any (array(select canonical_number(one) from unnest(${counterparts}) one))
     and v.assignee_id is not null and v.assignee_id is distinct from ${user}::uuid limit 1) is null`
 
 /** Returns those of the counterparts, numbers in any of their forms, whose conversation belongs to another user. */

@@ -109,90 +109,109 @@ begin
   end loop;
 end $$;
 
--- Conversations: the one under the canonical form takes in the other. It is open if one of them is, waits for the earlier
--- answer, and shows the later item.
-do $$
+-- Takes a conversation into another one of the same person, with everything that it has. The result is open if one of
+-- them is, waits for the earlier answer, and shows the later item.
+create function conversations_join(account uuid, own_id uuid, other_id uuid) returns void language plpgsql
+set jit = off
+as $$
 declare
-  other conversations;
   own conversations;
+  other conversations;
   is_later boolean;
 begin
-  for other in
-    select * from conversations where counterpart like '+%' and counterpart <> canonical_number(counterpart)
-    order by account_id, id
-  loop
-    select * into own from conversations
-    where account_id = other.account_id and counterpart = canonical_number(other.counterpart);
-    if own.id is null then
-      update conversations set counterpart = canonical_number(counterpart),
-        number = case when counterpart = current_number(counterpart) then counterpart end,
-        name = case when name = counterpart then canonical_number(counterpart) else name end, version = version + 1
-      where account_id = other.account_id and id = other.id;
-      continue;
-    end if;
-    is_later := other.last_at > own.last_at;
-    update conversation_items set conversation_id = own.id
-    where account_id = own.account_id and conversation_id = other.id;
-    update conversation_notes set conversation_id = own.id
-    where account_id = own.account_id and conversation_id = other.id;
-    update conversation_words w set words = w.words || array(
-        select o.words from (select unnest(words) as words from conversation_words
-          where account_id = own.account_id and id = other.id) o where o.words <> all (w.words))
-    where w.account_id = own.account_id and w.id = own.id;
-    delete from conversation_words where account_id = own.account_id and id = other.id;
-    update conversation_words set conversation_id = own.id
-    where account_id = own.account_id and conversation_id = other.id;
-    insert into conversation_reads as r (account_id, user_id, conversation_id, read_until)
-    select account_id, user_id, own.id, read_until from conversation_reads
-    where account_id = own.account_id and conversation_id = other.id
-    on conflict (account_id, user_id, conversation_id) do update set read_until = least(r.read_until, excluded.read_until);
-    delete from conversation_reads where account_id = own.account_id and conversation_id = other.id;
-    insert into conversation_drafts as d (account_id, user_id, conversation_id, kind, text, channel_id, reply_to, updated_at)
-    select account_id, user_id, own.id, kind, text, channel_id, reply_to, updated_at from conversation_drafts
-    where account_id = own.account_id and conversation_id = other.id
-    on conflict (account_id, user_id, conversation_id, kind) do update set text = d.text || E'\n' || excluded.text;
-    delete from conversation_drafts where account_id = own.account_id and conversation_id = other.id;
-    delete from bulk_change_rows r where account_id = own.account_id and conversation_id = other.id
-      and exists (select from bulk_change_rows o
-        where o.account_id = r.account_id and o.job_id = r.job_id and o.conversation_id = own.id);
-    update bulk_change_rows set conversation_id = own.id
-    where account_id = own.account_id and conversation_id = other.id;
-    update events set conversation = 'inbox ' || own.id
-    where account_id = own.account_id and conversation = 'inbox ' || other.id;
-    delete from conversations where account_id = own.account_id and id = other.id;
-    update conversations set
-      contact_id = coalesce(own.contact_id, other.contact_id),
-      name = case when own.contact_id is null and (other.contact_id is not null or own.name = own.counterpart)
-          and other.name <> other.counterpart then other.name else own.name end,
-      status = case when 'open' in (own.status, other.status) then 'open'
-        when 'snoozed' in (own.status, other.status) then 'snoozed' else 'closed' end,
-      assignee_id = coalesce(own.assignee_id, other.assignee_id),
-      priority = greatest(own.priority, other.priority),
-      tags = own.tags || array(select t from unnest(other.tags) t where t <> all (own.tags)),
-      snoozed_until = case when 'open' in (own.status, other.status) then null
-        else least(own.snoozed_until, other.snoozed_until) end,
-      snoozed_till_reply = (own.snoozed_till_reply or other.snoozed_till_reply)
-        and 'open' not in (own.status, other.status),
-      last_at = case when is_later then other.last_at else own.last_at end,
-      last_item = case when is_later then other.last_item else own.last_item end,
-      last_kind = case when is_later then other.last_kind else own.last_kind end,
-      last_direction = case when is_later then other.last_direction else own.last_direction end,
-      last_text = case when is_later then other.last_text else own.last_text end,
-      last_channel = case when is_later then other.last_channel else own.last_channel end,
-      last_inbound = case when own.last_inbound is null or other.last_inbound > own.last_inbound then other.last_inbound
-        else own.last_inbound end,
-      waiting_since = least(own.waiting_since, other.waiting_since),
-      closed_at = case when own.closed_at is not null and other.closed_at is not null
-        then greatest(own.closed_at, other.closed_at) end,
-      -- Whatever is missing is taken in again, which changes nothing twice.
-      items_before = case when own.items_before is not null or other.items_before is not null
-        then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end,
-      number = case when is_later and other.counterpart = current_number(other.counterpart) then other.counterpart end,
-      version = greatest(own.version, other.version) + 1,
-      created_at = least(own.created_at, other.created_at)
-    where account_id = own.account_id and id = own.id;
-  end loop;
+  select * into strict own from conversations where account_id = account and id = own_id;
+  select * into strict other from conversations where account_id = account and id = other_id;
+  is_later := other.last_at > own.last_at;
+  update conversation_items set conversation_id = own.id
+  where account_id = own.account_id and conversation_id = other.id;
+  update conversation_notes set conversation_id = own.id
+  where account_id = own.account_id and conversation_id = other.id;
+  update conversation_words w set words = w.words || array(
+      select o.words from (select unnest(words) as words from conversation_words
+        where account_id = own.account_id and id = other.id) o where o.words <> all (w.words))
+  where w.account_id = own.account_id and w.id = own.id;
+  delete from conversation_words where account_id = own.account_id and id = other.id;
+  update conversation_words set conversation_id = own.id
+  where account_id = own.account_id and conversation_id = other.id;
+  insert into conversation_reads as r (account_id, user_id, conversation_id, read_until)
+  select account_id, user_id, own.id, read_until from conversation_reads
+  where account_id = own.account_id and conversation_id = other.id
+  on conflict (account_id, user_id, conversation_id) do update set read_until = least(r.read_until, excluded.read_until);
+  delete from conversation_reads where account_id = own.account_id and conversation_id = other.id;
+  insert into conversation_drafts as d (account_id, user_id, conversation_id, kind, text, channel_id, reply_to, updated_at)
+  select account_id, user_id, own.id, kind, text, channel_id, reply_to, updated_at from conversation_drafts
+  where account_id = own.account_id and conversation_id = other.id
+  on conflict (account_id, user_id, conversation_id, kind) do update set text = d.text || E'\n' || excluded.text;
+  delete from conversation_drafts where account_id = own.account_id and conversation_id = other.id;
+  delete from bulk_change_rows r where account_id = own.account_id and conversation_id = other.id
+    and exists (select from bulk_change_rows o
+      where o.account_id = r.account_id and o.job_id = r.job_id and o.conversation_id = own.id);
+  update bulk_change_rows set conversation_id = own.id
+  where account_id = own.account_id and conversation_id = other.id;
+  delete from conversations where account_id = own.account_id and id = other.id;
+  update conversations set
+    contact_id = coalesce(own.contact_id, other.contact_id),
+    name = case when own.contact_id is null and (other.contact_id is not null or own.name = own.counterpart)
+        and other.name <> other.counterpart then other.name else own.name end,
+    status = case when 'open' in (own.status, other.status) then 'open'
+      when 'snoozed' in (own.status, other.status) then 'snoozed' else 'closed' end,
+    assignee_id = coalesce(own.assignee_id, other.assignee_id),
+    priority = greatest(own.priority, other.priority),
+    tags = own.tags || array(select t from unnest(other.tags) t where t <> all (own.tags)),
+    snoozed_until = case when 'open' in (own.status, other.status) then null
+      else least(own.snoozed_until, other.snoozed_until) end,
+    snoozed_till_reply = (own.snoozed_till_reply or other.snoozed_till_reply)
+      and 'open' not in (own.status, other.status),
+    last_at = case when is_later then other.last_at else own.last_at end,
+    last_item = case when is_later then other.last_item else own.last_item end,
+    last_kind = case when is_later then other.last_kind else own.last_kind end,
+    last_direction = case when is_later then other.last_direction else own.last_direction end,
+    last_text = case when is_later then other.last_text else own.last_text end,
+    last_channel = case when is_later then other.last_channel else own.last_channel end,
+    last_inbound = case when own.last_inbound is null or other.last_inbound > own.last_inbound then other.last_inbound
+      else own.last_inbound end,
+    waiting_since = least(own.waiting_since, other.waiting_since),
+    closed_at = case when own.closed_at is not null and other.closed_at is not null
+      then greatest(own.closed_at, other.closed_at) end,
+    -- Whatever is missing is taken in again, which changes nothing twice.
+    items_before = case when own.items_before is not null or other.items_before is not null
+      then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end,
+    number = case when is_later then other.number else own.number end,
+    version = greatest(own.version, other.version) + 1,
+    created_at = least(own.created_at, other.created_at)
+  where account_id = own.account_id and id = own.id;
 end $$;
+
+create temporary table joined_conversations (account_id uuid, own_id uuid, other_id uuid) on commit drop;
+do $$
+declare
+  other record;
+  own uuid;
+begin
+  -- The form that was dialled stays so.
+  update conversations set number = counterpart
+  where counterpart like '+54%' and counterpart <> canonical_number(counterpart);
+  for other in
+    select account_id, id, counterpart from conversations
+    where counterpart like '+%' and counterpart <> canonical_number(counterpart) order by account_id, id
+  loop
+    select id into own from conversations
+    where account_id = other.account_id and counterpart = canonical_number(other.counterpart);
+    if own is not null then
+      perform conversations_join(other.account_id, own, other.id);
+      insert into joined_conversations values (other.account_id, own, other.id);
+    else
+      update conversations set counterpart = canonical_number(counterpart), version = version + 1,
+        name = case when name = counterpart then canonical_number(counterpart) else name end
+      where account_id = other.account_id and id = other.id;
+    end if;
+  end loop;
+  if exists (select from joined_conversations) then
+    update events e set conversation = 'inbox ' || j.own_id from joined_conversations j
+    where e.account_id = j.account_id and e.conversation = 'inbox ' || j.other_id;
+  end if;
+end $$;
+drop table joined_conversations;
 
 -- Conversations have the names of contacts that were saved in another form.
 update conversations v set contact_id = f.id, name = f.name, version = version + 1

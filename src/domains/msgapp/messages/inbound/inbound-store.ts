@@ -254,7 +254,8 @@ export const moveToNumber = async (
     await moveConversation(tx, account, channel, remote, { peer, number, isKnown: isKnown === true })
 }
 
-/** Handles a changed number: the conversation continues under the new one, merged with an existing one. */
+/** Handles a changed number: the conversation continues under the new one, merged with an existing one. An id that is the
+ *  former number itself is no address any more. */
 export const moveToNewNumber = async (
   tx: Tx,
   { account, channel }: { account: string; channel: string },
@@ -265,8 +266,12 @@ export const moveToNewNumber = async (
     where account_id = ${account} and channel_id = ${channel} and peer in (${peer}, ${before}) and group_id is null
     order by peer for update`
   const [isOld, isKnown] = [before, peer].map((one) => chats.some((chat) => chat.peer === one))
-  if (isOld && before !== peer)
-    await moveConversation(tx, account, channel, before, { peer, number, isKnown: isKnown === true })
+  if (!isOld || before === peer) return
+  await tx.run`
+    update msgapp_chats set remote_id = null
+    where account_id = ${account} and channel_id = ${channel} and peer = ${before}
+      and remote_id ~ '^\\d+$' and canonical_number('+' || remote_id) = '+' || split_part(peer, '@', 1)`
+  await moveConversation(tx, account, channel, before, { peer, number, isKnown: isKnown === true })
 }
 
 /**
