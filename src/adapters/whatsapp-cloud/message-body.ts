@@ -1,4 +1,3 @@
-import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { ChatOutgoing, ChatPeer, ChatTemplate } from '../../ports/chat-message.ts'
 import { maxCaptionLength } from './limits.ts'
 import type { MediaCategory } from './media-files.ts'
@@ -16,17 +15,10 @@ export const contentError = (
   return null
 }
 
-/**
- * Recipient: the number if known, in the form that the network has given it (`wa_id`), otherwise the network's id
- * ("Business-scoped user IDs").
- */
+/** Recipient: the number if known, otherwise the network's id ("Business-scoped user IDs"). */
 export const recipientOf = (to: ChatPeer): object => {
   if (to.group !== undefined) return { recipient_type: 'group', to: to.group }
-  if (to.number !== '') {
-    const { number, remote } = to
-    const isForm = remote !== null && canonicalNumber(`+${remote}`) === canonicalNumber(number)
-    return { recipient_type: 'individual', to: isForm ? remote : number.slice(1) }
-  }
+  if (to.number !== '') return { recipient_type: 'individual', to: to.number.slice(1) }
   return { recipient_type: 'individual', recipient: to.remote }
 }
 

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, textOf } from './fields.ts'
 import { numberOfId } from './numbers.ts'
 
-/** A person's new number (Cloud API, "System messages webhook reference"), both E.164 with `+`. */
+/** A person's new number (Cloud API, "System messages webhook reference"), with `+`, in the forms of the network. */
 export type NumberChange = { readonly kind: 'renamed'; readonly before: string; readonly number: string }
 
 /**

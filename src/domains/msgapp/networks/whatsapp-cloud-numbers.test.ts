@@ -69,13 +69,11 @@ describe('numbers of WhatsApp in old forms', { timeout: 120_000 }, () => {
 
   test('an inbound message is stored for the id of the number, whatever its display text', async () => {
     await until(async () => (await statusOf(shop.number)) === 'C')
-    const seen: { id: string; display_phone_number: string }[] = (
-      await (
-        await fetch(`${graph.settings.base_url}/v23.0/${graph.settings.business_account_id}/phone_numbers`, {
-          headers: { authorization: `Bearer ${graph.settings.access_token}` },
-        })
-      ).json()
-    ).data
+    const { base_url, business_account_id, access_token } = graph.settings
+    const listed = await fetch(`${base_url}/v23.0/${business_account_id}/phone_numbers`, {
+      headers: { authorization: `Bearer ${access_token}` },
+    })
+    const seen: { id: string; display_phone_number: string }[] = JSON.parse(await listed.text()).data
     const id = seen.find((one) => one.display_phone_number.replace(/\D/g, '') === shop.shown.slice(1))?.id
     assert.ok(id)
     await post({ phone_number_id: id, display_phone_number: '15550001111' }, text('447400150001', 'wamid.by-id'))
@@ -88,7 +86,7 @@ describe('numbers of WhatsApp in old forms', { timeout: 120_000 }, () => {
     const [old, current] = ['+554191239999', '+5541991239999']
     const details = [{ type: 'PH', value: old }]
     const { contact } = await call('POST', '/open/contacts', { first_name: 'Lia', contact_details: details })
-    assert.equal(contact.contact_details[0].value, current)
+    assert.equal(contact.details[0].value, current)
     await graph.control('POST', 'people', { number: old, open: true })
     await graph.control('POST', 'write', { number: old, to: shop.shown, text: 'Oi' })
     const key = `WW-${channels.get(shop.number)}-`
@@ -149,14 +147,14 @@ describe('numbers of WhatsApp in old forms', { timeout: 120_000 }, () => {
     }
     const message = { from: before.slice(1), id: 'wamid.system', timestamp: '1700000001', type: 'system', system }
     for (const _ of [1, 2]) await post(display, { messages: [message] })
-    const values = (await call('GET', `/open/contacts/${contact.uuid}`)).contact.contact_details
+    const values = (await call('GET', `/open/contacts/${contact.uuid}`)).contact.details
     assert.deepEqual(values.map((one: { value: string }) => one.value).toSorted(), [number, 'ben@example.com'])
     await post(display, text(number.slice(1), 'wamid.after', 'After'))
     const shown = await conversationOf(({ last }) => last.text === 'After')
     assert.deepEqual([shown.uuid, shown.counterpart, shown.name], [uuid, number, 'Ben'])
     const { items } = await call('GET', `/open/conversations/${uuid}/items`)
     assert.deepEqual(
-      items.map((one: { change?: object; message?: { message: { text: string } } }) => one.change ?? one.message?.message.text),
+      items.toReversed().map((one: { change?: object; message?: { message: { text: string } } }) => one.change ?? one.message?.message.text),
       ['Before', { field: 'number', from: before, to: number }, 'After'],
     )
     // The former session key still leads to the messages.

@@ -31,6 +31,9 @@ $$;
 -- The form in which a network or a person gave the number of the counterpart, which is dialled; null: the counterpart.
 alter table conversations add column number text;
 
+-- The form of a person's number that the network gave, if it has several: messages are sent to it.
+alter table msgapp_chats add column dialled text;
+
 -- The network's id of the channel's number, by which its callbacks name the channel.
 alter table msgapp_channels add column network_id text;
 create index msgapp_channels_by_network_id on msgapp_channels (connection_id, network_id) where deleted_at is null;

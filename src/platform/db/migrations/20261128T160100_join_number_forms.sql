@@ -63,7 +63,11 @@ update msgapp_calls set number = canonical_number(number) where number <> canoni
 update msgapp_messages set author = canonical_number(author) where author <> canonical_number(author);
 delete from msgapp_checks where number <> current_number(number);
 
--- Chats: the earlier key leads to the current one, so that session keys of clients stay good.
+-- Chats: the earlier key leads to the current one, so that session keys of clients stay good. Messages are sent to the form
+-- that the network gave: a number of WhatsApp is its own id.
+update msgapp_chats c set dialled = case when c.remote_id ~ '^\d+$' then '+' || c.remote_id else c.number end
+where c.group_id is null and c.number ~ '^\+(?:5[245]|22[59]|84)' and c.last_inbound_at is not null
+  and (c.remote_id !~ '^\d+$' or canonical_number('+' || c.remote_id) = canonical_number(c.number)) is not false;
 do $$
 declare
   chat record;
@@ -100,7 +104,7 @@ begin
       delete from msgapp_chats
       where account_id = chat.account_id and channel_id = chat.channel_id and peer = chat.peer;
       update msgapp_chats c set unread = c.unread + chat.unread, pushname = coalesce(c.pushname, chat.pushname),
-        remote_id = coalesce(c.remote_id, chat.remote_id),
+        remote_id = coalesce(c.remote_id, chat.remote_id), dialled = coalesce(c.dialled, chat.dialled),
         read_to = case when c.read_to is not null and chat.read_to is not null then least(c.read_to, chat.read_to) end,
         last_message_id = case when chat.last_at > c.last_at then chat.last_message_id else c.last_message_id end,
         last_at = greatest(c.last_at, chat.last_at), last_inbound_at = greatest(c.last_inbound_at, chat.last_inbound_at)
