@@ -115,7 +115,7 @@ describe('numbers of WhatsApp in old forms', { timeout: 120_000 }, () => {
     })
     for (const { body } of requests)
       if (body.includes('"text":{"body":"to ')) assert.equal(JSON.parse(body).to, old.slice(1))
-    const { sessions } = await call('GET', `/open/msgapp/sessions/${channels.get(shop.number)}?phone_number=${old}`)
+    const { sessions } = await call('GET', `/open/msgapp/conversations/${channels.get(shop.number)}?phone_number=${old}`)
     assert.deepEqual(sessions.map((one: { remote_phone_number: string }) => one.remote_phone_number), [current])
     const shown = await conversationOf(({ counterpart }) => counterpart === current)
     assert.equal(shown.name, 'Lia')
