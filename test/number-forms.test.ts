@@ -13,9 +13,7 @@ import { makeWorld, type Tenant } from './world.ts'
 
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const { call, db, parts, tenant } = world
-await putPrices(world, [
-  ...['54', '55', '52'].map((prefix) => ({ kind: 'sms_out', prefix, price: '0.01' })),
-])
+await putPrices(world, [...['54', '55', '52'].map((prefix) => ({ kind: 'sms_out', prefix, price: '0.01' }))])
 const inbox = makeInbox(world)
 const sms = makeInboundReceiver(db, parts)
 
@@ -83,12 +81,19 @@ for (const [country, former, canonical] of forms.filter(([country]) => country !
     })
     assert.equal(imported.json().created, 0, imported.body)
     for (const q of [former, canonical, former.slice(3)])
-      assert.equal((await must(who, 'GET', `/open/search?q=${encodeURIComponent(q)}&in=contacts`)).groups[0]?.count, 2, q)
+      assert.equal(
+        (await must(who, 'GET', `/open/search?q=${encodeURIComponent(q)}&in=contacts`)).groups[0]?.count,
+        2,
+        q,
+      )
     await must(who, 'PUT', `/open/contacts/${first.uuid}/block`)
     const { number } = await inbox.giveNumber(who)
     for (const from of [former, canonical]) await hears(number, from, 'Hello')
     const { messages } = await must(who, 'GET', '/open/sms/messages')
-    assert.deepEqual(messages.map((one: { sub_status: string }) => one.sub_status), ['blocked', 'blocked'])
+    assert.deepEqual(
+      messages.map((one: { sub_status: string }) => one.sub_status),
+      ['blocked', 'blocked'],
+    )
   })
 
   test(`texts and chats in both forms are one conversation and one thread: ${country}`, async () => {
@@ -112,7 +117,10 @@ for (const [country, former, canonical] of forms.filter(([country]) => country !
     for (const form of [former, canonical]) {
       const path = `/open/sms/messages/SMS${line.channel}/${form}`
       assert.equal((await must(who, 'GET', path)).messages.length, 2, form)
-      assert.equal((await must(who, 'GET', `/open/sms/messages?contact_number=${encodeURIComponent(form)}`)).messages.length, 2)
+      assert.equal(
+        (await must(who, 'GET', `/open/sms/messages?contact_number=${encodeURIComponent(form)}`)).messages.length,
+        2,
+      )
       const chats = await must(who, 'GET', `/open/msgapp/messages/${chat.line.number}/${form}`)
       assert.equal(chats.messages.length, 1)
     }
@@ -120,14 +128,20 @@ for (const [country, former, canonical] of forms.filter(([country]) => country !
       await must(who, 'POST', '/open/msgapp/send-message', { from_number: chat.line.number, to_number, text: 'Hello' })
     // The network gets the form that it gave.
     await until(async () => chat.sent.length === 2)
-    assert.deepEqual(chat.sent.map(({ to }) => to.number), [former, former])
+    assert.deepEqual(
+      chat.sent.map(({ to }) => to.number),
+      [former, former],
+    )
     assert.deepEqual((await inbox.conversations(who)).length, 1)
   })
 
   test(`a person of another agent is hidden in every form of the number: ${country}`, async () => {
     const who = await tenant()
     const line = await inbox.giveNumber(who)
-    const made = await call('operator', 'POST', `/operator/accounts/${who.uuid}/keys`, { label: 'x', scopes: ['inbox'] })
+    const made = await call('operator', 'POST', `/operator/accounts/${who.uuid}/keys`, {
+      label: 'x',
+      scopes: ['inbox'],
+    })
     const narrowed = { ...who, key: made.body.key }
     await hears(line.number, former, 'hello')
     const { conversation } = await must(who, 'POST', '/open/conversations', { number: canonical })
@@ -136,7 +150,11 @@ for (const [country, former, canonical] of forms.filter(([country]) => country !
     assert.equal((await must(who, 'GET', '/open/sms/messages')).messages.length, 1)
     assert.deepEqual((await must(narrowed, 'GET', '/open/sms/messages')).messages, [])
     for (const form of [former, canonical])
-      assert.deepEqual((await must(narrowed, 'GET', `/open/sms/messages/SMS${line.channel}/${form}`)).messages, [], form)
+      assert.deepEqual(
+        (await must(narrowed, 'GET', `/open/sms/messages/SMS${line.channel}/${form}`)).messages,
+        [],
+        form,
+      )
   })
 }
 

@@ -122,11 +122,14 @@ onEachPostgres((database) => {
         await rows('select peer, current_peer from msgapp_former_peers order by peer'),
         [bare, old].map((number, i) => [`${number.slice(1)}@c.us`, peers[i]]),
       )
-      assert.deepEqual(await rows('select contact, count(*)::integer from sms_messages group by contact order by contact'), [
-        [bare, 1],
-        [mobile, 1],
-        [current, 2],
-      ])
+      assert.deepEqual(
+        await rows('select contact, count(*)::integer from sms_messages group by contact order by contact'),
+        [
+          [bare, 1],
+          [mobile, 1],
+          [current, 2],
+        ],
+      )
       assert.deepEqual(
         await rows(`
           select counterpart, number, name, status, waiting_since = '2026-01-01Z', last_text, cardinality(tags)
@@ -146,12 +149,15 @@ onEachPostgres((database) => {
         [`${current}\n${old}`],
       ])
       assert.equal((await counts('conversation_reads')).length, 2)
-      assert.deepEqual(await rows(`
+      assert.deepEqual(
+        await rows(`
         select kind, sum(n)::integer from conversation_counts where kind in ('open', 'closed', 'waiting')
-        group by kind having sum(n) <> 0 order by kind`), [
-        ['open', 2],
-        ['waiting', 2],
-      ])
+        group by kind having sum(n) <> 0 order by kind`),
+        [
+          ['open', 2],
+          ['waiting', 2],
+        ],
+      )
       // The channel that worked has the number in its current form; the one that failed is deleted.
       assert.deepEqual(
         await rows(`
@@ -172,10 +178,13 @@ onEachPostgres((database) => {
     const db = await database()
     const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 7, maxLength: 11 })
     const numbers = fc
-      .sample(fc.tuple(fc.constantFrom('55', '554', '52', '521', '54', '549', '229', '225', '84', '841', '44'), digits), {
-        numRuns: 4_000,
-        seed: 1,
-      })
+      .sample(
+        fc.tuple(fc.constantFrom('55', '554', '52', '521', '54', '549', '229', '225', '84', '841', '44'), digits),
+        {
+          numRuns: 4_000,
+          seed: 1,
+        },
+      )
       .map(([code, rest]) => `+${code}${rest}`)
     const known = ['+841207123456', '+841997123456', '+22507123456', '+22997123456', old, bare, '', 'INFO']
     const rows = await db.many<{ number: string; current: string; canonical: string }>`

@@ -44,8 +44,7 @@ export const withCanonicalNumbers = (intake: InboundHandlers): InboundHandlers =
   group: (channelRef, event) =>
     intake.group(channelRef, { ...event, who: event.who.map((one) => canonicalParty(one)) }),
   mapped: (channelRef, remote, number) => intake.mapped(channelRef, remote, canonicalNumber(number)),
-  renamed: (channelRef, before, number) =>
-    intake.renamed(channelRef, canonicalNumber(before), canonicalNumber(number)),
+  renamed: (channelRef, before, number) => intake.renamed(channelRef, canonicalNumber(before), canonicalNumber(number)),
 })
 
 /**

@@ -115,8 +115,14 @@ describe('numbers of WhatsApp in old forms', { timeout: 120_000 }, () => {
     })
     for (const { body } of requests)
       if (body.includes('"text":{"body":"to ')) assert.equal(JSON.parse(body).to, old.slice(1))
-    const { sessions } = await call('GET', `/open/msgapp/conversations/${channels.get(shop.number)}?phone_number=${old}`)
-    assert.deepEqual(sessions.map((one: { remote_phone_number: string }) => one.remote_phone_number), [current])
+    const { sessions } = await call(
+      'GET',
+      `/open/msgapp/conversations/${channels.get(shop.number)}?phone_number=${encodeURIComponent(old)}`,
+    )
+    assert.deepEqual(
+      sessions.map((one: { remote_phone_number: string }) => one.remote_phone_number),
+      [current],
+    )
     const shown = await conversationOf(({ counterpart }) => counterpart === current)
     assert.equal(shown.name, 'Lia')
   })
@@ -131,12 +137,18 @@ describe('numbers of WhatsApp in old forms', { timeout: 120_000 }, () => {
     assert.equal(message.contact.first_name, 'Ana')
     const shown = await conversationOf(({ counterpart }) => counterpart === mobile)
     assert.equal(shown.name, 'Ana')
-    assert.equal((await platform.call('POST', '/open/conversations', { number: bare })).body.conversation.uuid, shown.uuid)
+    assert.equal(
+      (await platform.call('POST', '/open/conversations', { number: bare })).body.conversation.uuid,
+      shown.uuid,
+    )
   })
 
   test('after a changed number the contact has the new one, and the conversation goes on with a line that says so', async () => {
     const [before, number] = ['+447911220001', '+447911220002']
-    const details = [{ type: 'PH', value: before }, { type: 'E', value: 'ben@example.com' }]
+    const details = [
+      { type: 'PH', value: before },
+      { type: 'E', value: 'ben@example.com' },
+    ]
     const { contact } = await call('POST', '/open/contacts', { first_name: 'Ben', contact_details: details })
     await post(display, text(before.slice(1), 'wamid.before', 'Before'))
     const { uuid } = await conversationOf(({ counterpart }) => counterpart === before)
@@ -154,7 +166,12 @@ describe('numbers of WhatsApp in old forms', { timeout: 120_000 }, () => {
     assert.deepEqual([shown.uuid, shown.counterpart, shown.name], [uuid, number, 'Ben'])
     const { items } = await call('GET', `/open/conversations/${uuid}/items`)
     assert.deepEqual(
-      items.toReversed().map((one: { change?: object; message?: { message: { text: string } } }) => one.change ?? one.message?.message.text),
+      items
+        .toReversed()
+        .map(
+          (one: { change?: object; message?: { message: { text: string } } }) =>
+            one.change ?? one.message?.message.text,
+        ),
       ['Before', { field: 'number', from: before, to: number }, 'After'],
     )
     // The former session key still leads to the messages.
