@@ -13,7 +13,10 @@ import { makeWorld, type Tenant } from './world.ts'
 
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const { call, db, parts, tenant } = world
-await putPrices(world, [...['54', '55', '52'].map((prefix) => ({ kind: 'sms_out', prefix, price: '0.01' }))])
+await putPrices(
+  world,
+  ['54', '55', '52'].map((prefix) => ({ kind: 'sms_out' as const, prefix, price: '0.01' })),
+)
 const inbox = makeInbox(world)
 const sms = makeInboundReceiver(db, parts)
 
