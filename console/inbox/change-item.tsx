@@ -57,6 +57,8 @@ const sentenceOf = ({ user_uuid: user, change }: Item): string => {
       return to === null ? texts.changes.unsnoozed(by) : texts.changes.snoozedUntil(by, shortTime(to, now.value))
     case 'snoozed_till_reply':
       return to === 'true' ? texts.changes.snoozedReply(by) : texts.changes.unsnoozed(by)
+    case 'number':
+      return texts.changes.numberChanged(from ?? '', to ?? '')
   }
 }
 
@@ -69,6 +71,7 @@ const icons: Readonly<Record<string, IconName>> = {
   tags: 'tag',
   snoozed_until: 'alarm-clock',
   snoozed_till_reply: 'alarm-clock',
+  number: 'phone',
 }
 
 /** A change of the conversation: one quiet line. */

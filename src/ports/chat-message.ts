@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream'
 
 /** Messages of chat networks and their events: types of the port in chat.ts. */
 
-/** Recipient of a message: a number, with its network id (`remote`) where known, or the network id of a group. */
+/** Recipient of a message: a number, in the form that the network gave it, with its network id (`remote`) where known, or
+ *  the network id of a group. */
 export type ChatPeer =
   | { readonly number: string; readonly remote: string | null; readonly group?: undefined }
   | { readonly group: string; readonly number?: undefined; readonly remote?: undefined }
@@ -62,7 +63,8 @@ export type ChatMediaRef = {
   readonly size: number | null
 }
 
-/** A remote party. `number` is E.164; null if the network gives only its own id. It is never derived from that id. */
+/** A remote party. `number` is E.164, in any form that the network has; null if the network gives only its own id. It is
+ *  never derived from that id. */
 export type ChatParty = { readonly number: string | null; readonly remote: string; readonly pushname: string | null }
 
 /** A contact card. Numbers are as the sender wrote them; `wa_id` is the network's id of one. */

@@ -74,8 +74,13 @@ export type ChatChannelState = {
   readonly qr?: string
   readonly code?: string
   readonly until?: number
-  /** Network data of the channel itself. `server`: its address there, such as `447…@c.us`. */
-  readonly me?: { readonly pushname?: string; readonly server?: string; readonly business?: boolean }
+  /** Network data of the channel itself. `id`: by which its callbacks name it; `server`: its address, such as `447…@c.us`. */
+  readonly me?: {
+    readonly id?: string
+    readonly pushname?: string
+    readonly server?: string
+    readonly business?: boolean
+  }
 }
 
 /** Codes: 200 added, 403 only invited (`invited`), 404 not on the network, 409 already a member; others as received. */
@@ -176,7 +181,8 @@ export type ChatEvents = {
   group(channel: string, event: ChatGroupEvent): Promise<void>
   /** The number of a network id became known. */
   mapped(channel: string, remote: string, number: string): Promise<void>
-  /** The contact known as `before` now has the number `number`: the network writes numbers in its own way. */
+  /** The contact known as `before` now has the number `number`: the person changed it, or the network writes numbers in its
+   *  own way. */
   renamed(channel: string, before: string, number: string): Promise<void>
 }
 
@@ -269,11 +275,14 @@ export type ChatDriver<Settings> = {
   readonly freeTextHours?: number
   /** Loads the code of the network. Called on first use, as most installations use one network or none. */
   load(): Promise<ChatConnector<Settings>>
-  /** Answers requests of the network to us, in any process. `channelOf` returns the channel of a number. */
+  /**
+   * Answers requests of the network to us, in any process. `channelOf` returns the channel of a number: by the network's
+   * id of it, and before the channel was connected by the number.
+   */
   callback?(
     settings: Settings,
     request: Callback,
     deps: ChatDeps,
-    channelOf: (number: string) => Promise<string | null>,
+    channelOf: (number: { readonly id: string | null; readonly number: string }) => Promise<string | null>,
   ): Promise<CallbackReply>
 }

@@ -173,6 +173,7 @@ export const words = section('conversation', {
     openedAlone: 'The conversation opened again',
     snoozedUntil: (who: string, time: string) => `${who} snoozed the conversation until ${time}`,
     snoozedReply: (who: string) => `${who} snoozed the conversation until a reply`,
+    numberChanged: (from: string, to: string) => `The number changed from ${from} to ${to}`,
     assigned: (who: string, to: string) => `${who} assigned the conversation to ${to}`,
     took: (who: string) => `${who} took the conversation`,
     unassigned: (who: string) => `${who} removed the assignment`,

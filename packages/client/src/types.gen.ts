@@ -1589,7 +1589,7 @@ export type ConversationNote = {
 }
 
 export type ConversationChange = {
-  field: 'status' | 'assignee_uuid' | 'priority' | 'tags' | 'snoozed_until' | 'snoozed_till_reply'
+  field: 'status' | 'assignee_uuid' | 'priority' | 'tags' | 'snoozed_until' | 'snoozed_till_reply' | 'number'
   from: string | null
   to: string | null
 }

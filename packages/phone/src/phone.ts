@@ -5,6 +5,7 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/max'
 import metadata from 'libphonenumber-js/max/metadata'
+import { currentNumber } from './number-forms.ts'
 
 /** Rules common to all countries of a calling code: the lengths of national numbers (a bit mask), and the
  *  numbers for which the library must be asked, as it may read their beginning as a national prefix. */
@@ -49,14 +50,15 @@ const isPlain = (digits: string): boolean => {
 
 /**
  * Returns the E.164 form (`+` and 7 to 15 digits) of a number that is possible by libphonenumber, or null. The `+` may
- * be missing. The lengths of its calling code decide most numbers (0.2 µs); the library checks the rest (6 µs).
+ * be missing. A form that its numbering plan replaced is rewritten (number-forms.ts). The lengths of its calling code
+ * decide most numbers (0.2 µs); the library checks the rest (6 µs).
  */
 export const e164 = (text: string): string | null => {
   if (!shape.test(text)) return null
-  const number = text.charCodeAt(0) === 43 ? text : `+${text}`
+  const number = currentNumber(text.charCodeAt(0) === 43 ? text : `+${text}`)
   if (isPlain(number.slice(1))) return number
   const parsed = parsePhoneNumberFromString(number)
-  return parsed?.isPossible() ? parsed.number : null
+  return parsed?.isPossible() ? currentNumber(parsed.number) : null
 }
 
 const separators = /[\s().\-/\u2010-\u2015]/g
@@ -70,13 +72,15 @@ export const parsePhoneNumber = (text: string, country?: CountryCode): string | 
   const bare = text.replace(separators, '').replace(/^00/, '+')
   if (country === undefined || bare.startsWith('+')) return e164(bare)
   const parsed = bare.length <= 40 ? parsePhoneNumberFromString(bare, country) : undefined
-  return parsed?.isPossible() ? parsed.number : null
+  return parsed?.isPossible() ? currentNumber(parsed.number) : null
 }
 
 /** Returns the E.164 form of digits dialled within a calling code, and whether the number is valid; or null. */
 export const nationalNumber = (digits: string, callingCode: string): { number: string; isValid: boolean } | null => {
   const parsed = parsePhoneNumberFromString(digits, { defaultCallingCode: callingCode })
-  return parsed?.isPossible() ? { number: parsed.number, isValid: parsed.isValid() } : null
+  if (!parsed?.isPossible()) return null
+  const number = currentNumber(parsed.number)
+  return { number, isValid: number !== parsed.number || parsed.isValid() }
 }
 
 /** Returns the country of an ISO 3166-1 alpha-2 code in any letter case, or null if it has no numbers. */

@@ -17,6 +17,8 @@ const publish = (events: ChatEvents, channel: string, event: WebhookEvent): Prom
       return events.failure(channel, event.failure)
     case 'call':
       return events.call(channel, event.call)
+    case 'renamed':
+      return events.renamed(channel, event.before, event.number)
   }
 }
 
@@ -47,10 +49,10 @@ export const answerCallback: NonNullable<ChatDriver<WhatsappCloudSettings>['call
   if (!isSigned(app_secret, raw, headers['x-hub-signature-256'])) return unauthorized
   const body = parsed(raw)
   if (body === null) return { status: 400, body: 'the body is not JSON' }
-  const published = parseWebhook(body).map(async ({ number, events: webhookEvents }) => {
-    const channel = await lineOf(number)
+  const published = parseWebhook(body).map(async ({ id, number, events: webhookEvents }) => {
+    const channel = await lineOf({ id, number })
     // An account may have numbers that are not on this platform.
-    if (channel === null) return log('unknown-number', { number })
+    if (channel === null) return log('unknown-number', { id, number })
     await Promise.all(webhookEvents.map((one) => publish(events, channel, one)))
   })
   await Promise.all(published)

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { ChatChannel, ChatChannelState, ChatDeps, ChatNetwork } from '../../ports/chat.ts'
 import type { LinkState } from '../../ports/sms.ts'
 import type { ServiceResult } from '../../ports/supplier.ts'
@@ -183,14 +184,21 @@ export class WhatsappCloudNetwork implements ChatNetwork {
     }
     this.refusal = null
     const { number } = attached.ref
-    const phone = result.value.find(({ digits }) => `+${digits}` === number)
+    // The network shows numbers in the form of their sign-up.
+    const isOurs = ({ digits }: Phone) => canonicalNumber(`+${digits}`) === canonicalNumber(number)
+    const phone = result.value.find(isOurs)
     if (!phone) return this.fail(attached, `the business account has no number ${number}`)
     attached.phone = phone
     this.publishState(attached, {
       phase: 'connected',
       reason: 'the business account has the number',
       fatal: false,
-      me: { ...(phone.name === null ? {} : { pushname: phone.name }), server: `${phone.digits}@c.us`, business: true },
+      me: {
+        ...(phone.name === null ? {} : { pushname: phone.name }),
+        id: phone.id,
+        server: `${phone.digits}@c.us`,
+        business: true,
+      },
     })
   }
 

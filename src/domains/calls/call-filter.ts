@@ -1,3 +1,4 @@
+import { numberForms } from '@trunkline/phone/number-forms.ts'
 import type { Static } from 'typebox'
 import type { Db } from '../../platform/db/sql.ts'
 import { hasOneOf } from '../../platform/http/capability.ts'
@@ -24,7 +25,7 @@ const searchOf = async (
   if (digits !== '' && /^[\d\s().+-]+$/.test(q)) return { digits, others: null }
   if (!seesContacts) return { digits: null, others: [] }
   const found = await findContacts(db, account, q, { offset: 0, limit: maxSearchedContacts })
-  return { digits: null, others: found.map(({ detail }) => detail) }
+  return { digits: null, others: found.flatMap(({ detail }) => numberForms(detail)) }
 }
 
 /** Reads the filters of the call history. A number filters only calls of its own direction. */

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import { parsePhoneNumber } from '@trunkline/phone/phone.ts'
 import type { CountryCode } from 'libphonenumber-js/max'
 import { formats } from '../../platform/http/validation.ts'
@@ -5,14 +6,15 @@ import { formats } from '../../platform/http/validation.ts'
 export const detailTypes = ['E', 'A', 'PH', 'WAPH'] as const
 export type DetailType = (typeof detailTypes)[number]
 
-/** A normalised detail: numbers are E.164. Details with the same key are equal: `PH` and `WAPH` match. */
+/** A normalised detail: numbers are E.164. Details with the same key are equal: `PH` and `WAPH` match, and so do the forms of
+ *  one number. */
 export type Detail = { readonly type: DetailType; readonly value: string; readonly key: string }
 
 const isPhone = (type: DetailType): boolean => type === 'PH' || type === 'WAPH'
 
 const keyOf = (type: DetailType, value: string): string => {
   if (type === 'A') return `A ${value}`
-  return type === 'E' ? value.toLowerCase() : value
+  return type === 'E' ? value.toLowerCase() : canonicalNumber(value)
 }
 
 /** Why a text is not a valid detail of its type. */
@@ -48,20 +50,22 @@ export type DetailChanges = {
   readonly removed: readonly number[]
 }
 
-/** Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. */
+/** Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. Of several
+ *  stored forms of one number, one stays. */
 export const changesOf = (had: readonly DetailRow[], details: readonly Detail[]): DetailChanges => {
   const byKey = new Map(had.map((row) => [keyOf(row.type, row.value), row]))
-  const remaining = new Map(details.map((detail) => [detail.key, detail]))
+  const wanted = unique(details)
+  const kept = new Set(wanted.flatMap(({ key }) => byKey.get(key)?.id ?? []))
   return {
-    added: details.filter(({ key }) => !byKey.has(key)),
-    changed: details.flatMap((detail) => {
+    added: wanted.filter(({ key }) => !byKey.has(key)),
+    changed: wanted.flatMap((detail) => {
       const row = byKey.get(detail.key)
       if (!row) return []
       const type = row.type === 'WAPH' ? row.type : detail.type
       const isSame = row.type === type && row.value === detail.value
       return isSame ? [] : [{ id: row.id, detail: { ...detail, type } }]
     }),
-    removed: had.filter((row) => !remaining.has(keyOf(row.type, row.value))).map(({ id }) => id),
+    removed: had.filter(({ id }) => !kept.has(id)).map(({ id }) => id),
   }
 }
 

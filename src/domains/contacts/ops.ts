@@ -1,3 +1,4 @@
+import { canonicalNumber, numberForms } from '@trunkline/phone/number-forms.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
 import { refuse } from '../../platform/http/problem.ts'
@@ -7,7 +8,7 @@ import { record } from '../events/ops.ts'
 import { requestContact } from '../msgapp/directory/ops.ts'
 import { type FieldValues, fieldNames, mapFields, searchedText } from './contact-fields.ts'
 import { type Contact, presentContact } from './contact-presenter.ts'
-import { changesOf, type Detail, readDetail, searchValuesOf } from './details.ts'
+import { changesOf, type Detail, readDetail, searchValuesOf, toInput, unique } from './details.ts'
 import { refusals } from './refusals.ts'
 import { digitsOf, gramsOf } from './search/search-keys.ts'
 import * as store from './store.ts'
@@ -23,7 +24,8 @@ export const emptyDraft: Draft = { ...mapFields(() => null), channel_id: null, d
 
 const withGrams = (account: string, id: string, { details, ...fields }: Draft) => {
   const { phones, emails } = searchValuesOf(details)
-  const numbers = phones.map(digitsOf)
+  // Searched in every form.
+  const numbers = phones.flatMap(numberForms).map(digitsOf)
   const grams = gramsOf(account, id, { names: searchedText(fields), numbers, emails })
   return { ...fields, id, numbers: numbers.join(' '), emails: emails.join(' '), grams }
 }
@@ -100,7 +102,7 @@ export const storeSyncResult = store.storeSyncResult
 
 /** Marks numbers (E.164) as present on the messaging app: their details become `WAPH`. */
 export const foundOnMsgapp = async (tx: Tx, account: string, numbers: readonly string[]): Promise<void> => {
-  const rows = await store.markOnMsgapp(tx, account, numbers)
+  const rows = await store.markOnMsgapp(tx, account, numbers.map(canonicalNumber))
   const ids = [...new Set(rows.map(({ contact_id }) => contact_id))]
   if (ids.length > 0) await publishEvents(tx, 'contact.updated', await load(tx, account, ids))
 }
@@ -164,6 +166,20 @@ export const change = async (tx: Tx, was: Contact, draft: Draft, isBulk = false)
   return contacts[0] ?? was
 }
 
+/** Gives the contacts that have a number the one that replaced it (both canonical), on the messaging app. */
+export const changeContactNumber = async (tx: Tx, account: string, before: string, number: string): Promise<void> => {
+  const found = await store.byKeys(tx, account, [before])
+  const ids = [...new Set(found.map(({ contact_id }) => contact_id))]
+  if (ids.length === 0) return
+  await store.lock(tx, account, ids)
+  for (const was of await load(tx, account, ids)) {
+    const details = was.details
+      .map(toInput)
+      .map((detail): Detail => (detail.key === before ? { type: 'WAPH', value: number, key: number } : detail))
+    await change(tx, was, { ...mapFields((name) => was[name]), channel_id: was.channel_id, details: unique(details) })
+  }
+}
+
 /** Blocks or unblocks a locked contact and publishes an event; no-op if it is so already. */
 export const setBlocked = async (tx: Tx, was: Contact, isBlocked: boolean): Promise<Contact> => {
   if ((await store.setBlocked(tx, was.account_id, was.id, isBlocked)) === 0) return was
@@ -178,13 +194,20 @@ export const newestContact = async (sql: Sql, account: string) => {
   return contact ? presentContact(contact) : null
 }
 
-/** Finds the contacts of numbers (E.164), by `<account> <number>`, in the form that messages and calls carry. */
+/** Finds the contacts of numbers (E.164, in any of their forms), by `<account> <number>`, as messages and calls carry them. */
 export const contactsByNumber = async (sql: Sql, numbers: readonly { account: string; number: string }[]) => {
-  const rows = numbers.length === 0 ? [] : await store.byNumbers(sql, numbers)
-  return new Map(
+  const lookups = numbers.map(({ account, number }) => ({ account, number: canonicalNumber(number) }))
+  const rows = lookups.length === 0 ? [] : await store.byNumbers(sql, lookups)
+  const found = new Map(
     rows.map(({ account_id, number, id, first_name, last_name, profile_pic_url }) => [
       `${account_id} ${number}`,
       { uuid: print('CON', id), first_name, last_name, profile_pic_url },
     ]),
+  )
+  return new Map(
+    numbers.flatMap(({ account, number }) => {
+      const contact = found.get(`${account} ${canonicalNumber(number)}`)
+      return contact ? [[`${account} ${number}`, contact] as const] : []
+    }),
   )
 }

@@ -177,7 +177,7 @@ export const removeDetails = (tx: Tx, account: string, contact: string, ids: rea
 export const remove = (tx: Tx, account: string, ids: readonly string[]) => tx.run`
   delete from contacts where account_id = ${account} and id = any (${ids}::uuid[])`
 
-/** Contacts that have these numbers; the oldest wins if several have one number. */
+/** Contacts that have these numbers, in their canonical forms; the oldest wins if several have one number. */
 export const byNumbers = (sql: Sql, pairs: readonly { account: string; number: string }[]) => sql.many<
   Pick<ContactRow, 'account_id' | 'id' | 'first_name' | 'last_name' | 'profile_pic_url'> & { number: string }
 >`
@@ -209,7 +209,7 @@ export const storeSyncResult = (tx: Tx, account: string, id: string, channel: st
   where account_id = ${account} and id = ${id} and channel_id = ${channel}`
 
 /**
- * Marks numbers found on the messaging app.
+ * Marks numbers, in their canonical forms, found on the messaging app.
  * @returns the contacts that have them
  */
 export const markOnMsgapp = (tx: Tx, account: string, numbers: readonly string[]) => tx.many<{ contact_id: string }>`

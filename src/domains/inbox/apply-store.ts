@@ -59,12 +59,12 @@ export const setContact = (
 
 /** Inserts conversations. @returns the ids of those whose counterpart had none */
 export const insertConversations = (tx: Tx, rows: readonly ConversationRow[]) => tx.many<{ id: string }>`
-  insert into conversations (account_id, id, counterpart, group_id, contact_id, name, status, assignee_id, last_at,
+  insert into conversations (account_id, id, counterpart, number, group_id, contact_id, name, status, assignee_id, last_at,
     last_item, last_kind, last_direction, last_text, last_channel, last_inbound, waiting_since, first_reply_at,
     closed_at, items_before, created_at)
   select * from unnest(
     ${rows.map((r) => r.account_id)}::uuid[], ${rows.map((r) => r.id)}::uuid[],
-    ${rows.map((r) => r.counterpart)}::text[], ${rows.map((r) => r.group_id)}::uuid[],
+    ${rows.map((r) => r.counterpart)}::text[], ${rows.map((r) => r.number)}::text[], ${rows.map((r) => r.group_id)}::uuid[],
     ${rows.map((r) => r.contact_id)}::uuid[], ${rows.map((r) => r.name)}::text[],
     ${rows.map((r) => r.status)}::text[], ${rows.map((r) => r.assignee_id)}::uuid[],
     ${rows.map((r) => r.last_at)}::timestamptz[], ${rows.map((r) => r.last_item)}::uuid[],
@@ -106,7 +106,7 @@ export const updateConversations = (tx: Tx, rows: readonly ConversationRow[]) =>
     snoozed_till_reply = g.snoozed_till_reply, last_at = g.last_at, last_item = g.last_item, last_kind = g.last_kind,
     last_direction = g.last_direction, last_text = g.last_text, last_channel = g.last_channel,
     last_inbound = g.last_inbound, waiting_since = g.waiting_since, first_reply_at = g.first_reply_at,
-    closed_at = g.closed_at, items_before = g.items_before, version = g.version
+    closed_at = g.closed_at, items_before = g.items_before, version = g.version, number = g.number
   from unnest(
     ${rows.map((r) => r.account_id)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.status)}::text[],
     ${rows.map((r) => r.assignee_id)}::uuid[], ${rows.map((r) => r.snoozed_until)}::timestamptz[],
@@ -116,10 +116,10 @@ export const updateConversations = (tx: Tx, rows: readonly ConversationRow[]) =>
     ${rows.map((r) => r.last_channel)}::uuid[], ${rows.map((r) => r.last_inbound)}::uuid[],
     ${rows.map((r) => r.waiting_since)}::timestamptz[], ${rows.map((r) => r.first_reply_at)}::timestamptz[],
     ${rows.map((r) => r.closed_at)}::timestamptz[], ${rows.map((r) => r.items_before)}::uuid[],
-    ${rows.map((r) => r.version)}::bigint[]
+    ${rows.map((r) => r.version)}::bigint[], ${rows.map((r) => r.number)}::text[]
   ) g (account_id, id, status, assignee_id, snoozed_until, snoozed_till_reply, last_at, last_item, last_kind,
     last_direction, last_text, last_channel, last_inbound, waiting_since, first_reply_at, closed_at, items_before,
-    version)
+    version, number)
   where c.account_id = g.account_id and c.id = g.id`
 
 export type WordRow = {

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { Tx } from '../../platform/db/sql.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import { applyItems } from './apply-items.ts'
@@ -10,19 +11,23 @@ import { takenIn } from './limits.ts'
 import { contactOfNumber, groupName } from './names.ts'
 import { nameHashesOf } from './words.ts'
 
-/** Returns the thread of a number or a group. */
+/** Returns the thread of a number, in any of its forms, or of a group. */
 export const threadOf = (number: string | null, group: string | null): Thread =>
-  group === null ? { counterpart: number ?? '', group } : { counterpart: groupCounterpart(group), group }
+  group === null
+    ? { counterpart: canonicalNumber(number ?? ''), group }
+    : { counterpart: groupCounterpart(group), group }
 
 /**
  * Begins a conversation, with the last messages and calls of the counterpart, or returns the one that exists.
  * @param by the user; null for a key
+ * @param given the number as the user gave it
  */
 export const beginConversation = async (
   tx: Tx,
   account: string,
   thread: Thread,
   by: string | null,
+  given: string | null = null,
 ): Promise<{ row: ConversationRow; isNew: boolean }> => {
   const { counterpart, group } = thread
   const [known] = await applyStore.lockByCounterpart(tx, account, [counterpart])
@@ -34,6 +39,7 @@ export const beginConversation = async (
   const inserted = await applyStore.insertConversations(tx, [
     {
       ...{ account_id: account, id, counterpart, group_id: group, contact_id: contact?.id ?? null, name },
+      number: given === counterpart ? null : given,
       ...{ status: 'open', assignee_id: null, priority: 0, tags: [], snoozed_until: null, snoozed_till_reply: false },
       ...{ last_at: now, last_item: change, last_kind: 'change', last_direction: null, last_text: '' },
       ...{ last_channel: null, last_inbound: null, waiting_since: null, first_reply_at: null, closed_at: null },

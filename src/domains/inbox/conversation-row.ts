@@ -7,7 +7,10 @@ export type ItemKind = (typeof itemKinds)[number]
 export type ConversationRow = {
   account_id: string
   id: string
+  /** A number in its canonical form. */
   counterpart: string
+  /** The form in which a network or a person gave the number, which is dialled; null: the counterpart. */
+  number: string | null
   group_id: string | null
   contact_id: string | null
   name: string

@@ -40,7 +40,8 @@ export const foldItems = (before: ConversationRow, items: readonly NewItem[], la
   let isOpened = false
   for (const item of items) {
     if (item.id > row.last_item || row.last_kind === 'change') row = { ...row, ...lastOf(item) }
-    if (item.direction === 'inbound') row = { ...row, last_inbound: laterOf(row.last_inbound, item.id) }
+    if (item.direction === 'inbound')
+      row = { ...row, last_inbound: laterOf(row.last_inbound, item.id), number: item.number ?? null }
     if (item.opens && (lastReply === null || lastReply < item.id)) {
       isOpened ||= row.status !== 'open'
       row = opened(row, item)
@@ -62,6 +63,7 @@ export const conversationOf = (
   const blank: ConversationRow = {
     ...created,
     counterpart: first.counterpart,
+    number: first.number ?? null,
     group_id: first.group,
     status: 'open',
     assignee_id: null,

@@ -1,3 +1,4 @@
+import { canonicalNumber, dialledForms } from '@trunkline/phone/number-forms.ts'
 import type { Sql } from '../../platform/db/sql.ts'
 import { greatestId } from '../../platform/lib/id.ts'
 import { blockedReason } from '../calls/refusals.ts'
@@ -11,7 +12,10 @@ export type NewItem = {
   readonly at: Date
   readonly channel: string | null
   readonly user: string | null
+  /** A number in its canonical form. */
   readonly counterpart: string
+  /** The number as it was given, if that is another form. */
+  readonly number?: string
   readonly group: string | null
   /** Name by the network; null if it has none. */
   readonly name: string | null
@@ -186,6 +190,11 @@ const itemOfCall = (row: CallRow): NewItem[] => {
   ]
 }
 
+const canonical = (item: NewItem): NewItem => {
+  const counterpart = canonicalNumber(item.counterpart)
+  return counterpart === item.counterpart ? item : { ...item, counterpart, number: item.counterpart }
+}
+
 /** Reads messages and calls as items, in the order of their ids. Those that no longer exist are left out, and so are
  *  those of blocked contacts. */
 export const loadItems = async (sql: Sql, account: string, refs: readonly ItemRef[]): Promise<NewItem[]> => {
@@ -196,7 +205,7 @@ export const loadItems = async (sql: Sql, account: string, refs: readonly ItemRe
     ...(chats.length > 0 ? (await chatsOf(sql, account, chats)).map(itemOfChat) : []),
     ...(calls.length > 0 ? (await callsOf(sql, account, calls)).flatMap(itemOfCall) : []),
   ]
-  return items.sort((a, b) => (a.id < b.id ? -1 : 1))
+  return items.map(canonical).sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 /** The counterpart whose messages and calls are looked for. */
@@ -245,7 +254,8 @@ export const refsOf = async (
         select id from msgapp_channels where account_id = ${account} and deleted_at is null
         order by created_at desc, id desc limit ${searchedChannels}::integer) c)
     select r.kind, r.id from chats
-    cross join lateral inbox_refs(${account}, ${counterpart}, chats.channels, chats.peers, ${below},
-      ${searchedChannels}::integer, ${limit}::integer) r
-    order by r.id desc`
+    cross join unnest(${[...dialledForms(counterpart)]}::text[]) with ordinality as f (number, n)
+    cross join lateral inbox_refs(${account}, f.number, case when f.n = 1 then chats.channels end,
+      case when f.n = 1 then chats.peers end, ${below}, ${searchedChannels}::integer, ${limit}::integer) r
+    order by r.id desc limit ${limit}::integer`
 }

@@ -54,7 +54,9 @@ export const presentShared = async (
     return {
       uuid: print('CNV', row.id),
       counterpart: row.counterpart,
-      ...(row.group_id === null && !row.counterpart.startsWith('remote:') ? { number: row.counterpart } : {}),
+      ...(row.group_id === null && !row.counterpart.startsWith('remote:')
+        ? { number: row.number ?? row.counterpart }
+        : {}),
       ...(row.group_id === null ? {} : { group_uuid: print('WAG', row.group_id) }),
       ...(contact
         ? {

@@ -144,7 +144,7 @@ const Note = Named(
 const Change = Named(
   'ConversationChange',
   Type.Object({
-    field: Enum(['status', 'assignee_uuid', 'priority', 'tags', 'snoozed_until', 'snoozed_till_reply']),
+    field: Enum(['status', 'assignee_uuid', 'priority', 'tags', 'snoozed_until', 'snoozed_till_reply', 'number']),
     from: Type.Union([Type.String(), Type.Null()]),
     to: Type.Union([Type.String(), Type.Null()]),
   }),

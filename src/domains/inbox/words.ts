@@ -1,3 +1,4 @@
+import { numberForms } from '@trunkline/phone/number-forms.ts'
 import { fold } from '../../platform/lib/fold.ts'
 import { indexedPrefix, indexedWords } from './limits.ts'
 
@@ -37,11 +38,12 @@ export const hashesOf = (account: string, text: string): number[] => {
   return [...hashes]
 }
 
-/** Returns the hashes of a name and of a number, which is found by its digits with and without the country code. */
+/** Returns the hashes of a name and of a number, which is found by the digits of each form, with and without the country
+ *  code. */
 export const nameHashesOf = (account: string, name: string, number: string | null): number[] => {
-  const digits = number?.startsWith('+') ? number.slice(1) : ''
-  const national = digits.length > 7 ? [1, 2, 3].map((n) => digits.slice(n)) : []
-  return hashesOf(account, [name, digits, ...national, ...national.map((one) => `0${one}`)].join(' '))
+  const forms = number?.startsWith('+') ? numberForms(number).map((form) => form.slice(1)) : []
+  const national = forms.flatMap((digits) => (digits.length > 7 ? [1, 2, 3].map((n) => digits.slice(n)) : []))
+  return hashesOf(account, [name, ...forms, ...national, ...national.map((one) => `0${one}`)].join(' '))
 }
 
 /** A parsed search: hashes that a text must have. Beginnings of more than six letters need a comparison too. */

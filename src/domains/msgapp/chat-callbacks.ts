@@ -30,10 +30,11 @@ export const installChatCallbacks = async (app: FastifyInstance, parts: Services
       home: resolve(config.home),
       log: (event, details) => log.info({ connection, ...details }, `${platform} ${event}`),
     }
-    const find = async (number: string): Promise<string | null> => {
+    const find = async (number: { readonly id: string | null; readonly number: string }): Promise<string | null> => {
       const row = await store.findCarried(db, connection, number)
       if (!row) return null
-      lines.set(row.id, { account: row.account_id, channel: row.id, connection, platform: row.platform, number })
+      const { account_id: account, id: channel, platform: kind, phone_number } = row
+      lines.set(channel, { account, channel, connection, platform: kind, number: phone_number })
       return row.id
     }
     return { tools, find }

@@ -128,7 +128,7 @@ export const ringingCall = (sql: Sql, account: string, call: string) => sql.mayb
   from calls l
   join accounts a on a.id = l.account_id
   left join virtual_numbers n on n.account_id = l.account_id and n.id = l.virtual_number_id
-  left join conversations c on c.account_id = l.account_id and c.counterpart = l.caller_id_used
+  left join conversations c on c.account_id = l.account_id and c.counterpart = canonical_number(l.caller_id_used)
   where l.account_id = ${account} and l.id = ${call} and l.answered_at is null and l.ended_at is null`
 
 export type RecipientRow = { id: string; preferences: unknown; timezone: string | null }

@@ -1,3 +1,4 @@
+import { numberForms } from '@trunkline/phone/number-forms.ts'
 import { e164, parsePhoneNumber } from '@trunkline/phone/phone.ts'
 
 type Country = Parameters<typeof parsePhoneNumber>[1]
@@ -9,8 +10,8 @@ const numberForm = /^\+?[\d\s().\-/\u2010-\u2015]{2,40}$/
 export const isNumber = (text: string): boolean => numberForm.test(text.trim()) && /\d{2}/.test(text)
 
 /**
- * Returns the numbers (E.164) that a text may mean: written with +, with 00, by its digits alone, or as dialled within
- * one of the countries.
+ * Returns the numbers (E.164) that a text may mean, in all of their forms: written with +, with 00, by its digits alone,
+ * or as dialled within one of the countries.
  * @param countries ISO 3166-1 alpha-2
  */
 export const numbersMeant = (text: string, countries: readonly string[]): string[] => {
@@ -20,7 +21,8 @@ export const numbersMeant = (text: string, countries: readonly string[]): string
   // The text of a country is one of the library's: an unknown one parses nothing.
   const national = countries.map((country) => parsePhoneNumber(text, country as Country))
   const bare = text.trim().startsWith('0') ? null : e164(digits)
-  return [...new Set([international, bare, ...national].filter((number) => number !== null))]
+  const numbers = [international, bare, ...national].filter((number) => number !== null)
+  return [...new Set(numbers.flatMap(numberForms))]
 }
 
 /** Returns the digits by which a part of a number is found: without the zeros that are dialled before it. */

@@ -1,6 +1,7 @@
-import { makeConditions } from '../../platform/db/conditions.ts'
+import { dialledForms } from '@trunkline/phone/number-forms.ts'
+import { type Conditions, makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
-import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
+import type { Db, Sql, Tx, Value } from '../../platform/db/sql.ts'
 import { decimal, type Micros } from '../../platform/lib/money.ts'
 import { sentBySql } from '../inbox/messages/ops.ts'
 import { type Narrowing, visibleSql } from '../inbox/narrowing/ops.ts'
@@ -186,11 +187,18 @@ type Thread = Pick<ChannelRow, 'account_id' | 'id' | 'voip_number_setup_id'>
  */
 const ofThread = '(account_id = ?) is true'
 
+/** The condition of messages with a contact: a number that is dialled in two forms is one contact. */
+const addContact = (conditions: Conditions, contact: string): void => {
+  const forms = dialledForms(contact)
+  if (forms.length === 1) conditions.add('contact = ?', contact)
+  else conditions.add('contact = any (?::text[])', [...forms])
+}
+
 const threadOf = (channel: Thread, contact: string) => {
   const asked = makeConditions()
   asked.add(ofThread, channel.account_id)
   asked.add('channel_id = ?', channel.id)
-  asked.add('contact = ?', contact)
+  addContact(asked, contact)
   return makeListQuery(messagesByTime, asked)
 }
 
@@ -233,20 +241,20 @@ const messagesOf = (
   channels: readonly string[] | null,
 ) => {
   const asked = makeConditions()
-  const filters: { text: string; value: string | null }[] = []
+  const filters: { text: string; value: Value }[] = []
   const isByThread = contact !== null && (channel !== null || channels !== null)
   asked.add(isByThread ? ofThread : 'account_id = ?', account)
   asked.add('created_at >= ?', since)
-  const filter = (text: string, value: string | null) => {
+  const filter = (text: string, value: Value | null) => {
     if (value !== null) filters.push({ text, value })
   }
   if (isByThread) {
-    asked.add('contact = ?', contact)
+    addContact(asked, contact)
     asked.add('channel_id = ?', channel)
     filter('direction = ?', direction)
   } else {
     filter('channel_id = ?', channel)
-    filter('contact = ?', contact)
+    filter('contact = any (?::text[])', contact === null ? null : [...dialledForms(contact)])
     if (direction === 'inbound') asked.push("direction = 'inbound'")
     else if (error !== null || (status !== null && statusesWithCode.has(status))) asked.push('error_code is not null')
     if (direction === 'outbound') filter('direction = ?', direction)

@@ -9,6 +9,7 @@ import type {
 import { readError } from './errors.ts'
 import { type Fields, fieldsOf, listOf, numberOf, textOf } from './fields.ts'
 import { bodyOf, contentOf, fileTypeOf, summaryOf } from './message-content.ts'
+import { type NumberChange, numberChangeOf } from './number-change.ts'
 import { digitsOf, numberOfId } from './numbers.ts'
 
 /** An event of the network for one channel. */
@@ -25,9 +26,14 @@ export type WebhookEvent =
   | { readonly kind: 'receipt'; readonly receipt: ChatReceipt }
   | { readonly kind: 'failure'; readonly failure: ChatFailure }
   | { readonly kind: 'call'; readonly call: ChatCall }
+  | NumberChange
 
-/** Events of one channel; the number is E.164 with `+`. */
-export type NumberEvents = { readonly number: string; readonly events: readonly WebhookEvent[] }
+/** Events of one channel. The id names it; the number is its display text, which may have an old form. */
+export type NumberEvents = {
+  readonly id: string | null
+  readonly number: string
+  readonly events: readonly WebhookEvent[]
+}
 
 /** Times are Unix seconds, as strings. */
 const timeOf = (value: unknown): number => Math.round((numberOf(value) ?? Date.now() / 1000) * 1000)
@@ -143,6 +149,8 @@ const callOf = (call: Fields, names: ReadonlyMap<string, string>): WebhookEvent 
 const eventsOf = (value: Fields): WebhookEvent[] => {
   const names = namesOf(value)
   const received = listOf(value.messages).map((one) => {
+    const change = numberChangeOf(one)
+    if (change) return change
     const from = remoteOf(one.from, one.from_user_id, names)
     return from && messageOf(one, from, false)
   })
@@ -163,8 +171,9 @@ export const parseWebhook = (body: unknown): readonly NumberEvents[] =>
   listOf(fieldsOf(body).entry).flatMap(({ changes }) =>
     listOf(changes).flatMap((change): NumberEvents[] => {
       const value = fieldsOf(change.value)
-      const digits = digitsOf(textOf(fieldsOf(value.metadata).display_phone_number) ?? '')
+      const metadata = fieldsOf(value.metadata)
+      const [id, digits] = [textOf(metadata.phone_number_id), digitsOf(textOf(metadata.display_phone_number) ?? '')]
       const events = eventsOf(value)
-      return digits === '' || events.length === 0 ? [] : [{ number: `+${digits}`, events }]
+      return (id === null && digits === '') || events.length === 0 ? [] : [{ id, number: `+${digits}`, events }]
     }),
   )

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { blockedAmong, type NumberOfAccount } from './store.ts'
 
@@ -7,7 +8,8 @@ export const findBlocked = async (
   sql: Sql,
   candidates: readonly NumberOfAccount[],
 ): Promise<(account: string, number: string) => boolean> => {
-  const rows = candidates.length === 0 ? [] : await blockedAmong(sql, candidates)
+  const numbers = candidates.map(({ account, number }) => ({ account, number: canonicalNumber(number) }))
+  const rows = numbers.length === 0 ? [] : await blockedAmong(sql, numbers)
   const blocked = new Set(rows.map(({ account, number }) => `${account} ${number}`))
-  return (account, number) => blocked.has(`${account} ${number}`)
+  return (account, number) => blocked.has(`${account} ${canonicalNumber(number)}`)
 }

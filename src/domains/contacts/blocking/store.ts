@@ -3,7 +3,7 @@ import type { Sql } from '../../../platform/db/sql.ts'
 /** A number of another party, as an account sees it. `account` is without prefix. */
 export type NumberOfAccount = { readonly account: string; readonly number: string }
 
-/** Returns those numbers that a blocked contact of the account has. */
+/** Returns those numbers, in their canonical forms, that a blocked contact of the account has. */
 export const blockedAmong = (sql: Sql, candidates: readonly NumberOfAccount[]) => sql.many<NumberOfAccount>`
   select g.account_id as account, g.number
   from unnest(${candidates.map((one) => one.account)}::uuid[], ${candidates.map((one) => one.number)}::text[]) as g (account_id, number)

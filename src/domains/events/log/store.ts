@@ -53,7 +53,7 @@ const ofConversation = (
     when conversation = any (${bind(keys)}::text[]) then true
     when name like 'sms.%' or name like 'msgapp.%' then substr(conversation, 38) = any (${bind(peers)}::text[])
     when conversation like 'call %' then (
-      select case c.direction when 'O' then c.to_number else c.from_number end from calls c
+      select canonical_number(case c.direction when 'O' then c.to_number else c.from_number end) from calls c
       where c.account_id = ${bind(account)} and c.id = substr(e.conversation, 6)::uuid limit 1) = ${bind(counterpart)}
     else false end`
 

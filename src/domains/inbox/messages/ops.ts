@@ -1,3 +1,4 @@
+import { numberForms } from '@trunkline/phone/number-forms.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
@@ -11,7 +12,7 @@ import { refusals } from '../refusals.ts'
 export const sentBySql = (account: string, counterpart: string, message: string, user: string): string =>
   `(select true from conversations v
     join conversation_items i on i.account_id = v.account_id and i.conversation_id = v.id
-    where v.account_id = ${account} and v.counterpart = ${counterpart} and i.id = ${message}
+    where v.account_id = ${account} and v.counterpart = canonical_number(${counterpart}) and i.id = ${message}
       and i.user_id = ${user}::uuid limit 1) is not null`
 
 /** How the events of a conversation and of its counterpart are recorded: see `conversation` of events/ops.ts. */
@@ -20,7 +21,7 @@ export type ConversationEvents = {
   readonly keys: readonly string[]
   /** The part of a key behind the channel: a contact of SMS, or a peer of the messaging app. */
   readonly peers: readonly string[]
-  /** The other number of its calls. */
+  /** The other number of its calls, in its canonical form. */
   readonly counterpart: string
 }
 
@@ -49,5 +50,6 @@ export const conversationEvents = async (sql: Sql, account: string, printed: str
   }
   const [, channel, remote] = hiddenForm.exec(counterpart) ?? []
   if (channel !== undefined) return { keys: [...keys, `${channel} ${remote}`], counterpart, peers: [] }
-  return { keys, counterpart, peers: [counterpart, `${counterpart.replace(/^\+/, '')}@c.us`] }
+  const forms = numberForms(counterpart)
+  return { keys, counterpart, peers: forms.flatMap((form) => [form, `${form.replace(/^\+/, '')}@c.us`]) }
 }

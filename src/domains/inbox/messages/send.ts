@@ -25,7 +25,7 @@ const sendBySms = async (
   services: Services,
   tx: Tx,
   account: Account,
-  { counterpart }: ConversationRow,
+  { counterpart, number }: ConversationRow,
   { phone_number: from }: ChannelRow,
   { text = '', media_uuid, template, reply_to, send_at }: WrittenMessage,
 ): Promise<string> => {
@@ -35,13 +35,13 @@ const sendBySms = async (
   if (!isNumber(counterpart)) throw refusals.noRecipient(counterpart)
   if (text === '') throw refusals.noContent()
   const sendAt = sendTimeOf(services.clock, send_at)
-  return sendSms(services, tx, account, { from, to: counterpart, text: checkLength(text), sendAt })
+  return sendSms(services, tx, account, { from, to: number ?? counterpart, text: checkLength(text), sendAt })
 }
 
 /** The recipient in the terms of the messaging app. A person whose number is hidden is known to one channel only. */
-const recipientOf = ({ counterpart, group_id }: ConversationRow, channel: string) => {
+const recipientOf = ({ counterpart, number, group_id }: ConversationRow, channel: string) => {
   if (group_id !== null) return { to_group_uuid: print('WAG', group_id) }
-  if (isNumber(counterpart)) return { to_number: counterpart }
+  if (isNumber(counterpart)) return { to_number: number ?? counterpart }
   const [, own, remote] = /^remote:([0-9a-f-]{36}):(.*)$/s.exec(counterpart) ?? []
   return own === channel && remote !== undefined ? { to_remote_id: remote } : refuse(refusals.noRecipient(counterpart))
 }

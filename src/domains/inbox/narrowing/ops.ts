@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { FastifyRequest } from 'fastify'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { type Capability, hasOneOf } from '../../../platform/http/capability.ts'
@@ -59,24 +60,26 @@ export const contentsOf = async (sql: Sql, call: NarrowingCall): Promise<Content
 /**
  * Returns the SQL condition that no conversation with the counterparts belongs to another user. A scalar subquery: the
  * planner probes the index for each row that a page reads, and never joins all conversations of the account.
- * @param counterparts expression of the type text[] @param account @param user expressions, such as placeholders
+ * @param counterparts expression of the type text[], numbers in any of their forms @param account @param user expressions, such as placeholders
  */
 export const visibleSql = (counterparts: string, account: string, user: string): string =>
-  `(select true from conversations v where v.account_id = ${account} and v.counterpart = any (${counterparts})
+  `(select true from conversations v where v.account_id = ${account}
+    and v.counterpart = any (array(select canonical_number(one) from unnest(${counterparts}) one))
     and v.assignee_id is not null and v.assignee_id is distinct from ${user}::uuid limit 1) is null`
 
-/** Returns those of the counterparts whose conversation belongs to another user. */
+/** Returns those of the counterparts, numbers in any of their forms, whose conversation belongs to another user. */
 export const hiddenCounterparts = async (
   sql: Sql,
   { account, user }: Narrowing,
   counterparts: readonly string[],
-): Promise<string[]> =>
-  (
-    await sql.many<{ counterpart: string }>`
-      select counterpart from conversations
-      where account_id = ${account} and counterpart = any (${counterparts}::text[])
-        and assignee_id is not null and assignee_id is distinct from ${user}::uuid`
-  ).map(({ counterpart }) => counterpart)
+): Promise<string[]> => {
+  const rows = await sql.many<{ counterpart: string }>`
+    select counterpart from conversations
+    where account_id = ${account} and counterpart = any (${counterparts.map(canonicalNumber)}::text[])
+      and assignee_id is not null and assignee_id is distinct from ${user}::uuid`
+  const hidden = new Set(rows.map(({ counterpart }) => counterpart))
+  return counterparts.filter((one) => hidden.has(canonicalNumber(one)))
+}
 
 /** True if a reader may not see what is with these counterparts. */
 export const isHidden = async (

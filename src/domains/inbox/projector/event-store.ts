@@ -50,8 +50,8 @@ export const eventsAfter = async (
           or ((select h.is_some from has h) and name = any (${[...followingEvents]}::text[]) and (
             -- EXISTS would forget the order, and with it the index of counterparts.
             select true from conversations c
-            where c.account_id = ${account} and c.counterpart >= split_part(conversation, ' ', 2)
-              and c.counterpart <= split_part(conversation, ' ', 2)
+            where c.account_id = ${account} and c.counterpart >= canonical_number(split_part(conversation, ' ', 2))
+              and c.counterpart <= canonical_number(split_part(conversation, ' ', 2))
             order by c.counterpart limit 1))) o
       cross join lateral (
         select payload, webhook_id from events

@@ -1,3 +1,4 @@
+import { dialledForms } from '@trunkline/phone/number-forms.ts'
 import { makeConditions } from '../../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
@@ -46,8 +47,11 @@ export const lock = async (tx: Tx, account: string, id: string): Promise<Channel
   return find(tx, account, id)
 }
 
-export const byNumber = (sql: Sql, account: string, number: string) =>
-  sql.maybe<ChannelRow>`select * from msgapp_channel_status where account_id = ${account} and phone_number = ${number}`
+/** Finds the channel of a number, in any of its forms. */
+export const byNumber = (sql: Sql, account: string, number: string) => sql.maybe<ChannelRow>`
+  select * from msgapp_channel_status
+  where account_id = ${account} and phone_number = any (${[...dialledForms(number)]}::text[])
+  order by phone_number = ${number} desc limit 1`
 
 export type StatusFilter = 'connected' | 'disconnected' | 'all'
 
@@ -86,7 +90,7 @@ export type NewChannel = Pick<
 }
 
 /**
- * Creates a channel. Returns false if the number has one, or belongs to another account. A number of the account
+ * Creates a channel. Returns false if the number has one in any of its forms, or belongs to another account. A number of the account
  * keeps its time zone. If several zones are possible, the country's main one is used (+447 is Guernsey, the Isle of
  * Man, Jersey and London).
  */
@@ -107,6 +111,8 @@ export const create = async (tx: Tx, c: NewChannel): Promise<boolean> =>
       where not exists (select 1 from virtual_numbers v left join number_groups g on g.id = v.group_id
         where v.number = ${c.phone_number} and v.released_at is null and v.account_id <> ${c.account_id}
           and g.supplier is distinct from 'sandbox')
+        and not exists (select from msgapp_channels o
+          where o.phone_number = any (${[...dialledForms(c.phone_number)]}::text[]) and o.deleted_at is null)
       on conflict (phone_number) where deleted_at is null do nothing
       returning account_id, id
     ), told as (
@@ -163,6 +169,8 @@ export const remove = (tx: Tx, account: string, id: string) => tx.run`
 /** A number's own profile, as the network reports it. */
 export type ChannelProfile = {
   channel: string
+  /** The network's id of the number. */
+  networkId: string | null
   pushname: string | null
   server: string | null
   business: boolean | null
@@ -170,13 +178,14 @@ export type ChannelProfile = {
 
 export const updateProfiles = (tx: Tx, profiles: readonly ChannelProfile[]) => tx.run`
   update msgapp_channels c set pushname = coalesce(m.pushname, c.pushname), server = coalesce(m.server, c.server),
-    is_business = coalesce(m.business, c.is_business), updated_at = app_now()
+    is_business = coalesce(m.business, c.is_business), network_id = coalesce(m.network_id, c.network_id),
+    updated_at = app_now()
   from unnest(${profiles.map(({ channel }) => channel)}::uuid[], ${profiles.map(({ pushname }) => pushname)}::text[],
-    ${profiles.map(({ server }) => server)}::text[], ${profiles.map(({ business }) => business)}::boolean[])
-    m (id, pushname, server, business)
+    ${profiles.map(({ server }) => server)}::text[], ${profiles.map(({ business }) => business)}::boolean[],
+    ${profiles.map(({ networkId }) => networkId)}::text[]) m (id, pushname, server, business, network_id)
   where c.id = m.id and c.deleted_at is null
-    and (c.pushname, c.server, c.is_business) is distinct from
-      (coalesce(m.pushname, c.pushname), coalesce(m.server, c.server), coalesce(m.business, c.is_business))`
+    and (c.pushname, c.server, c.is_business, c.network_id) is distinct from (coalesce(m.pushname, c.pushname),
+      coalesce(m.server, c.server), coalesce(m.business, c.is_business), coalesce(m.network_id, c.network_id))`
 
 /** A channel that its connection must run. */
 export type RunnableChannelRow = Pick<ChannelRow, 'account_id' | 'id' | 'platform' | 'phone_number' | 'phase'> & {
@@ -192,14 +201,24 @@ export const listRunnable = (db: Db, connection: string) => db.many<RunnableChan
   from msgapp_channels c join msgapp_links l on l.account_id = c.account_id and l.channel_id = c.id
   where c.connection_id = ${connection} and c.enabled and c.deleted_at is null`
 
-/** The channel of a number on a connection, enabled or not. */
-export const findCarried = (sql: Sql, connection: string, number: string) => sql.maybe<{
+/**
+ * The channel of a number on a connection, enabled or not. The network's id of the number decides; the number itself
+ * finds a channel that was not connected yet.
+ */
+export const findCarried = (
+  sql: Sql,
+  connection: string,
+  { id, number }: { readonly id: string | null; readonly number: string },
+) => sql.maybe<{
   account_id: string
   id: string
   platform: string
+  phone_number: string
 }>`
-  select account_id, id, platform from msgapp_channels
-  where connection_id = ${connection} and phone_number = ${number} and deleted_at is null`
+  select account_id, id, platform, phone_number from msgapp_channels
+  where connection_id = ${connection} and deleted_at is null
+    and (network_id = ${id} or phone_number = any (${[...dialledForms(number)]}::text[]))
+  order by network_id = ${id} desc nulls last, created_at desc limit 1`
 
 /** Time of the newest inbound message of each channel that has one, Unix milliseconds. */
 export const newestInbound = async (

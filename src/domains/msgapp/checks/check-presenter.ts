@@ -1,3 +1,4 @@
+import { currentNumber } from '@trunkline/phone/number-forms.ts'
 import { numberDetails } from '@trunkline/phone/phone.ts'
 import { geocodeNumber } from '../../../platform/lib/phone-geocoding.ts'
 import type { ChatNumberCheck } from '../../../ports/chat.ts'
@@ -5,7 +6,7 @@ import type { ChatNumberCheck } from '../../../ports/chat.ts'
 /** Offline facts about a number; null for an impossible one. Digits without a `+` are accepted. */
 export const numberFacts = (number: string) => {
   const text = number.trim()
-  const parsed = /^\+?[\d\s().-]+$/.test(text) ? numberDetails(text.startsWith('+') ? text : `+${text}`) : undefined
+  const parsed = /^\+?[\d\s().-]+$/.test(text) ? numberDetails(currentNumber(`+${text.replace(/\D/g, '')}`)) : undefined
   if (!parsed?.isValid()) return null
   return {
     e164: String(parsed.number),

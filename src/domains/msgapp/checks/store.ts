@@ -1,3 +1,4 @@
+import { dialledForms } from '@trunkline/phone/number-forms.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { ChatNumberCheck } from '../../../ports/chat.ts'
 import type { Window } from './sliding-window.ts'
@@ -109,7 +110,7 @@ export type CheckChannelRow = {
 export const findChannel = (sql: Sql, account: string, by: { id: string } | { number: string }) =>
   'id' in by
     ? sql.maybe<CheckChannelRow>`select * from msgapp_channel_status where account_id = ${account} and id = ${by.id}`
-    : sql.maybe<CheckChannelRow>`select * from msgapp_channel_status where account_id = ${account} and phone_number = ${by.number}`
+    : sql.maybe<CheckChannelRow>`select * from msgapp_channel_status where account_id = ${account} and phone_number = any (${[...dialledForms(by.number)]}::text[]) limit 1`
 
 /** Connected channels of an account; `is_business` if one has a business profile. */
 export const listConnected = (sql: Sql, account: string) => sql.many<CheckChannelRow & { is_business: boolean }>`

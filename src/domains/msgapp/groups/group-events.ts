@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { makeKeyedQueue } from '../../../platform/lib/serial-queue.ts'
@@ -27,7 +28,7 @@ const storeEvent = async (
     const joined = { code: 200, message: 'joined', isAdmin: false, isCreator: false, invited: false }
     await changeMembers(tx, account, known.id, { put: who.map((one) => ({ who: one, ...joined })), at })
   } else if (what !== 'changed') await changeMembers(tx, account, known.id, { gone: who, how: what, at })
-  const isOurs = who.some((one) => one.number === number)
+  const isOurs = who.some((one) => one.number === canonicalNumber(number))
   if (what === 'changed' || known.is_new || (isOurs && what === 'join')) await requestSync(tx, channelRef)
 }
 

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { Tx } from '../../../platform/db/sql.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
@@ -42,7 +43,7 @@ const namesOf = async (
   const strangers = persons.filter(({ number }) => number === null).map(({ remote }) => ({ account, channel, remote }))
   const chats = strangers.length === 0 ? [] : await chatsByRemote(tx, strangers)
   const numbers = new Map(chats.map(({ remote_id, number }) => [remote_id, number]))
-  return new Map(persons.map((one) => [one, one.number ?? numbers.get(one.remote) ?? one.remote]))
+  return new Map(persons.map((one) => [one, canonicalNumber(one.number ?? numbers.get(one.remote) ?? one.remote)]))
 }
 
 /** Renames members stored under the network's id to their number, once known; no membership changes. */

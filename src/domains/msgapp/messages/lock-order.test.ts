@@ -113,6 +113,7 @@ test('events delivered to two processes at once in different orders are stored o
     networkId,
     isOwn: false,
     number: null,
+    dialled: null,
     remote: 'x@c.us',
     pushname: null,
     group: null,

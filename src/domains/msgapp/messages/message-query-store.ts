@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import { makeConditions } from '../../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
@@ -126,7 +127,7 @@ const sessionsOf = ({ channel, number, narrowing }: SessionList) => {
   conditions.add('channel_id = ?', channel.id)
   // The peer of a known number is made of it: the primary key finds it.
   conditions.add('peer = ?', number === null ? null : peerOf(number))
-  conditions.add('number = ?', number)
+  conditions.add('number = ?', number === null ? null : canonicalNumber(number))
   const key = [
     { name: 'last_at', type: 'timestamptz' },
     { name: 'peer', type: 'text' },

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { Channel } from '../channels/ops.ts'
@@ -19,8 +20,8 @@ export const sendText = (
 ): Promise<void> =>
   accept.message(
     {
-      ...{ account, id: uuid(), channel, connection, peer: peerOf(to), number: to, remote: null, group: null },
-      ...{ text, pin: null, template: null, media: null },
+      ...{ account, id: uuid(), channel, connection, peer: peerOf(to), remote: null, group: null },
+      ...{ number: canonicalNumber(to), dialled: to, text, pin: null, template: null, media: null },
     },
     null,
   )

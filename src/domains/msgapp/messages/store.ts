@@ -7,8 +7,10 @@ export type NewMessage = {
   channel: string
   connection: string
   peer: string
-  /** Recipient: a number, or a group by both of its ids. */
+  /** Recipient: a number in its canonical form, or a group by both of its ids. */
   number: string | null
+  /** The number as the client gave it: the network gets it, unless it has given the number in a form of its own. */
+  dialled: string | null
   /** The network's id of the recipient, if named by it. */
   remote: string | null
   group: { id: string; networkId: string } | null
@@ -35,9 +37,9 @@ export const accept = (db: Db | Tx, rows: readonly NewMessage[]) => db.run`
       ${rows.map((r) => r.group?.id ?? null)}::uuid[], ${rows.map((r) => r.group?.networkId ?? null)}::text[],
       ${rows.map((r) => r.text)}::text[], ${rows.map((r) => r.pin)}::text[], ${rows.map((r) => r.media?.id ?? null)}::uuid[],
       ${rows.map((r) => r.media?.url ?? null)}::text[], ${rows.map((r) => r.media?.name ?? null)}::text[],
-      ${rows.map((r) => r.template)}::text[], ${rows.map((r) => r.remote)}::text[]
+      ${rows.map((r) => r.template)}::text[], ${rows.map((r) => r.remote)}::text[], ${rows.map((r) => r.dialled)}::text[]
     ) with ordinality as g (account_id, id, channel_id, connection_id, peer, number, group_id, group_network_id, text, pin,
-      media_id, media_url, media_name, template, remote, n)
+      media_id, media_url, media_name, template, remote, dialled, n)
   ), chat as (
     insert into msgapp_chats (account_id, channel_id, peer, number, remote_id, group_id, last_at, last_message_id)
     select * from (
@@ -47,7 +49,7 @@ export const accept = (db: Db | Tx, rows: readonly NewMessage[]) => db.run`
     on conflict (account_id, channel_id, peer) do update
       set previous_at = msgapp_chats.last_at, last_at = greatest(msgapp_chats.last_at, excluded.last_at),
         last_message_id = excluded.last_message_id, unread = 0
-    returning account_id, channel_id, peer, remote_id, previous_at
+    returning account_id, channel_id, peer, remote_id, previous_at, dialled
   ), file as (
     insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, source, created_at)
     select account_id, media_id, channel_id, 'document', 'application/octet-stream', media_name,
@@ -60,7 +62,7 @@ export const accept = (db: Db | Tx, rows: readonly NewMessage[]) => db.run`
   )
   insert into jobs (id, account_id, kind, key, payload, run_at, created_at)
   select g.id, g.account_id, 'msgapp:' || g.connection_id, g.channel_id || ' ' || g.peer,
-    jsonb_strip_nulls(jsonb_build_object('act', 'send', 'channel', g.channel_id, 'number', g.number, 'remote', c.remote_id,
+    jsonb_strip_nulls(jsonb_build_object('act', 'send', 'channel', g.channel_id, 'number', coalesce(c.dialled, g.dialled), 'remote', c.remote_id,
       'group', g.group_network_id, 'text', g.text, 'pin', g.pin::jsonb, 'media', g.media_id,
       'template', g.template::jsonb))
     || case

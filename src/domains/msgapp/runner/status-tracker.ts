@@ -122,6 +122,7 @@ export const makeStatusTracker = ({ db, seal, log, holder, proof, isHeld, onConn
         pushname: me.pushname ?? null,
         server: me.server ?? null,
         business: me.business ?? null,
+        networkId: me.id ?? null,
       })
     if (phase === 'connected') {
       status.pingedAt = performance.now()

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import { makeConditions } from '../../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
@@ -5,7 +6,8 @@ import { uuid } from '../../../platform/lib/id.ts'
 import { type Narrowing, visibleSql } from '../../inbox/narrowing/ops.ts'
 import type { Keyword } from './keywords.ts'
 
-/** A number of an account and one of its contacts. */
+/** A number of an account and one of its contacts. Opt-outs hold for every form of the contact's number: they are stored
+ *  and found by the canonical one. */
 export type ContactPair = { account: string; number: string; contact: string }
 
 /** Stands in the column `number` for all numbers of the account. */
@@ -36,9 +38,11 @@ export const storeKeywords = async (
   received: readonly (ContactPair & { keyword: Keyword | null })[],
 ): Promise<void> => {
   const last = new Map<string, ContactPair & { keyword: Keyword }>()
-  for (const { keyword, ...pair } of received)
+  for (const { keyword, ...pair } of received) {
+    const contact = canonicalNumber(pair.contact)
     if (keyword !== null && keyword.type !== 'help')
-      last.set(`${pair.account} ${pair.number} ${pair.contact}`, { ...pair, keyword })
+      last.set(`${pair.account} ${pair.number} ${contact}`, { ...pair, contact, keyword })
+  }
   // Lock order: docs/locks.md.
   const sorted = [...last].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pair]) => pair)
   const stops = sorted.filter(({ keyword }) => keyword.type === 'stop')
@@ -66,7 +70,7 @@ export const isOptedOut = async (
 ): Promise<boolean> =>
   (await sql.maybe`
     select 1 from sms_opt_outs
-    where account_id = ${account} and contact = ${contact} and number in (${number}, ${everyNumber})
+    where account_id = ${account} and contact = ${canonicalNumber(contact)} and number in (${number}, ${everyNumber})
       and (${honoursWords} or reason <> 'keyword') limit 1`) !== null
 
 /** An opt-out that a request adds. */
@@ -83,17 +87,17 @@ export const add = async (tx: Tx, account: string, reason: Reason, added: readon
       insert into sms_opt_outs (account_id, id, number, contact, reason, note)
       select ${account}, id, number, contact, ${reason}, note
       from unnest(${added.map(() => uuid())}::uuid[], ${added.map((one) => one.number)}::text[],
-        ${added.map((one) => one.contact)}::text[], ${added.map((one) => one.note)}::text[]) a (id, number, contact, note)
+        ${added.map((one) => canonicalNumber(one.contact))}::text[], ${added.map((one) => one.note)}::text[]) a (id, number, contact, note)
       on conflict (account_id, contact, number) do nothing
       returning id`
   ).map(({ id }) => id)
 
 /** Order in which opt-outs of one account are inserted, the same as that of received words. */
-export const lockKey = ({ number, contact }: NewOptOut): string => `${number} ${contact}`
+export const lockKey = ({ number, contact }: NewOptOut): string => `${number} ${canonicalNumber(contact)}`
 
 export const byPair = (sql: Sql, { account, number, contact }: ContactPair) => sql.maybe<OptOutRow>`
   select id, contact, number, reason, keyword, note, created_at from sms_opt_outs
-  where account_id = ${account} and contact = ${contact} and number = ${number}`
+  where account_id = ${account} and contact = ${canonicalNumber(contact)} and number = ${number}`
 
 export const byId = (sql: Sql, account: string, id: string) => sql.maybe<OptOutRow>`
   select id, contact, number, reason, keyword, note, created_at from sms_opt_outs
@@ -135,7 +139,7 @@ const listOf = (account: string, { contact, number, reason, since, narrowing }: 
   const conditions = makeConditions()
   // The first is served by the primary key, the second by the index of the list.
   conditions.add(contact === null ? 'account_id::text = ?' : 'account_id = ?::uuid', account)
-  conditions.add('contact = ?', contact)
+  conditions.add('contact = ?', contact === null ? null : canonicalNumber(contact))
   conditions.add('created_at >= ?', since)
   const filters = [
     ...(number === null ? [] : [{ text: `examined.number in (?, '${everyNumber}')`, value: number }]),

@@ -80,7 +80,7 @@ test('unread messages of a hidden number are marked with the conversation that t
 test('a person whose number changes continues in one conversation with all messages, and back', async () => {
   const tenant = await world.tenant()
   const { line, intake } = await makeChatHarness(world, tenant.id)
-  const [written, requested] = ['+551187650002', '+5511987650002']
+  const [written, requested] = ['+447400650002', '+447400650012']
   const shown = async () => {
     const { sessions } = (await call(tenant, 'GET', `/open/msgapp/conversations/WPN${line.channel}`)).body
     const texts = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
@@ -113,7 +113,7 @@ test('a person whose number changes continues in one conversation with all messa
 test('a person whose number changed is also found by the former one: messages, thread and read mark', async () => {
   const tenant = await world.tenant()
   const { line, intake } = await makeChatHarness(world, tenant.id)
-  const [written, requested, third] = ['+551187650003', '+5511987650003', '+5511987650004']
+  const [written, requested, third] = ['+447400650003', '+447400650013', '+447400650004']
   await intake.inbound(line, inbound({ number: written, text: 'Before' }))
   const [{ uuid, session_key }] = (await call(tenant, 'GET', `/open/msgapp/messages/${line.number}`)).body.messages
   const message = async () => (await call(tenant, 'GET', `/open/msgapp/message/${session_key}/${uuid}`)).body.message

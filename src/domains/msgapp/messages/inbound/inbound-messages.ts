@@ -1,3 +1,4 @@
+import { numberForms } from '@trunkline/phone/number-forms.ts'
 import { makeBatcher } from '../../../../platform/db/batcher.ts'
 import type { Db, Tx } from '../../../../platform/db/sql.ts'
 import { enqueueAll, type NewJob } from '../../../../platform/jobs/queue.ts'
@@ -6,7 +7,7 @@ import { uuid } from '../../../../platform/lib/id.ts'
 import { storable, storableJson } from '../../../../platform/lib/storable.ts'
 import type { ChatInbound, ChatParty } from '../../../../ports/chat-message.ts'
 import { findBlocked } from '../../../contacts/blocking/ops.ts'
-import type { ChannelRef, InboundHandlers } from '../../inbound-handlers.ts'
+import { type ChannelRef, canonicalParty, type InboundHandlers } from '../../inbound-handlers.ts'
 import { jobKindOf } from '../../operations/requests.ts'
 import { ackEvents, conversationEvent, type MessageEvent, publishEvents } from '../message-events.ts'
 import type { ViewContextLoader } from '../message-presenter.ts'
@@ -16,7 +17,13 @@ import { type CallDeps, receiveCall } from './call-events.ts'
 import * as arrivals from './inbound-store.ts'
 import { storableContent } from './storable-content.ts'
 
-type InboundMessage = { readonly channelRef: ChannelRef; readonly message: ChatInbound }
+type InboundMessage = {
+  readonly channelRef: ChannelRef
+  /** With the canonical form of the number. */
+  readonly message: ChatInbound
+  /** The number as the network gave it, if it has several forms. */
+  readonly dialled: string | null
+}
 
 const storableOr = (text: string | null): string | null => (text === null ? null : storable(text))
 
@@ -75,7 +82,7 @@ const assignConversations = async (
     inGroups.length > 0 ? await arrivals.findOrCreateGroups(tx, inGroups) : [],
     ({ channel_id, network_id }) => `${channel_id} ${network_id}`,
   )
-  return batch.map(({ channelRef, message }) => {
+  return batch.map(({ channelRef, message, dialled }) => {
     const { account, channel } = channelRef
     const { from, group, own } = message
     const inGroup = group ? groups.get(`${channel} ${group.id}`) : undefined
@@ -89,6 +96,7 @@ const assignConversations = async (
       networkId: message.id,
       isOwn: own,
       number,
+      dialled: group ? null : dialled,
       remote: group ? null : from.remote,
       pushname: group || own ? null : storableOr(from.pushname),
       group: inGroup?.id ?? null,
@@ -225,7 +233,9 @@ export const makeInboundMessages = (
   )
   return {
     inbound: async (channelRef, message) => {
-      await batcher.add({ channelRef, message })
+      const { number } = message.from
+      const dialled = number !== null && numberForms(number).length > 1 ? number : null
+      await batcher.add({ channelRef, message: { ...message, from: canonicalParty(message.from) }, dialled })
     },
     edited: (channelRef, edit) =>
       db.begin(async (tx) => {

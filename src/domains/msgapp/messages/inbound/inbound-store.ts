@@ -12,6 +12,8 @@ export type InboundRow = {
   /** Sent from another device of the number, so outbound. */
   isOwn: boolean
   number: string | null
+  /** The form of the number that the network gave, if it has several. */
+  dialled: string | null
   remote: string | null
   pushname: string | null
   group: string | null
@@ -87,18 +89,21 @@ export const addToChats = (tx: Tx, rows: readonly InboundRow[]) => tx.many<{
     select *, (select app_now()) as now from unnest(
       ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.channel)}::uuid[], ${rows.map((r) => r.peer)}::text[],
       ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.number)}::text[], ${rows.map((r) => r.remote)}::text[],
-      ${rows.map((r) => r.pushname)}::text[], ${rows.map((r) => r.group)}::uuid[], ${rows.map((r) => r.isOwn)}::boolean[]
-    ) with ordinality as g (account_id, channel_id, peer, id, number, remote_id, pushname, group_id, is_own, n)
+      ${rows.map((r) => r.pushname)}::text[], ${rows.map((r) => r.group)}::uuid[], ${rows.map((r) => r.isOwn)}::boolean[],
+      ${rows.map((r) => r.dialled)}::text[]
+    ) with ordinality as g (account_id, channel_id, peer, id, number, remote_id, pushname, group_id, is_own, dialled, n)
   )
   insert into msgapp_chats (account_id, channel_id, peer, number, remote_id, pushname, group_id, last_at, last_message_id,
-    last_inbound_at, unread)
+    last_inbound_at, unread, dialled)
   select account_id, channel_id, peer, max(number), max(remote_id), (array_agg(pushname order by n desc)
       filter (where pushname is not null and not is_own))[1], max(group_id::text)::uuid, max(now),
-    (array_agg(id order by n desc))[1], max(now) filter (where not is_own), count(*) filter (where not is_own)
+    (array_agg(id order by n desc))[1], max(now) filter (where not is_own), count(*) filter (where not is_own),
+    (array_agg(dialled order by n desc) filter (where dialled is not null))[1]
   from given group by account_id, channel_id, peer order by account_id, channel_id, peer
   on conflict (account_id, channel_id, peer) do update set previous_at = msgapp_chats.last_at,
     number = coalesce(msgapp_chats.number, excluded.number), remote_id = coalesce(excluded.remote_id, msgapp_chats.remote_id),
     pushname = coalesce(excluded.pushname, msgapp_chats.pushname),
+    dialled = coalesce(excluded.dialled, msgapp_chats.dialled),
     last_at = greatest(msgapp_chats.last_at, excluded.last_at), last_message_id = excluded.last_message_id,
     last_inbound_at = coalesce(excluded.last_inbound_at, msgapp_chats.last_inbound_at),
     unread = case when excluded.last_inbound_at is null then 0 else msgapp_chats.unread + excluded.unread end
@@ -261,7 +266,8 @@ export const moveToNumber = async (
     await moveConversation(tx, account, channel, remote, { peer, number, isKnown: isKnown === true })
 }
 
-/** Handles a changed number: the conversation continues under the new one, merged with an existing one. */
+/** Handles a changed number: the conversation continues under the new one, merged with an existing one. An id that is the
+ *  former number itself is no address any more. */
 export const moveToNewNumber = async (
   tx: Tx,
   { account, channel }: { account: string; channel: string },
@@ -272,8 +278,13 @@ export const moveToNewNumber = async (
     where account_id = ${account} and channel_id = ${channel} and peer in (${peer}, ${before}) and group_id is null
     order by peer for update`
   const [isOld, isKnown] = [before, peer].map((one) => chats.some((chat) => chat.peer === one))
-  if (isOld && before !== peer)
-    await moveConversation(tx, account, channel, before, { peer, number, isKnown: isKnown === true })
+  if (!isOld || before === peer) return
+  await tx.run`
+    update msgapp_chats set dialled = null, remote_id = case
+      when remote_id ~ '^\\d+$' and canonical_number('+' || remote_id) = '+' || split_part(peer, '@', 1) then null
+      else remote_id end
+    where account_id = ${account} and channel_id = ${channel} and peer = ${before}`
+  await moveConversation(tx, account, channel, before, { peer, number, isKnown: isKnown === true })
 }
 
 /**
@@ -312,7 +323,7 @@ const moveConversation = async (
       delete from msgapp_chats where account_id = ${account} and channel_id = ${channel} and peer = ${before} returning *
     )
     update msgapp_chats c set unread = c.unread + old.unread, pushname = coalesce(c.pushname, old.pushname),
-      remote_id = coalesce(c.remote_id, old.remote_id),
+      remote_id = coalesce(c.remote_id, old.remote_id), dialled = coalesce(c.dialled, old.dialled),
       read_to = case when c.read_to is not null and old.read_to is not null then least(c.read_to, old.read_to) end,
       last_message_id = case when old.last_at > c.last_at then old.last_message_id else c.last_message_id end,
       last_at = greatest(c.last_at, old.last_at), last_inbound_at = greatest(c.last_inbound_at, old.last_inbound_at)

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import type { Db, Tx } from '../../../../platform/db/sql.ts'
 import { refuse } from '../../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../../platform/http/validation.ts'
@@ -87,7 +88,7 @@ export const sendMessage = async (
   const known = remote === null ? null : await rows.peerByRemote(sql, { account, id: channel.id }, remote)
   if (remote !== null && !known) throw refusals.unknownPerson(remote, channel.number)
   const number = request.to_number === undefined ? (known?.number ?? null) : phoneNumber(request.to_number)
-  if (number === channel.number) throw refusals.ownNumber(number)
+  if (number !== null && peerOf(number) === peerOf(channel.number)) throw refusals.ownNumber(number)
   const networkId = group?.network_id ?? null
   if (group && networkId === null) throw refusals.groupPending(request.to_group_uuid)
   const peer = group ? groupPeer(group.id, networkId) : (known?.peer ?? peerOf(number ?? ''))
@@ -106,7 +107,8 @@ export const sendMessage = async (
       channel: channel.id,
       connection: channel.connection,
       peer,
-      number,
+      number: number === null ? null : canonicalNumber(number),
+      dialled: number,
       remote,
       group: group && networkId !== null ? { id: group.id, networkId } : null,
       text: request.text || null,
