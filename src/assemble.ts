@@ -17,6 +17,7 @@ import { batchKind } from './domains/sms/batch.ts'
 import { makeInboundReceiver } from './domains/sms/inbound/inbound-receiver.ts'
 import { makeUnattributedReporter } from './domains/sms/inbound/unattributed-reporter.ts'
 import { makeReceiptProcessor } from './domains/sms/receipts/receipt-processor.ts'
+import { makeUnparsedReceipts } from './domains/sms/receipts/unparsed-receipt-store.ts'
 import { makeRouter } from './domains/sms/route/router.ts'
 import { makeCarriers, submitKind } from './domains/sms/submit/carriers.ts'
 import { makeTokens } from './domains/tokens/ops.ts'
@@ -57,7 +58,13 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     { allowPrivate: allowPrivateHooks ?? config.sandbox, http: allowHttpHooks ?? config.sandbox },
   )
   const quotas = makeQuotas(config.quotas, metrics)
-  const carriers = makeCarriers({ db, seal, changes, log, metrics }, { inbound: inbound.add, receipt: receipts.add })
+  const carriers = makeCarriers(
+    { db, seal, changes, log, metrics },
+    {
+      ...{ inbound: inbound.add, receipt: receipts.add, receiptIfSent: receipts.addIfSent },
+      unparsed: makeUnparsedReceipts(db).add,
+    },
+  )
   const suppliers = makeSupplierRegistry(db, seal, changes)
   const networks = makeConnectionManager({
     db,

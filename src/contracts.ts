@@ -55,6 +55,7 @@ import * as trigger from './domains/sandbox/trigger/contract.ts'
 import * as search from './domains/search/contract.ts'
 import * as sms from './domains/sms/contract.ts'
 import * as optOuts from './domains/sms/opt-outs/contract.ts'
+import * as smsReceipts from './domains/sms/receipts/contract.ts'
 import * as smsTimelines from './domains/sms/timeline/contract.ts'
 import * as tokens from './domains/tokens/contract.ts'
 import * as usage from './domains/usage/contract.ts'
@@ -91,6 +92,7 @@ export const contracts: readonly Contract[] = [
   numberTimelines,
   sms,
   smsTimelines,
+  smsReceipts,
   optOuts,
   callers,
   calls,

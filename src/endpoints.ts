@@ -50,6 +50,7 @@ import { sandboxRoutes } from './domains/sandbox/routes.ts'
 import { triggerRoutes } from './domains/sandbox/trigger/routes.ts'
 import { searchRoutes } from './domains/search/routes.ts'
 import { optOutRoutes } from './domains/sms/opt-outs/routes.ts'
+import { unparsedReceiptRoutes } from './domains/sms/receipts/routes.ts'
 import { smsRoutes } from './domains/sms/routes.ts'
 import { smsTimelineRoutes } from './domains/sms/timeline/routes.ts'
 import { tokenRoutes } from './domains/tokens/routes.ts'
@@ -85,6 +86,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...pricingRoutes(services),
   ...smsRoutes(services),
   ...smsTimelineRoutes(services),
+  ...unparsedReceiptRoutes(services),
   ...optOutRoutes(services),
   ...callerRoutes(services),
   ...callRoutes(services),

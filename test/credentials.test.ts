@@ -50,6 +50,7 @@ const harmless: Readonly<Record<string, string>> = {
   'pin.url': 'part of a message',
   text: 'part of a message',
   content: 'part of a message',
+  octets: 'a receipt of a carrier',
   reason: 'why something failed',
   'dead_jobs.error': 'why something failed',
   'dead_jobs.payload': 'ids and texts, for operators: links of mails are sealed, and a code among them was not sent',

@@ -10,6 +10,7 @@ import { type ConcatenationMode, segment } from '@trunkline/phone/segments.ts'
 import smpp, { type SmppPdu, type SmppSession } from 'smpp'
 import { connectSmpp } from '../src/adapters/smpp/smpp-carrier.ts'
 import type { SmppSettings } from '../src/adapters/smpp/smpp-settings.ts'
+import { ignoreIntake } from '../src/adapters/smpp/testing.ts'
 import type { SmsCarrier, SmsInbound, SmsReceipt } from '../src/ports/sms.ts'
 import { preloadFlag } from './child.ts'
 
@@ -104,6 +105,7 @@ export const bindSession = async (
   const carrier = connectSmpp(
     { host: '127.0.0.1', port, system_id: 'platform', password, ...fields },
     {
+      ...ignoreIntake,
       changed,
       inbound: async (message) => {
         await keep()

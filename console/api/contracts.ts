@@ -59,6 +59,7 @@ export type Modules =
   | typeof import('../../src/domains/search/contract.ts')
   | typeof import('../../src/domains/sms/contract.ts')
   | typeof import('../../src/domains/sms/opt-outs/contract.ts')
+  | typeof import('../../src/domains/sms/receipts/contract.ts')
   | typeof import('../../src/domains/sms/timeline/contract.ts')
   | typeof import('../../src/domains/tokens/contract.ts')
   | typeof import('../../src/domains/usage/contract.ts')

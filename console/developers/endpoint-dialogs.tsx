@@ -14,6 +14,7 @@ import { words as parts } from '../words/en/parts.ts'
 import { words } from '../words/en/webhook-portal.ts'
 import { type Endpoint, pretty } from './endpoint.ts'
 import { Replay } from './replay.tsx'
+import { HeaderFields, headersOf } from './request-headers.tsx'
 import { NewSecret } from './secret.tsx'
 
 type Props = { readonly endpoint: Endpoint; readonly search: PageOf<typeof paths.webhook>['search'] }
@@ -102,10 +103,11 @@ const AddressForm = ({ endpoint, onClose }: ActProps) => {
     },
   })
   const params = { webhook_uuid: endpoint.webhooks[0]?.uuid ?? '' }
+  const stored = endpoint.webhooks[0]?.headers
   return (
     <Form
-      onSubmit={({ hook_url = '' }) => {
-        if (!change.isPending) void change({ params, body: { hook_url, endpoint: true } })
+      onSubmit={({ hook_url = '', ...rest }) => {
+        if (!change.isPending) void change({ params, body: { hook_url, ...headersOf(rest, stored), endpoint: true } })
       }}
       refusal={change.error ?? undefined}
       label={words.endpoint.edit}
@@ -120,6 +122,7 @@ const AddressForm = ({ endpoint, onClose }: ActProps) => {
         required
         autofocus
       />
+      <HeaderFields stored={stored} />
       <FormActions>
         <Button type="submit" kind="primary" busy={change.isPending}>
           {words.endpoint.edit}

@@ -11,6 +11,7 @@ import { words as parts } from '../words/en/parts.ts'
 import { words } from '../words/en/webhook-portal.ts'
 import { phoneNumber } from '../words/format.ts'
 import type { EventType } from './endpoint.ts'
+import { HeaderFields, headersOf } from './request-headers.tsx'
 
 type NewEndpoint = ReplyOf<'POST /open/webhooks'>
 type Kind = EventType['channel']
@@ -72,17 +73,24 @@ const ChoiceForm = ({ address, onDone, onCancel, events, numbers, apps }: Choice
   const has = (kind: Kind) => namesOf(kind).length > 0
   const lacks = { sms: numbers.length === 0, call: false, msgapp: apps.length === 0, account: false }
 
-  const submit = async ({ hook_url = address ?? '', number = '', app = '' }: Readonly<Record<string, string>>) => {
+  const submit = async ({
+    hook_url = address ?? '',
+    number = '',
+    app = '',
+    ...rest
+  }: Readonly<Record<string, string>>) => {
     if (create.isPending) return
     setMissing(chosen.length === 0)
     if (chosen.length === 0) return
     const onNumber = [...namesOf('sms'), ...namesOf('call'), ...namesOf('account')]
     const onApp = namesOf('msgapp')
+    // Further events of an endpoint get its headers.
+    const headers = address === undefined ? headersOf(rest) : {}
     const requests = [
       ...(onNumber.length > 0
-        ? [{ hook_url, event_names: onNumber, ...(number ? { channel_uuid: number } : {}) }]
+        ? [{ hook_url, event_names: onNumber, ...headers, ...(number ? { channel_uuid: number } : {}) }]
         : []),
-      ...(onApp.length > 0 ? [{ hook_url, event_names: onApp, channel_uuid: app }] : []),
+      ...(onApp.length > 0 ? [{ hook_url, event_names: onApp, ...headers, channel_uuid: app }] : []),
     ]
     let endpoint: NewEndpoint | undefined
     for (const body of requests) {
@@ -108,6 +116,7 @@ const ChoiceForm = ({ address, onDone, onCancel, events, numbers, apps }: Choice
             maxLength={2_048}
             required
           />
+          <HeaderFields />
         </div>
       )}
       {isMissing && chosen.length === 0 && <Banner tone="bad">{words.form.chooseOne}</Banner>}

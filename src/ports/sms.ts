@@ -77,6 +77,17 @@ export type SmsReceipt = {
   readonly number?: string
 }
 
+/** A receipt that the adapter cannot read, as the operator sees it. */
+export type UnparsedReceipt = {
+  readonly reason: 'no_id' | 'unknown_state'
+  readonly handset: string
+  readonly number: string
+  /** The octets of its text as received. */
+  readonly octets: Buffer
+  /** The labels of the octets, such as their coding, and the values of optional fields, in hexadecimal. */
+  readonly fields: Readonly<Record<string, string>>
+}
+
 /** The octets of a part as received, with their coding. Only the driver can read them. */
 export type RawPart = { readonly octets: Buffer; readonly coding: number }
 
@@ -124,6 +135,11 @@ export type CarrierState = LinkState & {
 export type SmsIntake = {
   inbound(message: SmsInbound): Promise<void>
   receipt(receipt: SmsReceipt): Promise<void>
+  /** Applies a receipt that a handset may have written: only if a part was sent to its handset under its id.
+   *  @returns false otherwise; the adapter then passes it on as a message */
+  receiptIfSent(receipt: SmsReceipt): Promise<boolean>
+  /** Keeps a receipt that the adapter cannot read. */
+  unparsed(receipt: UnparsedReceipt): Promise<void>
 }
 
 export type SmsEvents = SmsIntake & {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { connectSmpp } from '../../src/adapters/smpp/smpp-carrier.ts'
+import { ignoreIntake } from '../../src/adapters/smpp/testing.ts'
 import { until } from '../platform.ts'
 import {
   handsetMessages,
@@ -27,7 +28,7 @@ const cutAfter = async (t: TestContext, simulator: Simulator, octets: number) =>
   relay.cut(octets)
   const carrier = connectSmpp(
     { host: '127.0.0.1', port: relay.port, system_id: 'cut', password },
-    { changed: () => {}, inbound: async () => {}, receipt: async () => {} },
+    { ...ignoreIntake, changed: () => {} },
   )
   t.after(() => carrier.close())
   await until(async () => carrier.freeWindow() > 0)

@@ -136,6 +136,10 @@ test(
     const dialog = page.getByRole('dialog')
     const address = receiver.url('/crm')
     await dialog.getByLabel('Address').fill(address)
+    await dialog.getByText('Headers and credentials').click()
+    await dialog.getByLabel('User name (Basic)').fill('trunkline')
+    await dialog.getByLabel('Password (Basic)', { exact: true }).fill('a password')
+    await dialog.getByLabel('Headers', { exact: true }).fill('X-Api-Key: a value')
     await dialog.getByLabel('contact.created').check()
     await dialog.getByLabel('contact.updated').check()
     await isWellMade(page, 'the form of an endpoint')
@@ -155,6 +159,9 @@ test(
     await dialog.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByRole('heading', { name: 'Attempt 1' }).waitFor()
     assert.match(receiver.of('/crm')[0]?.body ?? '', /Grace/)
+    const { authorization, 'x-api-key': key } = receiver.of('/crm')[0]?.headers ?? {}
+    const credentials = Buffer.from('trunkline:a password').toString('base64')
+    assert.deepEqual([authorization, key], [`Basic ${credentials}`, 'a value'])
     await isWellMade(page, 'a delivery')
 
     // The receiver fails: the page says so, with the answer.
@@ -194,6 +201,17 @@ test(
     await until(async () => receiver.of('/crm').length === before + 3)
     await dialog.getByRole('button', { name: 'Close' }).last().click()
     await isWellMade(page, 'an endpoint with deliveries')
+
+    // The credentials go, and the header stays: its value is masked.
+    await choose('Change address or headers')
+    const headers = dialog.getByLabel('Headers', { exact: true })
+    assert.equal(await headers.inputValue(), 'X-Api-Key: •••\nAuthorization: •••')
+    await isWellMade(page, 'the form of an address')
+    await headers.fill('X-Api-Key: •••')
+    await dialog.getByRole('button', { name: 'Change address or headers' }).click()
+    await page.getByText('The endpoint is changed').waitFor()
+    const { endpoints } = (await call('GET', '/open/webhooks/endpoints')).body
+    assert.deepEqual(endpoints[0].webhooks[0].headers, { 'X-Api-Key': '•••' })
 
     // A new secret, while the earlier one remains valid.
     await choose('New signing secret')

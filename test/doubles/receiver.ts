@@ -20,6 +20,11 @@ const faults: Record<string, (response: ServerResponse, argument: string) => voi
   later: (response, seconds) => void response.writeHead(429, { 'retry-after': seconds }).end(),
   /** `/slow/500`: responds after that many milliseconds. */
   slow: (response, ms) => void setTimeout(() => response.end('slow'), Number(ms)),
+  /** Refuses, and repeats the headers of the request. */
+  echo: (response) => {
+    const { headers } = response.req
+    response.writeHead(400, { 'x-seen': String(headers.authorization) }).end(JSON.stringify(headers))
+  },
   /** Never responds. */
   mute: () => {},
   /** One byte a second, endlessly. */

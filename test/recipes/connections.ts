@@ -43,5 +43,6 @@ export const connectionRecipes: Recipes = {
       return { params: { connection_uuid: connection } }
     },
   },
+  listUnparsedReceipts: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },
   testConnection: { ok: async (scene) => ({ params: { connection_uuid: await scene.connection() } }) },
 }

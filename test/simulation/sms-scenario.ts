@@ -75,7 +75,10 @@ const startServices = async (process: Process, { database, modulesOf }: Context)
   const metrics = m.metrics.makeMetrics()
   const links = m.carriers.makeCarriers(
     { db, seal, changes, log, metrics },
-    { inbound: async () => {}, receipt: receipts.add },
+    {
+      ...{ inbound: async () => {}, unparsed: async () => {} },
+      ...{ receipt: receipts.add, receiptIfSent: receipts.addIfSent },
+    },
   )
   const accept = m.acceptor.makeMessageAcceptor(db, clock, true, (kind) =>
     m.queue.notify(kind === 'batch' ? m.batch.batchKind : m.carriers.submitKind),

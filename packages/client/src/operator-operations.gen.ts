@@ -22,6 +22,7 @@ export const operations = {
   'connections.get': 'GET /operator/connections/:connection_uuid',
   'connections.list': 'GET /operator/connections',
   'connections.test': 'POST /operator/connections/:connection_uuid/test once',
+  'connections.unparsedReceipts': 'GET /operator/connections/:connection_uuid/unparsed-receipts',
   'connections.update': 'PATCH /operator/connections/:connection_uuid',
   'deadJobs.delete': 'DELETE /operator/dead-jobs/:job_uuid',
   'deadJobs.deleteAll': 'DELETE /operator/dead-jobs ?kind',

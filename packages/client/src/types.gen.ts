@@ -982,6 +982,21 @@ export type SmsSubmitAttempt = {
   at: string
 }
 
+export type UnparsedReceipt = {
+  received_at: string
+  /** no_id: it names no message, and had no effect. unknown_state: its message got the state unknown */
+  reason: 'no_id' | 'unknown_state'
+  /** Source: mostly the handset */
+  from: string
+  to: string
+  /** The octets as ASCII; others are dots */
+  text: string
+  /** In hexadecimal; at most 1,024 octets */
+  octets: string
+  /** esm_class, data_coding and the optional parameters, in hexadecimal */
+  fields: Record<string, string>
+}
+
 export type OptOut = {
   /** Starts with OPT */
   uuid: string
@@ -1819,6 +1834,8 @@ export type Webhook = {
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
   hook_url: string
+  /** The headers of its calls by name; each value is •••. Absent without any */
+  headers?: Record<string, string>
   hook_params: Record<string, string>
   to_group_uuid?: string
   time_period?: string
@@ -1852,6 +1869,8 @@ export type WebhookHealth = {
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
   hook_url: string
+  /** The headers of its calls by name; each value is •••. Absent without any */
+  headers?: Record<string, string>
   hook_params: Record<string, string>
   to_group_uuid?: string
   time_period?: string
@@ -1920,6 +1939,8 @@ export type ListedWebhook = {
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
   hook_url: string
+  /** The headers of its calls by name; each value is •••. Absent without any */
+  headers?: Record<string, string>
   hook_params: Record<string, string>
   to_group_uuid?: string
   time_period?: string
@@ -1948,6 +1969,8 @@ export type FailingWebhook = {
   /** Absent where the event concerns the whole account */
   channel_uuid?: string
   hook_url: string
+  /** The headers of its calls by name; each value is •••. Absent without any */
+  headers?: Record<string, string>
   hook_params: Record<string, string>
   to_group_uuid?: string
   time_period?: string
@@ -1982,6 +2005,8 @@ export type NewWebhook = {
     /** Absent where the event concerns the whole account */
     channel_uuid?: string
     hook_url: string
+    /** The headers of its calls by name; each value is •••. Absent without any */
+    headers?: Record<string, string>
     hook_params: Record<string, string>
     to_group_uuid?: string
     time_period?: string
@@ -2274,7 +2299,7 @@ export type WebhookRequest = {
   body: string
   /** One for each of delivery.attempts, in its order */
   attempts: readonly ({
-    /** Headers of the attempt but user-agent and those of HTTP. webhook-timestamp and webhook-signature are absent where they are no longer known: after a rotation of the secret */
+    /** Headers of the attempt but user-agent, those of HTTP and those that the webhook has of its own. webhook-timestamp and webhook-signature are absent where they are no longer known: after a rotation of the secret */
     headers: Record<string, string>
   })[]
 }
@@ -2389,6 +2414,10 @@ export type ConnectionSettingsChanges = {
   gsm_data_coding?: number | null
   /** Meaning of data_coding 0 in inbound messages. Default: gsm7 */
   alphabet?: 'gsm7' | 'latin1' | null
+  /** States by the carrier’s words in receipts (stat), or by the numbers of message_state. They go before the known words. delivered, undelivered, expired and rejected are final */
+  receipt_states?: Record<string, unknown> | null
+  /** true: also reads receipts whose esm_class is 0, if a part was sent to their handset under their id; others are messages. Default: false */
+  receipts_without_esm_class?: boolean | null
   /** Country calling code of numbers in national form, such as 07911123456; required if `numbers` of a trunk is national, and to read such numbers from an SMS carrier */
   calling_code?: string | null
   /** Longest wait for a response. Default: 10 */
@@ -2588,6 +2617,10 @@ export type ConnectionSettings = {
   gsm_data_coding?: number
   /** Meaning of data_coding 0 in inbound messages. Default: gsm7 */
   alphabet?: 'gsm7' | 'latin1'
+  /** States by the carrier’s words in receipts (stat), or by the numbers of message_state. They go before the known words. delivered, undelivered, expired and rejected are final */
+  receipt_states?: Record<string, unknown>
+  /** true: also reads receipts whose esm_class is 0, if a part was sent to their handset under their id; others are messages. Default: false */
+  receipts_without_esm_class?: boolean
   /** Country calling code of numbers in national form, such as 07911123456; required if `numbers` of a trunk is national, and to read such numbers from an SMS carrier */
   calling_code?: string
   /** Longest wait for a response. Default: 10 */
@@ -2722,6 +2755,10 @@ export type SmppSettings = {
   gsm_data_coding?: number
   /** Meaning of data_coding 0 in inbound messages. Default: gsm7 */
   alphabet?: 'gsm7' | 'latin1'
+  /** States by the carrier’s words in receipts (stat), or by the numbers of message_state. They go before the known words. delivered, undelivered, expired and rejected are final */
+  receipt_states?: Record<string, unknown>
+  /** true: also reads receipts whose esm_class is 0, if a part was sent to their handset under their id; others are messages. Default: false */
+  receipts_without_esm_class?: boolean
   /** Country calling code of numbers in national form, such as 07911123456; required if `numbers` of a trunk is national, and to read such numbers from an SMS carrier */
   calling_code?: string
   /** Longest wait for a response. Default: 10 */
@@ -6183,11 +6220,18 @@ export type AccountOperations = {
   readonly webhooks: {
     /**
      * Subscribe an address to several events.
-     * Creates one webhook for each event, in one transaction; webhooks that exist are enabled. All new webhooks get the signing secret of the newest webhook of that address.
+     * Creates one webhook for each event, in one transaction; webhooks that exist are enabled. All new webhooks get the signing secret, and without headers the headers, of the newest webhook of that address.
      */
     createEndpoint(args: {
       /** Called as given, query included. Addresses within the server’s network are refused */
       hook_url: string
+      /** Headers of each call, at most 10, such as Authorization. They are sealed and never returned. Refused: host, webhook-*, content-*, and those of the connection. They replace the stored ones; ••• as a value keeps one. null removes all */
+      headers?: Record<string, string> | null | undefined
+      /** Sent as the header Authorization (RFC 7617); null removes it. Sealed and never returned */
+      basic_auth?: {
+        username: string
+        password: string
+      } | null | undefined
       /** Names as in listEventTypes */
       event_names: readonly (string)[]
       /** An SMS channel, a virtual number, or a channel of the messaging app */
@@ -6390,6 +6434,13 @@ export type AccountOperations = {
       event_name: string
       /** Called as given, query included. Addresses within the server’s network are refused */
       hook_url: string
+      /** Headers of each call, at most 10, such as Authorization. They are sealed and never returned. Refused: host, webhook-*, content-*, and those of the connection. They replace the stored ones; ••• as a value keeps one. null removes all */
+      headers?: Record<string, string> | null | undefined
+      /** Sent as the header Authorization (RFC 7617); null removes it. Sealed and never returned */
+      basic_auth?: {
+        username: string
+        password: string
+      } | null | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** The same as channel_uuid, of a channel of the messaging app */
@@ -6418,14 +6469,21 @@ export type AccountOperations = {
       delivery_id: string
     }>
     /**
-     * Change the address of a webhook, pause it, or enable it again.
-     * Absent fields stay unchanged. Another address, and enabling, need the right to see what the event has. A webhook that failed for five days or answered 410 is enabled again by enabled: true.
+     * Change the address or headers of a webhook, pause it, or enable it again.
+     * Absent fields stay unchanged. With another address, headers that are stored must be given again, or null. Another address, and enabling, need the right to see what the event has. A webhook that failed for five days or answered 410 is enabled again by enabled: true.
      */
     update(args: {
       /** Starts with WHK */
       webhook_uuid: string
       /** Called as given, query included. Addresses within the server’s network are refused */
       hook_url?: string | undefined
+      /** Headers of each call, at most 10, such as Authorization. They are sealed and never returned. Refused: host, webhook-*, content-*, and those of the connection. They replace the stored ones; ••• as a value keeps one. null removes all */
+      headers?: Record<string, string> | null | undefined
+      /** Sent as the header Authorization (RFC 7617); null removes it. Sealed and never returned */
+      basic_auth?: {
+        username: string
+        password: string
+      } | null | undefined
       /** false pauses: deliveries pending now fail, and events of the pause are skipped. After true, replayWebhook sends them: without since, from the start of the pause */
       enabled?: boolean | undefined
       /** true: for every webhook with the same hook_url, in one step. Default: false */
@@ -7059,6 +7117,17 @@ export type OperatorOperations = {
       success: true
       working: boolean
       message: string
+    }>
+    /**
+     * Receipts of a carrier that could not be read, newest first: at most 100, of the last 30 days.
+     * Shows the octets as they came. The state of an unknown word can be set by receipt_states of the connection.
+     */
+    unparsedReceipts(args: {
+      /** Starts with CNX */
+      connection_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      receipts: readonly (UnparsedReceipt)[]
     }>
     /**
      * Change a connection; omitted settings stay, and null clears an optional one.

@@ -1,5 +1,5 @@
 import { type DataPdu, type ShortMessagePdu, tags } from './pdu.ts'
-import { readUserData } from './user-data.ts'
+import { messageOctets, readUserData, udhIndicator } from './user-data.ts'
 
 /** message_state (SMPP 3.4, 5.2.28), and the seven letters of its text form (appendix B). */
 export const messageStates = {
@@ -18,14 +18,54 @@ export type MessageState = keyof typeof messageStates
 export type DeliveryReceipt = {
   readonly carrierId: string
   readonly state: MessageState
+  /** Error code of the network; null without one. */
   readonly error: string | null
 }
 
-const byCode = new Map<number, MessageState>()
-const byStat = new Map<string, MessageState>()
-for (const [name, { code, stat }] of Object.entries(messageStates)) {
-  byCode.set(code, name as MessageState) // Object.entries forgets the keys' type
-  byStat.set(stat.slice(0, 5), name as MessageState)
+/** A receipt as it was read; `state` is null if neither its text nor message_state has a known one. */
+export type ReadReceipt = Omit<DeliveryReceipt, 'state'> & { readonly state: MessageState | null }
+
+/** States by the words of one carrier, in capitals, and by the numbers of its message_state. */
+export type StateWords = ReadonlyMap<string, MessageState>
+
+/**
+ * Words for the states, in capitals. The first is that of SMPP 3.4, appendix B; SCHEDULED and SKIPPED are of SMPP 5.0,
+ * 4.7.15. The others are extensions of carriers, such as BUFFRED, ACKED and FAILED.
+ */
+const standardWords: Readonly<Record<MessageState, string>> = {
+  ENROUTE: 'ENROUTE SCHEDULED BUFFRED BUFFERED QUEUED PENDING SENT SUBMITTED SUBMITD',
+  DELIVERED: 'DELIVRD DELIVERED DELIVERD DELIVRED DLVRD SUCCESS SUCCEEDED SUCCESSFUL',
+  EXPIRED: 'EXPIRED EXPIRD TIMEOUT',
+  DELETED: 'DELETED CANCELED CANCELLED',
+  UNDELIVERABLE:
+    'UNDELIV UNDELIVERABLE UNDELIVERED UNDELIVRD UNDLVRD NOTDELIVERED FAILED FAIL FAILURE ERROR SKIPPED SKIPD',
+  ACCEPTED: 'ACCEPTD ACCEPTED ACKED ACK',
+  UNKNOWN: 'UNKNOWN',
+  REJECTED: 'REJECTD REJECTED NACK NACKED BLOCKED DENIED REFUSED',
+}
+
+/** Values of message_state beyond `messageStates` (SMPP 5.0, 4.7.15): scheduled and skipped. */
+const laterCodes = [
+  [0, 'ENROUTE'],
+  [9, 'UNDELIVERABLE'],
+] as const
+
+const byCode = new Map<number, MessageState>(laterCodes)
+const byWord = new Map<string, MessageState>()
+for (const [name, { code }] of Object.entries(messageStates)) {
+  const state = name as MessageState // Object.entries forgets the keys' type
+  byCode.set(code, state)
+  for (const word of standardWords[state].split(' ')) byWord.set(word, state)
+}
+
+/** Letters from which on a cut word counts: appendix B cuts to seven, and five are unique. */
+const minWordLength = 5
+
+/** Returns the state of a word: whole, cut, followed by a detail such as `FAILED_24`, or the number of a state. */
+const stateOfWord = (word: string): MessageState | null => {
+  if (/^\d{1,3}$/.test(word)) return byCode.get(Number(word)) ?? null
+  const cut = word.length < minWordLength ? undefined : [...byWord.keys()].find((one) => one.startsWith(word))
+  return byWord.get(word) ?? byWord.get(cut ?? word.split(/[_+-]/, 1)[0] ?? '') ?? null
 }
 
 /** esm_class, message type bits: a receipt, and an intermediate notification (5.2.12). */
@@ -35,7 +75,8 @@ const intermediate = 0x20
 
 // A NUL ends a field as a space does: some carriers end the whole text with one, and no database stores it.
 const idPattern = /\bid\s*:\s*([^\s:\0]+)(?=[\s\0]|$)/i
-const statPattern = /\bstat\s*:\s*([a-z]+)/i
+// A word that a colon follows is the name of the next field.
+const statPattern = /\bstat\s*:\s*(\w[\w+-]*)(?![\w+:-])/i
 const errPattern = /\berr\s*:\s*([^\s:\0]+)(?=[\s\0]|$)/i
 
 /** The standard gives ids 64 octets (5.2.23). Some carriers send more; an index accepts at most 2,700. */
@@ -46,28 +87,40 @@ const maxErrorLength = 64
 /** An id as stored: cut in the same way in responses and receipts, so that they match. */
 export const storedId = (id: string): string => id.slice(0, maxIdLength).toWellFormed()
 
-/** A state by its first five letters, which are unique in the full and the short form (`DELIVRD`, `delivered`). */
-const stateOf = (stat: string): MessageState | undefined => byStat.get(stat.slice(0, 5).toUpperCase())
-
 /** The three octets of the error: network type, then the code in 16 bits (5.3.2.31). */
 const networkError = (value: Buffer | undefined): string | null =>
   value?.length === 3 ? String(value.readUInt16BE(1)) : null
 
+/** Octets of ASCII text: printable ones, white space, and a NUL at the end. */
+const asciiText = /^[\t\n\r -~]*\0*$/
+
+/**
+ * Returns the text of a receipt. Appendix B makes it ASCII, and many carriers send ASCII under any data_coding, such as
+ * that of the message. Octets that are ASCII up to `text:`, with one of the fields before, are therefore read as such.
+ */
+const receiptTextOf = (pdu: ShortMessagePdu | DataPdu): string => {
+  const octets = messageOctets(pdu).toString('latin1')
+  const [head = ''] = octets.split(/\btext\s*:/i, 1)
+  return asciiText.test(head) && (idPattern.test(head) || statPattern.test(head)) ? octets : readUserData(pdu).text
+}
+
 /**
  * Reads a receipt: the optional parameters first, its text second (appendix B: case, spaces and missing fields are
- * tolerated). Null without a message id. An unknown state is UNKNOWN; an error of zeros is null.
+ * tolerated). Null without a message id. An error of zeros is null.
+ * @param own words of the carrier, which go first
  */
-export const readReceipt = (pdu: ShortMessagePdu | DataPdu): DeliveryReceipt | null => {
-  const { text } = readUserData(pdu)
+export const readReceipt = (pdu: ShortMessagePdu | DataPdu, own: StateWords = new Map()): ReadReceipt | null => {
+  const text = receiptTextOf(pdu)
   const named = pdu.tlvs.get(tags.receipted_message_id)?.toString('latin1').replace(/\0.*$/s, '')
   const carrierId = named || idPattern.exec(text)?.[1]
   if (!carrierId) return null
   const code = pdu.tlvs.get(tags.message_state)?.[0]
-  const state = (code === undefined ? undefined : byCode.get(code)) ?? stateOf(statPattern.exec(text)?.[1] ?? '')
+  const word = statPattern.exec(text)?.[1]?.toUpperCase() ?? ''
   const error = errPattern.exec(text)?.[1] ?? networkError(pdu.tlvs.get(tags.network_error_code))
+  const ownState = own.get(word) ?? own.get(String(code))
   return {
     carrierId: storedId(carrierId),
-    state: state ?? 'UNKNOWN',
+    state: ownState ?? byCode.get(code ?? Number.NaN) ?? stateOfWord(word),
     error: error === null || /^0*$/.test(error) ? null : error.slice(0, maxErrorLength).toWellFormed(),
   }
 }
@@ -80,7 +133,17 @@ export const isReceipt = (pdu: ShortMessagePdu | DataPdu): boolean => {
   const type = pdu.esmClass & typeBits
   if (type === receiptClass || type === intermediate) return true
   if (!pdu.tlvs.has(tags.receipted_message_id)) return false
-  return pdu.tlvs.has(tags.message_state) || statPattern.test(readUserData(pdu).text)
+  return pdu.tlvs.has(tags.message_state) || statPattern.test(receiptTextOf(pdu))
+}
+
+/**
+ * True when a message without a type (esm_class) has the text of a receipt. A handset can write such a text: it proves
+ * nothing.
+ */
+export const looksLikeReceipt = (pdu: ShortMessagePdu | DataPdu): boolean => {
+  if ((pdu.esmClass & (typeBits | udhIndicator)) !== 0) return false
+  const text = receiptTextOf(pdu)
+  return idPattern.test(text) && statPattern.test(text)
 }
 
 const formatDate = (at: Date): string => at.toISOString().slice(2, 16).replace(/[-T:]/g, '')

@@ -1,6 +1,6 @@
 import { alphabetOf, type Shift } from '@trunkline/phone/gsm-national.ts'
 import { type DataPdu, type ShortMessagePdu, tags } from './pdu.ts'
-import { decodeText, isUcs2 } from './text-encoding.ts'
+import { type ByteOrder, byteOrderOf, decodeText, isUcs2 } from './text-encoding.ts'
 
 /** The place of a short message in a longer one. The reference has 8 or 16 bits. */
 export type Concatenation = { readonly reference: number; readonly part: number; readonly parts: number }
@@ -85,14 +85,34 @@ export type EncodedText = { readonly octets: Buffer; readonly coding: number }
 const decodeEncodedText = ({ octets, coding }: EncodedText): string =>
   decodeText(octets, coding & 0xff, alphabetOf(coding >> 16, (coding >> 8) & 0xff))
 
+/**
+ * Returns the octets of a later part in the byte order of the first one, without a mark of its own: some handsets mark
+ * each part.
+ * @param order of the first part; null: big-endian, as UCS-2 is
+ */
+const inOrder = (octets: Buffer, order: ByteOrder | null, coding: number): Buffer => {
+  const own = byteOrderOf(octets, coding & 0xff)
+  if (!own) return octets
+  const text = octets.subarray(own.mark.length)
+  if (own.encoding === (order?.encoding ?? 'utf-16be')) return text
+  return own.encoding === 'utf-8' || text.length % 2 === 1 ? octets : Buffer.from(text).swap16()
+}
+
 /** Joins the octets of parts. A lone odd octet in UCS-2 is padding unless the parts split a character between them. */
 const joinParts = (run: readonly EncodedText[], coding: number): EncodedText => {
-  const octets = Buffer.concat(run.map((one) => one.octets))
-  const isPadded = isUcs2(coding & 0xff) && octets.length % 2 === 1
-  return {
-    coding,
-    octets: isPadded ? Buffer.concat(run.map((one) => one.octets.subarray(0, one.octets.length & ~1))) : octets,
-  }
+  const parts = run.map(({ octets }) => octets)
+  const order = byteOrderOf(parts[0] ?? Buffer.alloc(0), coding & 0xff)
+  const isWide = order ? order.encoding !== 'utf-8' : isUcs2(coding & 0xff)
+  const isPadded = isWide && parts.reduce((sum, { length }) => sum + length, 0) % 2 === 1
+  let length = 0
+  const joined = parts.map((octets) => {
+    const whole = isPadded ? octets.subarray(0, octets.length & ~1) : octets
+    // Within a split character, octets that look like a mark are text.
+    const part = isWide && length > 0 && length % 2 === 0 ? inOrder(whole, order, coding) : whole
+    length += part.length
+    return part
+  })
+  return { coding, octets: Buffer.concat(joined) }
 }
 
 /**
@@ -110,22 +130,38 @@ export const decodeParts = (parts: readonly (EncodedText & { readonly part: numb
   return runs.map((run) => decodeEncodedText(joinParts(run, run[0]?.coding ?? 0))).join('')
 }
 
+/** The field of a message that is filled: message_payload (5.3.2.32), else short_message. An empty payload is none. */
+const filledField = (pdu: ShortMessagePdu | DataPdu): Buffer => {
+  const payload = pdu.tlvs.get(tags.message_payload)
+  if (payload && payload.length > 0) return payload
+  return pdu.command === 'data_sm' ? Buffer.alloc(0) : pdu.shortMessage
+}
+
+/** Splits off the user data header; null without one. A header longer than the field counts as text. */
+const splitHeader = (pdu: ShortMessagePdu | DataPdu): { header: Buffer | null; octets: Buffer } => {
+  const field = filledField(pdu)
+  const headerEnd = (field[0] ?? 0) + 1
+  const hasHeader = (pdu.esmClass & udhIndicator) !== 0 && field.length >= headerEnd
+  return hasHeader
+    ? { header: field.subarray(1, headerEnd), octets: field.subarray(headerEnd) }
+    : { header: null, octets: field }
+}
+
+/** Returns the octets of a message without its user data header. */
+export const messageOctets = (pdu: ShortMessagePdu | DataPdu): Buffer => splitHeader(pdu).octets
+
 export type UserData = { text: string; concat: Concatenation | null; raw?: EncodedText }
 
 /**
- * Reads the text of a message and its place in a longer one. The source is short_message or message_payload.
- * Concatenation is read from the user data header or the SAR parameters. A header longer than the field counts as text.
- * Parts of a longer text include their octets for `decodeParts`.
+ * Reads the text of a message and its place in a longer one. Concatenation is read from the user data header or the SAR
+ * parameters. Parts of a longer text include their octets for `decodeParts`.
  */
 export const readUserData = (pdu: ShortMessagePdu | DataPdu): UserData => {
-  const payload = pdu.tlvs.get(tags.message_payload)
-  const octets = payload ?? (pdu.command === 'data_sm' ? Buffer.alloc(0) : pdu.shortMessage)
-  const headerEnd = (octets[0] ?? 0) + 1
-  const hasHeader = (pdu.esmClass & udhIndicator) !== 0 && octets.length >= headerEnd
-  const header = hasHeader ? readHeader(octets.subarray(1, headerEnd)) : noHeader
+  const { header: found, octets } = splitHeader(pdu)
+  const header = found ? readHeader(found) : noHeader
   const concat = header.concat ?? readSar(pdu.tlvs)
   const coding = pdu.dataCoding | (header.singleShift << 8) | (header.lockingShift << 16)
-  const raw = { octets: hasHeader ? octets.subarray(headerEnd) : octets, coding }
+  const raw = { octets, coding }
   const text = decodeEncodedText(raw)
   return concat && concat.parts > 1 ? { text, concat, raw } : { text, concat: null }
 }

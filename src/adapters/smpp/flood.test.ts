@@ -8,7 +8,7 @@ import { encodePdu } from '@trunkline/smpp/encode.ts'
 import { commandIds, noTlvs, type Pdu, tags } from '@trunkline/smpp/pdu.ts'
 import { PduFramer } from '@trunkline/smpp/pdu-framer.ts'
 import { connectSmpp } from './smpp-carrier.ts'
-import { makeDelivery } from './testing.ts'
+import { ignoreIntake, makeDelivery } from './testing.ts'
 
 /** 10 million PDUs in the long form. */
 const total = process.env.TRUNKLINE_TEST_LONG === '1' ? 10_000_000 : 100_000
@@ -116,7 +116,7 @@ const isAnswered = (socket: Socket, sequence: number): Promise<boolean> =>
 const connectTo = async (port: number, connection: Promise<unknown[]>) => {
   const carrier = connectSmpp(
     { host: '127.0.0.1', port, system_id: 'us', password: 'secret', reconnect_seconds: 3_600 },
-    { inbound: async () => {}, receipt: async () => {}, changed: () => {} },
+    { ...ignoreIntake, changed: () => {} },
   )
   const [socket] = (await connection) as [Socket] // what a server's event carries
   socket.on('error', () => {})

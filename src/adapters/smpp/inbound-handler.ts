@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { maskNumber } from '@trunkline/phone/phone.ts'
-import { type DataPdu, noTlvs, type ShortMessagePdu, statuses } from '@trunkline/smpp/pdu.ts'
-import { isReceipt, type MessageState, readReceipt } from '@trunkline/smpp/receipt.ts'
+import { type DataPdu, noTlvs, type ShortMessagePdu, statuses, tags } from '@trunkline/smpp/pdu.ts'
+import {
+  isReceipt,
+  looksLikeReceipt,
+  type MessageState,
+  type ReadReceipt,
+  readReceipt,
+  type StateWords,
+} from '@trunkline/smpp/receipt.ts'
 import type { SmppLink } from '@trunkline/smpp/smpp-link.ts'
+import { messageOctets } from '@trunkline/smpp/user-data.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
-import type { ReceiptState, SmsEvents } from '../../ports/sms.ts'
-import { maxPendingInbound } from './limits.ts'
+import type { ReceiptState, SmsEvents, SmsReceipt, UnparsedReceipt } from '../../ports/sms.ts'
+import { maxPendingInbound, maxUnparsedOctets, maxUnparsedParameterOctets, maxUnparsedParameters } from './limits.ts'
 import { inboundOf, normaliseNumber } from './short-message.ts'
 import type { SmppSettings } from './smpp-settings.ts'
 
@@ -21,6 +29,32 @@ const receiptStates: Record<MessageState, ReceiptState> = {
   REJECTED: 'rejected',
 }
 
+/** Returns the words of a carrier by message state. */
+const wordsOf = ({ receipt_states: own = {} }: SmppSettings): StateWords => {
+  // Object.entries loses the names of the states; the last of those with one meaning is as good as the first.
+  const states = new Map(Object.entries(receiptStates).map(([name, state]) => [state, name as MessageState]))
+  return new Map(Object.entries(own).map(([word, state]) => [word.toUpperCase(), states.get(state) ?? 'UNKNOWN']))
+}
+
+const hex = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`
+
+const tagNames = new Map<number, string>(Object.entries(tags).map(([name, tag]) => [tag, name]))
+
+/** Returns the labels of a message and its optional parameters but the payload, in hexadecimal. */
+const fieldsOf = ({ esmClass, dataCoding, tlvs }: ShortMessagePdu | DataPdu): Record<string, string> => {
+  const parameters = [...tlvs].filter(([tag]) => tag !== tags.message_payload).slice(0, maxUnparsedParameters)
+  return {
+    esm_class: hex(esmClass),
+    data_coding: hex(dataCoding),
+    ...Object.fromEntries(
+      parameters.map(([tag, value]) => [
+        tagNames.get(tag) ?? `0x${tag.toString(16).padStart(4, '0')}`,
+        value.toString('hex', 0, maxUnparsedParameterOctets),
+      ]),
+    ),
+  }
+}
+
 /** Logs an event's name and its details. */
 export type SmppLog = (event: string, details: Record<string, string | number>) => void
 
@@ -30,6 +64,7 @@ export class InboundHandler {
   private readonly events: SmsEvents
   private readonly log: SmppLog
   private readonly onEmpty: () => void
+  private readonly words: StateWords
   private waiting = 0
   /** Identifies the period between broken binds: repeated messages arrive under another id. */
   private linkId = randomUUID()
@@ -37,6 +72,7 @@ export class InboundHandler {
   /** @param emptied called whenever the last pending message has been answered */
   constructor(settings: SmppSettings, events: SmsEvents, log: SmppLog, emptied: () => void) {
     this.settings = settings
+    this.words = wordsOf(settings)
     this.events = events
     this.log = log
     this.onEmpty = emptied
@@ -72,11 +108,36 @@ export class InboundHandler {
   }
 
   private async persist(pdu: ShortMessagePdu | DataPdu): Promise<void> {
-    const receipt = isReceipt(pdu) ? readReceipt(pdu) : null
+    if (isReceipt(pdu)) return this.persistReceipt(pdu)
+    if (this.settings.receipts_without_esm_class && looksLikeReceipt(pdu)) {
+      const read = readReceipt(pdu, this.words)
+      if (read && (await this.events.receiptIfSent(this.receiptOf(pdu, read)))) {
+        if (read.state === null) await this.keepUnparsed(pdu, 'unknown_state')
+        return
+      }
+    }
+    await this.events.inbound({ ...inboundOf(pdu, this.settings), link: this.linkId })
+  }
+
+  private async persistReceipt(pdu: ShortMessagePdu | DataPdu): Promise<void> {
+    const read = readReceipt(pdu, this.words)
+    if (read) await this.events.receipt(this.receiptOf(pdu, read))
+    if (!read?.state) await this.keepUnparsed(pdu, read ? 'unknown_state' : 'no_id')
+  }
+
+  private receiptOf(pdu: ShortMessagePdu | DataPdu, { carrierId, state, error }: ReadReceipt): SmsReceipt {
+    return { carrierId, state: receiptStates[state ?? 'UNKNOWN'], error, ...this.numbersOf(pdu) }
+  }
+
+  private numbersOf({ source, destination }: ShortMessagePdu | DataPdu): { handset: string; number: string } {
     const { calling_code: code } = this.settings
-    const [handset, number] = [normaliseNumber(pdu.source, code), normaliseNumber(pdu.destination, code)]
-    if (receipt) await this.events.receipt({ ...receipt, state: receiptStates[receipt.state], handset, number })
-    else if (!isReceipt(pdu)) await this.events.inbound({ ...inboundOf(pdu, this.settings), link: this.linkId })
-    else this.log('receipt-without-id', { from: maskNumber(pdu.source.address) })
+    return { handset: normaliseNumber(source, code), number: normaliseNumber(destination, code) }
+  }
+
+  private async keepUnparsed(pdu: ShortMessagePdu | DataPdu, reason: UnparsedReceipt['reason']): Promise<void> {
+    const event = reason === 'no_id' ? 'receipt-without-id' : 'receipt-of-unknown-state'
+    this.log(event, { from: maskNumber(pdu.source.address) })
+    const octets = messageOctets(pdu).subarray(0, maxUnparsedOctets)
+    await this.events.unparsed({ reason, ...this.numbersOf(pdu), octets, fields: fieldsOf(pdu) })
   }
 }

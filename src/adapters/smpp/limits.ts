@@ -26,3 +26,12 @@ export const drainTimeoutMs = 4_000
 
 /** Seconds before the retry of a submit that met a system error or no link. */
 export const submitRetrySeconds = 0.5
+
+/** Octets of an unparsed receipt that the operator sees. A receipt of SMPP 3.4 has at most some 200. */
+export const maxUnparsedOctets = 1_024
+
+/** Optional parameters of an unparsed receipt that the operator sees. */
+export const maxUnparsedParameters = 16
+
+/** Octets of each of these parameters. */
+export const maxUnparsedParameterOctets = 255

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { encodePdu } from '@trunkline/smpp/encode.ts'
 import { noTlvs, type ShortMessagePdu, tags } from '@trunkline/smpp/pdu.ts'
 import { connectSmpp } from './smpp-carrier.ts'
-import { makeDelivery } from './testing.ts'
+import { ignoreIntake, makeDelivery } from './testing.ts'
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex')
 
@@ -27,7 +27,7 @@ const answerTo = async (t: TestContext, octets: Buffer): Promise<'answered' | 'c
   const bound = server.address()
   assert.ok(bound && typeof bound === 'object')
   const settings = { host: '127.0.0.1', port: bound.port, system_id: 'us', password: 'secret' }
-  const carrier = connectSmpp(settings, { inbound: async () => {}, receipt: async () => {}, changed: () => {} })
+  const carrier = connectSmpp(settings, { ...ignoreIntake, changed: () => {} })
   t.after(() => carrier.close())
   const [socket]: Socket[] = await once(server, 'connection')
   assert.ok(socket)

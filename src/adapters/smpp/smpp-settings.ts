@@ -1,5 +1,6 @@
 import type { Language } from '@trunkline/phone/gsm-national.ts'
 import type { ConcatenationMode } from '@trunkline/phone/segments.ts'
+import type { ReceiptState } from '../../ports/sms.ts'
 
 /** Settings of one SMPP connection. Everything but the address and the account has a default. */
 export type SmppSettings = {
@@ -41,6 +42,10 @@ export type SmppSettings = {
   readonly gsm_data_coding?: number
   /** Meaning of data_coding 0 in inbound messages. Default: `gsm7`. */
   readonly alphabet?: 'gsm7' | 'latin1'
+  /** States by the carrier's own words in receipts (`stat`), or by its numbers. They go before the known words. */
+  readonly receipt_states?: Readonly<Record<string, ReceiptState>>
+  /** Receipts may lack the type in esm_class; a sent part must have their id and handset. Default: no. */
+  readonly receipts_without_esm_class?: boolean
   /** Country calling code of inbound numbers in national form. */
   readonly calling_code?: string
   /** How long a request waits for its response. Default: 10. */

@@ -5,7 +5,15 @@ import type { TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { type BindPdu, noTlvs, type Pdu, type ShortMessagePdu } from '@trunkline/smpp/pdu.ts'
 import { SmppLink } from '@trunkline/smpp/smpp-link.ts'
-import type { SmsCarrier, SmsEvents, SmsInbound, SmsPart, SmsReceipt } from '../../ports/sms.ts'
+import type {
+  SmsCarrier,
+  SmsEvents,
+  SmsInbound,
+  SmsIntake,
+  SmsPart,
+  SmsReceipt,
+  UnparsedReceipt,
+} from '../../ports/sms.ts'
 import { connectSmpp } from './smpp-carrier.ts'
 import type { SmppSettings } from './smpp-settings.ts'
 
@@ -21,12 +29,23 @@ export const makePart = (fields: Partial<SmsPart> = {}): SmsPart => ({
   ...fields,
 })
 
+/** Accepts everything that a carrier delivers, and keeps nothing. */
+export const ignoreIntake: SmsIntake = {
+  inbound: async () => {},
+  receipt: async () => {},
+  receiptIfSent: async () => false,
+  unparsed: async () => {},
+}
+
 /** `until` resolves once the condition holds, checked at every change that the carrier reports. */
 export type EventWatch = {
   events: SmsEvents
   until(condition: () => boolean): Promise<void>
   inbound: SmsInbound[]
   receipts: SmsReceipt[]
+  /** Ids of sent parts: `receiptIfSent` accepts their receipts. */
+  sent: Set<string>
+  unparsed: UnparsedReceipt[]
 }
 
 export const watchEvents = (persist: () => Promise<void> = async () => {}): EventWatch => {
@@ -36,9 +55,13 @@ export const watchEvents = (persist: () => Promise<void> = async () => {}): Even
   }
   const inbound: SmsInbound[] = []
   const receipts: SmsReceipt[] = []
+  const unparsed: UnparsedReceipt[] = []
+  const sent = new Set<string>()
   return {
     inbound,
     receipts,
+    sent,
+    unparsed,
     until: (condition) =>
       new Promise((resolve) => {
         const look = () => {
@@ -59,6 +82,18 @@ export const watchEvents = (persist: () => Promise<void> = async () => {}): Even
       receipt: async (receipt) => {
         await persist()
         receipts.push(receipt)
+        changed()
+      },
+      receiptIfSent: async (receipt) => {
+        await persist()
+        if (!sent.has(receipt.carrierId)) return false
+        receipts.push(receipt)
+        changed()
+        return true
+      },
+      unparsed: async (receipt) => {
+        await persist()
+        unparsed.push(receipt)
         changed()
       },
     },

@@ -7,6 +7,7 @@ import { noTlvs } from '@trunkline/smpp/pdu.ts'
 import { certificate } from '../../../test/certificate.ts'
 import { needs } from '../../../test/needs.ts'
 import { connectSmpp } from './smpp-carrier.ts'
+import { ignoreIntake } from './testing.ts'
 
 test('a bind over TLS succeeds with the right authority and fails with any other', needs('openssl'), async (t) => {
   const right = certificate()
@@ -34,8 +35,7 @@ test('a bind over TLS succeeds with the right authority and fails with any other
       const carrier = connectSmpp(
         tls_ca === undefined ? settings : { ...settings, tls_ca, tls_server_name: 'carrier.test' },
         {
-          inbound: async () => {},
-          receipt: async () => {},
+          ...ignoreIntake,
           changed: () => {
             const { state, lastError } = carrier.state()
             if (state !== 'connecting') resolve(`${state} ${lastError}`)
@@ -53,8 +53,7 @@ test('settings that allow no connection appear in the state, and nothing throws'
   const settings = { host: '127.0.0.1', port: 70_000, system_id: 'us', password: 'secret' }
   const error = await new Promise<string | null>((resolve) => {
     const carrier = connectSmpp(settings, {
-      inbound: async () => {},
-      receipt: async () => {},
+      ...ignoreIntake,
       changed: () => {
         if (carrier.state().state === 'down') resolve(carrier.state().lastError)
       },

@@ -15,6 +15,7 @@ import {
   prefixes,
   priority,
   rate,
+  receiptStates,
   reconnectSeconds,
   sandboxed,
   secret,
@@ -86,6 +87,13 @@ const Smpp = Named(
     gsm_data_coding: Type.Optional(count(0, 255, 'data_coding of messages in the GSM alphabet. Default: 0')),
     alphabet: Type.Optional(
       Enum(['gsm7', 'latin1'], { description: 'Meaning of data_coding 0 in inbound messages. Default: gsm7' }),
+    ),
+    receipt_states: Type.Optional(receiptStates),
+    receipts_without_esm_class: Type.Optional(
+      Type.Boolean({
+        description:
+          'true: also reads receipts whose esm_class is 0, if a part was sent to their handset under their id; others are messages. Default: false',
+      }),
     ),
     calling_code: Type.Optional(callingCode),
     response_seconds: Type.Optional(count(1, 300, 'Longest wait for a response. Default: 10')),

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
+import { Enum } from '../../platform/http/schema.ts'
 
 // Fields of connection settings.
 
@@ -44,6 +45,19 @@ export const sandboxed = Type.Boolean({
   description:
     'Simulated carrier: carries only destinations that no other connection has prefixes for, and only for sandbox accounts',
 })
+
+/** Words of a carrier in receipts. */
+export const receiptStates = Type.Record(
+  Type.String({ pattern: '^[A-Za-z0-9_+-]{1,32}$' }),
+  Enum(['enroute', 'accepted', 'unknown', 'delivered', 'undelivered', 'expired', 'rejected']),
+  {
+    additionalProperties: false,
+    maxProperties: 50,
+    description:
+      'States by the carrier’s words in receipts (stat), or by the numbers of message_state. They go before the known words. delivered, undelivered, expired and rejected are final',
+    examples: [{ PARKED: 'enroute', '11': 'undelivered' }],
+  },
+)
 
 /** A DNS name or an address. */
 export const Domain = (description: string) =>

@@ -79,6 +79,7 @@ export const sealedColumns = {
   'push_subscriptions.sealed_target': 'deleted',
   'registration_answers.sealed_value': 'deleted',
   'signing_keys.sealed_private': 'deleted: voice tokens end',
+  'webhooks.sealed_headers': 'emptied: calls have no headers of their own until they are given again',
   'webhooks.sealed_previous_secret': 'emptied',
   'webhooks.sealed_secret': 'replaced by a new one',
 } as const
@@ -111,15 +112,20 @@ export const sealedColumnList: readonly SealedColumn[] = [
   at('push_subscriptions', 'sealed_target', "'push ' || id"),
   at('registration_answers', 'sealed_value'),
   at('signing_keys', 'sealed_private'),
+  at('webhooks', 'sealed_headers', "'webhook headers ' || id"),
   at('webhooks', 'sealed_previous_secret'),
   at('webhooks', 'sealed_secret'),
 ]
 
-/** Returns the sealed columns that the schema has. That of an older backup lacks the tables of later migrations. */
+/** Returns the sealed columns that the schema has. That of an older backup lacks those of later migrations. */
 export const presentSealedColumns = async (sql: Sql): Promise<SealedColumn[]> => {
-  const tables = await sql.many<{ name: string }>`
-    select name from unnest(${sealedColumnList.map(({ table }) => table)}::text[]) name where to_regclass(name) is not null`
-  return sealedColumnList.filter(({ table }) => tables.some(({ name }) => name === table))
+  const present = await sql.many<{ name: string }>`
+    select table_name || '.' || column_name as name
+    from unnest(${sealedColumnList.map(({ table }) => table)}::text[], ${sealedColumnList.map(({ column }) => column)}::text[])
+      as g (table_name, column_name)
+    join pg_attribute a on a.attrelid = to_regclass(table_name) and a.attname = column_name and not a.attisdropped`
+  const names = new Set(present.map(({ name }) => name))
+  return sealedColumnList.filter(({ name }) => names.has(name))
 }
 
 export type SealedRow = { row: string; sealed: Buffer; place: string }
@@ -195,7 +201,8 @@ export const lockAll = async (sql: Sql): Promise<void> => {
 export const forgetSecrets = async (tx: Tx, secretOf: () => Buffer): Promise<void> => {
   const webhooks = await tx.many<{ account_id: string; id: string }>`select account_id, id from webhooks for update`
   await tx.run`
-    update webhooks w set sealed_secret = g.sealed, sealed_previous_secret = null, previous_until = null
+    update webhooks w set sealed_secret = g.sealed, sealed_previous_secret = null, previous_until = null,
+      sealed_headers = null, header_names = '{}'
     from unnest(${webhooks.map(({ account_id }) => account_id)}::uuid[], ${webhooks.map(({ id }) => id)}::uuid[],
       ${webhooks.map(() => secretOf())}::bytea[]) g (account_id, id, sealed)
     where w.account_id = g.account_id and w.id = g.id`

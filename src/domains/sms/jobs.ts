@@ -21,6 +21,7 @@ import {
 } from './limits.ts'
 import { publishEvents } from './message-presenter.ts'
 import { type CarrierReceipt, storedReceipt } from './receipts/carrier-receipt.ts'
+import { deleteOldUnparsedReceipts } from './receipts/unparsed-receipt-store.ts'
 import * as states from './state-transition-store.ts'
 import { type BatchOutcome, type EndedRun, makeBatchHandler } from './submit/batch-handler.ts'
 import { type StoredBatch, splitBatches } from './submit/batch-store.ts'
@@ -246,6 +247,7 @@ export const smsSchedules = ({ routing, stray, prices, sandboxAccounts }: Servic
       run: async (tx) => {
         await deleteOldFingerprints(tx)
         await deleteOldReferences(tx)
+        await deleteOldUnparsedReceipts(tx)
       },
     },
   ]

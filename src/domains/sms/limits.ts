@@ -127,6 +127,12 @@ export const earlyReceiptDelayMs = 300
 /** Parts examined for one id of a carrier: carriers reuse ids. */
 export const maxPartsPerCarrierId = 4
 
+/** Unparsed receipts kept of each connection: the newest ones. */
+export const maxUnparsedReceipts = 100
+
+/** Days for which unparsed receipts are kept: they contain numbers. */
+export const unparsedReceiptDays = 30
+
 /** Digits that identify a handset, at least. */
 export const minHandsetDigits = 7
 

@@ -159,7 +159,7 @@ export type SmsWorld = World & {
   waitForStatus(who: Tenant, printed: string, ...states: string[]): Promise<Body>
   inspect(printed: string): Promise<Body>
   /** Connects a carrier and waits for its bind. Returns the uuid of the connection. */
-  connect(name: string, smsc: Smsc, settings?: object): Promise<string>
+  connect(name: string, smsc: Pick<Smsc, 'port'>, settings?: object): Promise<string>
   change(connection: string, body: object): Promise<unknown>
   /** Moves the platform's clock. */
   advance(seconds: number): Promise<void>

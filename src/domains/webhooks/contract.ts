@@ -14,6 +14,7 @@ import {
   Replay,
   ReplayMode,
   record,
+  requestHeaders,
   SigningSecret,
   unknown,
   Webhook,
@@ -40,6 +41,7 @@ export const subscribeWebhook = contract({
   body: Type.Object(
     {
       hook_url: Address,
+      ...requestHeaders,
       channel_uuid: Type.Optional(ChannelId),
       waweb_uuid: Type.Optional(Id('WPN', 'The same as channel_uuid, of a channel of the messaging app')),
       on_number: Type.Optional(
@@ -71,7 +73,7 @@ export const subscribeWebhook = contract({
   codes: { invalid: ['unknown_event', 'channel_missing'] },
   errors: {
     invalid:
-      'Unknown event, missing channel, channel without such events (event_not_of_channel), or refused address (hook_url_refused)',
+      'Unknown event, missing channel, channel without such events (event_not_of_channel), refused header, or refused address (hook_url_refused)',
     forbidden: 'The event has contents that the caller may not see (contents_not_visible)',
     notFound: 'The channel does not exist or is not the account’s',
     unprocessable: 'on_number is not E.164',
@@ -139,15 +141,17 @@ export const changeWebhook = contract({
   client: 'webhooks.update',
   method: 'PUT',
   url: '/open/webhooks/:webhook_uuid',
-  summary: 'Change the address of a webhook, pause it, or enable it again',
+  summary: 'Change the address or headers of a webhook, pause it, or enable it again',
   description:
     'Absent fields stay unchanged. ' +
+    'With another address, headers that are stored must be given again, or null. ' +
     'Another address, and enabling, need the right to see what the event has. ' +
     'A webhook that failed for five days or answered 410 is enabled again by enabled: true.',
   params,
   body: Type.Object(
     {
       hook_url: Type.Optional(Address),
+      ...requestHeaders,
       enabled: Type.Optional(
         Type.Boolean({
           description:
@@ -163,7 +167,7 @@ export const changeWebhook = contract({
   reply: Ok({ webhook: Webhook }),
   codes: { conflict: ['webhook_exists'], invalid: ['hook_url_refused'] },
   errors: {
-    invalid: 'The address is refused (hook_url_refused)',
+    invalid: 'The address is refused (hook_url_refused), or a header',
     forbidden: 'The event has contents that the caller may not see (contents_not_visible)',
     notFound: unknown,
     conflict: 'Another webhook has the same subscription and address',

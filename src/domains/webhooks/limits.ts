@@ -113,3 +113,18 @@ export const maxStatsDays = { hour: 31, day: 366 }
 
 /** Rows of statistics deleted at once. */
 export const statsPurgeSize = 5_000
+
+/** Headers of its own that a webhook sends. */
+export const maxRequestHeaders = 10
+
+/** Characters of one of their values: tokens have some 2,000. */
+export const maxRequestHeaderValue = 4_096
+
+/** Characters of their names and values together. Receivers accept 8 KiB of headers, ours included. */
+export const maxRequestHeadersLength = 7_168
+
+/** Characters of a user name, or of a password, of Basic credentials. */
+export const maxBasicAuthLength = 255
+
+/** Characters of a value from which on it is hidden in responses: shorter ones would hide ordinary words. */
+export const minHiddenLength = 6

@@ -25,7 +25,17 @@ test('pending deliveries are counted once for all metrics of a scrape', async ()
 })
 
 test('a stored error is as long as a stored excerpt', async () => {
-  const hook: Endpoint = { account: '', id: '', url: '', host: '', eventName: 'x', msgappName: null, keys: [] }
+  const hook: Endpoint = {
+    account: '',
+    id: '',
+    url: '',
+    host: '',
+    eventName: 'x',
+    msgappName: null,
+    headers: [],
+    sealedHeaders: null,
+    keys: [],
+  }
   const post = () => Promise.reject(new OutboundError('closed', 'x'.repeat(100_000)))
   const outbound = { ...makeOutbound({ allowPrivate: false }), post }
   const caller = { outbound, agent: 'test', timeoutMs: 10_000, clock: makeClock() }

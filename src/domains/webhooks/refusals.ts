@@ -30,7 +30,40 @@ export const refusals = {
     invalid('channel_uuid and waweb_uuid name different channels: give only one of them').at('waweb_uuid'),
   channelRequired: (event: string) =>
     invalid(`channel_uuid or on_number is required: ${event} happens on a channel`).at('channel_uuid'),
-  hookUrlRefused: (fault: string) => invalid(`hook_url ${fault}`, 'hook_url_refused').at('hook_url'),
+  hookUrlRefused: (fault: string) => {
+    const fix = fault.includes('a user or a password') ? ', and give them in basic_auth' : ''
+    return invalid(`hook_url ${fault}${fix}`, 'hook_url_refused').at('hook_url')
+  },
+  headerNameInvalid: (name: string) =>
+    invalid(
+      `headers: ${JSON.stringify(name.slice(0, 64))} is no name of a header: use letters, digits and hyphens, at most 64`,
+    ).at('headers'),
+  headerReserved: (name: string) =>
+    invalid(`headers.${name} is set by the platform or by HTTP itself: leave it out`).at('headers'),
+  headerValueInvalid: (name: string, fault: 'empty' | 'control' | 'other') =>
+    invalid(
+      `headers.${name} ${
+        {
+          empty: 'is empty: give a value, or leave the header out',
+          control: 'contains a line break or another control character: remove it',
+          other: 'contains characters outside ASCII: encode them',
+        }[fault]
+      }`,
+    ).at('headers'),
+  headerTwice: (name: string) =>
+    invalid(`${name} is given twice, in headers or by basic_auth: leave one out`).at('headers', 'basic_auth'),
+  headerNotStored: (name: string) =>
+    invalid(`headers.${name} is masked, and no value of it is stored: give the value`).at('headers'),
+  headersRequired: () =>
+    invalid(
+      'The address changes, and the webhook has headers: give headers with their values again, or null to remove them. Stored ones are not sent to another address',
+    ).at('headers', 'hook_url'),
+  tooManyHeaders: (count: number, most: number) =>
+    invalid(`headers has ${count} headers: at most ${most} are allowed`).at('headers', 'basic_auth'),
+  headersTooLong: (length: number, most: number) =>
+    invalid(`headers have ${length} characters together: at most ${most} are allowed`).at('headers', 'basic_auth'),
+  basicAuthInvalid: (field: string, fault: string) =>
+    invalid(`basic_auth.${field} contains ${fault}: remove it`).at('basic_auth'),
   groupNotOfEvent: (event: string) =>
     invalid(`to_group_uuid applies to events of messages and groups, not to ${event}: leave it out`).at(
       'to_group_uuid',

@@ -16,7 +16,8 @@ import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 import { checkContents } from './subscriptions/check-contents.ts'
 import { findEnabledWebhook, findWebhook } from './subscriptions/find-webhook.ts'
-import { channelBy, checkAddress, subscribe } from './subscriptions/subscribe.ts'
+import { type HeadersRequest, setsHeaders } from './subscriptions/request-headers.ts'
+import { changedHeaders, channelBy, checkAddress, subscribe } from './subscriptions/subscribe.ts'
 import { presentListed, presentWebhook } from './subscriptions/webhook-presenter.ts'
 
 const printed = (rows: readonly store.WebhookRow[]): string[] => rows.map(({ id }) => print('WHK', id))
@@ -36,9 +37,12 @@ const checkedPayload = (row: store.WebhookRow, value: object) => {
   return payload
 }
 
+/** Returns the audited fields of a request that sets headers: no value of them. */
+const auditedHeaders = (body: HeadersRequest) => (setsHeaders(body) ? { request_headers: 'changed' } : {})
+
 /** Returns the webhook, or all with its address, locked. */
 const targetsOf = async (tx: Tx, row: store.WebhookRow, isEndpoint: boolean): Promise<readonly store.WebhookRow[]> =>
-  isEndpoint ? store.lockByAddress(tx, row.account_id, row.hook_url) : [row]
+  isEndpoint ? store.lockByAddress(tx, row.account_id, row.hook_url) : store.lock(tx, row.account_id, row.id)
 
 /** Subscribing, and changes of webhooks. */
 const subscriptionRoutes = (parts: Services) => {
@@ -71,7 +75,7 @@ const subscriptionRoutes = (parts: Services) => {
         const { row, isNew, wasEnabled } = await subscribe(tx, seal, caller, names, body, prepared)
         if (!wasEnabled) await checkQuota(tx, account)
         const { uuid: target, ...after } = presentWebhook(row)
-        await audit(tx, { target, after: isNew ? after : { enabled: true } })
+        await audit(tx, { target, after: isNew ? after : { enabled: true, ...auditedHeaders(body) } })
         if (!isNew) {
           reply.code(200)
           await announce(tx)
@@ -91,8 +95,11 @@ const subscriptionRoutes = (parts: Services) => {
         if ((url !== null && url !== one.hook_url) || (isEnabled === true && !one.enabled))
           checkContents(one.event, contents)
       let row: store.WebhookRow | null = null
-      for (const { id } of targets) {
-        const changed = await store.change(tx, account.id, id, { url, enabled: isEnabled }).catch((error: unknown) => {
+      for (const one of targets) {
+        const { id } = one
+        const headers = changedHeaders(seal, one, body, url !== null && url !== one.hook_url)
+        const change = { url, enabled: isEnabled, ...headers }
+        const changed = await store.change(tx, account.id, id, change).catch((error: unknown) => {
           if (sqlState(error) !== '23505') throw error
           throw refusals.webhookExists()
         })
@@ -100,7 +107,11 @@ const subscriptionRoutes = (parts: Services) => {
       }
       if (!row) throw refusals.unknownWebhook(params.webhook_uuid)
       if (isEnabled) await checkQuota(tx, account)
-      await audit(tx, { target: printed(targets), before: presentWebhook(before), after: presentWebhook(row) })
+      await audit(tx, {
+        target: printed(targets),
+        before: presentWebhook(before),
+        after: { ...presentWebhook(row), ...auditedHeaders(body) },
+      })
       await announce(tx)
       return ok({ webhook: presentWebhook(row) })
     }),

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
-import { Confidential } from '../../platform/http/confidential.ts'
+import { Confidential, mask } from '../../platform/http/confidential.ts'
 import { Enum, Id, Named, Time } from '../../platform/http/schema.ts'
+import { maxBasicAuthLength, maxRequestHeaderValue } from './limits.ts'
 
 // Parts that the contracts of webhooks share.
 
@@ -22,12 +23,46 @@ export const Address = Type.String({
   examples: ['https://example.com/hook'],
 })
 
+/** Headers of calls, in the fields of a request. */
+export const requestHeaders = {
+  headers: Type.Optional(
+    Confidential(
+      Type.Union([Type.Record(Type.String(), Type.String({ maxLength: maxRequestHeaderValue })), Type.Null()], {
+        description: `Headers of each call, at most 10, such as Authorization. They are sealed and never returned. Refused: host, webhook-*, content-*, and those of the connection. They replace the stored ones; ${mask} as a value keeps one. null removes all`,
+        examples: [{ Authorization: 'Bearer a-token-of-the-receiver' }],
+      }),
+    ),
+  ),
+  basic_auth: Type.Optional(
+    Confidential(
+      Type.Union(
+        [
+          Type.Object({
+            username: Type.String({ maxLength: maxBasicAuthLength }),
+            password: Type.String({ maxLength: maxBasicAuthLength }),
+          }),
+          Type.Null(),
+        ],
+        {
+          description: 'Sent as the header Authorization (RFC 7617); null removes it. Sealed and never returned',
+          examples: [{ username: 'trunkline', password: 'a-password' }],
+        },
+      ),
+    ),
+  ),
+}
+
 export const record = {
   uuid: Id('WHK'),
   endpoint_uuid: Id('WHE', 'The same for all webhooks of the account with this hook_url'),
   event_name: Type.String({ examples: ['sms.message.received'] }),
   channel_uuid: Type.Optional(Type.String({ description: 'Absent where the event concerns the whole account' })),
   hook_url: Confidential(Type.String({ examples: ['https://example.com/hook'] }), 'path'),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: `The headers of its calls by name; each value is ${mask}. Absent without any`,
+    }),
+  ),
   hook_params: Type.Record(Type.String(), Type.String()),
   to_group_uuid: Type.Optional(Type.String()),
   time_period: Type.Optional(Type.String()),

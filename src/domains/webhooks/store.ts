@@ -23,8 +23,14 @@ export type WebhookRow = {
   sealed_secret: Buffer
   sealed_previous_secret: Buffer | null
   previous_until: Date | null
+  /** Headers that its calls send (request-headers.ts); null: none. */
+  sealed_headers: Buffer | null
+  header_names: readonly string[]
   created_at: Date
 }
+
+/** Headers that the calls of a webhook send. */
+export type SealedHeaders = { sealed: Buffer; names: readonly string[] }
 
 /** Signing secret, and the previous one during a rotation. */
 export type SealedSecret = { sealed: Buffer; sealedPrevious: Buffer | null; previousUntil: Date | null }
@@ -32,16 +38,25 @@ export type SealedSecret = { sealed: Buffer; sealedPrevious: Buffer | null; prev
 export type NewWebhook = Pick<
   WebhookRow,
   'event' | 'event_name' | 'msgapp_name' | 'channel_kind' | 'channel_id' | 'hook_url' | 'to_group' | 'time_period'
-> & { account: string; id: string; match: string | null; quietSeconds: number | null; secret: SealedSecret }
+> & {
+  account: string
+  id: string
+  match: string | null
+  quietSeconds: number | null
+  secret: SealedSecret
+  headers: SealedHeaders | null
+}
 
 /** Adds the webhook and its lease row; null if the same subscription exists. */
 export const add = (tx: Tx, w: NewWebhook) => tx.maybe<WebhookRow>`
   with made as (
     insert into webhooks (account_id, id, event, event_name, msgapp_name, channel_kind, channel_id, match_id, hook_url,
-      to_group, time_period, quiet_seconds, sealed_secret, sealed_previous_secret, previous_until, created_at, updated_at)
+      to_group, time_period, quiet_seconds, sealed_secret, sealed_previous_secret, previous_until, sealed_headers, header_names,
+      created_at, updated_at)
     select ${w.account}, ${w.id}, ${w.event}, ${w.event_name}, ${w.msgapp_name}, ${w.channel_kind}, ${w.channel_id},
       ${w.match}, ${w.hook_url}, ${w.to_group}, ${w.time_period}, ${w.quietSeconds}::integer, ${w.secret.sealed},
-      ${w.secret.sealedPrevious}, ${w.secret.previousUntil}, (select app_now()), (select app_now())
+      ${w.secret.sealedPrevious}, ${w.secret.previousUntil}, ${w.headers?.sealed ?? null},
+      ${w.headers?.names ?? []}::text[], (select app_now()), (select app_now())
     on conflict do nothing
     returning *
   ), lane as (
@@ -81,6 +96,10 @@ export const list = (sql: Sql, account: string, enabled: boolean | null) => sql.
   where w.account_id = ${account} and w.deleted_at is null and (${enabled}::boolean is null or w.enabled = ${enabled})
   order by w.created_at, w.id`
 
+/** Locks a webhook. */
+export const lock = (tx: Tx, account: string, id: string) => tx.many<WebhookRow>`
+  select * from webhooks where account_id = ${account} and id = ${id} and deleted_at is null for update`
+
 /** Locks the webhooks with this address, in lock order (docs/locks.md). */
 export const lockByAddress = (tx: Tx, account: string, url: string) => tx.many<WebhookRow>`
   select * from webhooks where account_id = ${account} and hook_url = ${url} and deleted_at is null
@@ -110,16 +129,22 @@ export const find = (sql: Sql, account: string, id: string) => sql.maybe<Webhook
   from webhooks w join webhook_endpoint_leases l on l.account_id = w.account_id and l.webhook_id = w.id
   where w.account_id = ${account} and w.id = ${id} and w.deleted_at is null`
 
-/** Changes address and state. A change resets the receiver's health. */
+/**
+ * Changes address, state and headers. A change resets the receiver's health.
+ * @param change.headers null removes them; absent: unchanged
+ */
 export const change = async (
   tx: Tx,
   account: string,
   id: string,
-  { url, enabled }: { url: string | null; enabled: boolean | null },
+  { url, enabled, headers }: { url: string | null; enabled: boolean | null; headers?: SealedHeaders | null },
 ) => {
+  const setsHeaders = headers !== undefined
   const row = await tx.maybe<WebhookRow>`
     update webhooks set
       hook_url = coalesce(${url}, hook_url),
+      sealed_headers = case when ${setsHeaders} then ${headers?.sealed ?? null}::bytea else sealed_headers end,
+      header_names = case when ${setsHeaders} then ${headers?.names ?? []}::text[] else header_names end,
       enabled = coalesce(${enabled}, enabled),
       disabled_reason = case ${enabled}::boolean when true then null when false then coalesce(disabled_reason, 'paused')
         else disabled_reason end,
@@ -127,7 +152,7 @@ export const change = async (
       updated_at = (select app_now())
     where account_id = ${account} and id = ${id} and deleted_at is null
     returning *`
-  if (row && (url !== null || enabled === true))
+  if (row && (url !== null || enabled === true || setsHeaders))
     await tx.run`
       update webhook_endpoint_leases set failures = 0, failing_since = null, hold_until = null,
         succeeded_at = case when ${url}::text is null then succeeded_at end

@@ -1,7 +1,10 @@
-import type { ReceiptState, SmsReceipt } from '../../../ports/sms.ts'
+import type { ReceiptState, SmsReceipt, UnparsedReceipt } from '../../../ports/sms.ts'
 
 /** A receipt with the connection that delivered it. */
 export type CarrierReceipt = SmsReceipt & { connection: string }
+
+/** An unparsed receipt with the connection that delivered it. */
+export type CarrierUnparsedReceipt = UnparsedReceipt & { connection: string }
 
 /** States of the receipts that an earlier version queued. */
 const formerStates = new Map<string, ReceiptState>([

@@ -33,11 +33,11 @@ export const idForms = (id: string): { key: string; form: IdForm }[] => {
 }
 
 type Key = { n: number; connection: string; key: string; form: IdForm }
-type Row = MatchedPart & { form: IdForm; contact: string }
+type Row = MatchedPart & { form: IdForm; contact: string; number: string }
 
 /** Returns the parts for the keys, with their recipients; the newest first if a carrier reused an id. */
 const partsOf = (tx: Tx, keys: readonly Key[]) => tx.many<Row>`
-  select g.n, g.form, p.account_id, p.message_id, p.part, p.parts, m.contact
+  select g.n, g.form, p.account_id, p.message_id, p.part, p.parts, m.contact, m.number
   from unnest(${keys.map((k) => k.n)}::integer[], ${keys.map((k) => k.connection)}::uuid[],
     ${keys.map((k) => k.key)}::text[], ${keys.map((k) => k.form)}::text[]) as g (n, connection_id, key, form)
   cross join lateral (
@@ -46,7 +46,7 @@ const partsOf = (tx: Tx, keys: readonly Key[]) => tx.many<Row>`
     order by sent_at desc limit ${maxPartsPerCarrierId}
   ) p
   cross join lateral (
-    select contact from sms_messages
+    select contact, number from sms_messages
     where account_id = p.account_id and id >= p.message_id and id <= p.message_id order by id limit 1) m
   order by g.form <> 'text', p.sent_at desc`
 
@@ -68,6 +68,32 @@ export const handsetSuffixes = ({ handset, number }: CarrierReceipt): readonly [
 
 const matchesSuffix = (contact: string, ends: readonly (string | null)[]): boolean =>
   ends.some((end) => end !== null && contact.endsWith(end))
+
+/** Returns the ids that a submit response may have used for each receipt. */
+const keysOf = (receipts: readonly NumberedReceipt[]): Key[] =>
+  receipts.flatMap(({ n, connection, carrierId }) => idForms(carrierId).map((form) => ({ n, connection, ...form })))
+
+/** Returns whether an address is that number: the same in E.164, else digits with which it ends. */
+const isNumber = (number: string, address: string | undefined): boolean =>
+  address?.startsWith('+') ? address === number : matchesSuffix(number, [numberSuffix(address)])
+
+/**
+ * Finds the parts of receipts that a handset may have written: it knows or guesses ids, but cannot send from the number
+ * of another handset. A part therefore matches if it went to the source of the receipt, or if the receipt repeats both
+ * numbers of the submit.
+ */
+export const findPartsOfHandsets = async (tx: Tx, receipts: readonly CarrierReceipt[]): Promise<MatchedPart[]> => {
+  const numbered = receipts.map((receipt, n) => ({ ...receipt, n }))
+  const rows = await partsOf(tx, keysOf(numbered))
+  return numbered.flatMap(({ n, handset, number }) => {
+    const row = rows.find(
+      (one) =>
+        one.n === n &&
+        (isNumber(one.contact, handset) || (isNumber(one.contact, number) && isNumber(one.number, handset))),
+    )
+    return row ? [row] : []
+  })
+}
 
 /** Makes a correlator that learns the id form of each connection and tries that form first. */
 export const makeReceiptCorrelator = (): ReceiptCorrelator => {
@@ -109,10 +135,7 @@ export const makeReceiptCorrelator = (): ReceiptCorrelator => {
    * another message, perhaps of another account. Without a handset, only an id in its original form matches.
    */
   const findAny = async (tx: Tx, receipts: readonly NumberedReceipt[]): Promise<Row[]> => {
-    const keys = receipts.flatMap(({ n, connection, carrierId }) =>
-      idForms(carrierId).map((form) => ({ n, connection, ...form })),
-    )
-    const rows = await partsOf(tx, keys)
+    const rows = await partsOf(tx, keysOf(receipts))
     const found = fitting(rows, receipts, ({ form }) => form === 'text')
     for (const { n, form } of found) {
       const receipt = receipts.find((one) => one.n === n)

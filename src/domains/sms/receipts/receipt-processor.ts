@@ -10,6 +10,7 @@ import * as states from '../state-transition-store.ts'
 import type { CarrierReceipt } from './carrier-receipt.ts'
 import {
   adoptDoubtfulParts,
+  findPartsOfHandsets,
   handsetSuffixes,
   type MatchedPart,
   makeReceiptCorrelator,
@@ -135,10 +136,22 @@ const applyInTransaction = (how: ApplyOptions, receipts: readonly CarrierReceipt
     return receipts.map((_, n) => known.has(n))
   })
 
+/** Applies receipts that handsets may have written. @returns for each, whether its part is known */
+const applySent = (db: Db, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
+  db.begin(async (tx) => {
+    await states.forceIndexPlans(tx)
+    const found = await findPartsOfHandsets(tx, receipts)
+    await applyFound(tx, found, receipts)
+    const known = new Set(found.map(({ n }) => n))
+    return receipts.map((_, n) => known.has(n))
+  })
+
 export type ReceiptProcessor = {
   /** Applies a receipt, many in a transaction. Returns false if its part is unknown; the receipt is then queued for a
    *  retry. */
   add(receipt: CarrierReceipt): Promise<boolean>
+  /** Applies a receipt that a handset may have written, if a part was sent to that handset under its id. */
+  addIfSent(receipt: CarrierReceipt): Promise<boolean>
   /**
    * Retries a queued receipt; returns false if its part is still unknown.
    * @param adoptSeconds age limit in seconds of parts of unknown fate to match; null: none
@@ -153,8 +166,10 @@ export const makeReceiptProcessor = (db: Db, clock: Clock): ReceiptProcessor => 
     // A statement costs about 400 µs, each receipt in it another 25 µs.
     { spacingMs: 5 },
   )
+  const unproven = makeBatcher<CarrierReceipt, boolean>((receipts) => applySent(db, receipts), { spacingMs: 5 })
   return {
     add: batcher.add,
+    addIfSent: unproven.add,
     retryEarly: async (receipt, adoptSeconds) => {
       const [isKnown = false] = await apply({ db, clock, correlator: matcher, queuesUnknown: false, adoptSeconds }, [
         receipt,

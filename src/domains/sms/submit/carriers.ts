@@ -7,11 +7,11 @@ import type { Metrics } from '../../../platform/http/metrics.ts'
 import { notifyCapacity } from '../../../platform/jobs/queue.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
-import type { CarrierState, SmsCarrier, SmsIntake } from '../../../ports/sms.ts'
+import type { CarrierState, SmsCarrier, SmsIntake, SmsReceipt } from '../../../ports/sms.ts'
 import type { Connection } from '../../connections/ops.ts'
 import { driverOf, enabledCarriers, type SmsKind } from '../drivers.ts'
 import type { CarrierInbound } from '../inbound/carrier-inbound.ts'
-import type { CarrierReceipt } from '../receipts/carrier-receipt.ts'
+import type { CarrierReceipt, CarrierUnparsedReceipt } from '../receipts/carrier-receipt.ts'
 import { makePendingCommits, type PendingCommits } from './pending-commits.ts'
 import { makeSubmitMonitor } from './submit-monitor.ts'
 
@@ -46,6 +46,8 @@ export type Carriers = {
 export type InboundHandlers = {
   inbound(message: CarrierInbound): Promise<unknown>
   receipt(receipt: CarrierReceipt): Promise<unknown>
+  receiptIfSent(receipt: CarrierReceipt): Promise<boolean>
+  unparsed(receipt: CarrierUnparsedReceipt): Promise<unknown>
 }
 
 export const submitKind = 'sms.submit'
@@ -69,15 +71,23 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
   }
   const unwritten = makePendingCommits(changed)
 
+  /** The response to the submit may be in the same read. An earlier lookup of its part would find none. */
+  const whenCommitted = async (connection: string, { carrierId }: SmsReceipt): Promise<void> => {
+    await setImmediate()
+    await unwritten.whenCommitted(connection, carrierId)
+  }
+
   const intakeOf = (connection: string): SmsIntake => ({
     inbound: async (message) => void (await intake.inbound({ ...message, connection })),
     receipt: async (receipt) => {
-      // The response to the submit may be in the same read. Let its part be committed first; an earlier lookup would
-      // queue the receipt.
-      await setImmediate()
-      await unwritten.whenCommitted(connection, receipt.carrierId)
+      await whenCommitted(connection, receipt)
       await intake.receipt({ ...receipt, connection })
     },
+    receiptIfSent: async (receipt) => {
+      await whenCommitted(connection, receipt)
+      return intake.receiptIfSent({ ...receipt, connection })
+    },
+    unparsed: async (receipt) => void (await intake.unparsed({ ...receipt, connection })),
   })
 
   const registry = makeCarrierRegistry<Connection<SmsKind>>(async ({ id, kind, name, settings }) => {

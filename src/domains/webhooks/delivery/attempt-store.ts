@@ -18,8 +18,9 @@ export type DeliveryChange = EndpointKey & {
 
 /** Health of a receiver. */
 export type EndpointHealth = EndpointKey & {
-  /** The receiver's address. If the webhook has another address by now, this report is ignored. */
+  /** The receiver's address and headers. If the webhook has others by now, this report is ignored. */
   readonly url: string
+  readonly sealedHeaders: Buffer | null
   readonly failures: number
   readonly succeeded: boolean
   /** Seconds without attempts. A receiver that is down is also retried when a delivery's own retry is due before. */
@@ -80,9 +81,11 @@ export const storeHealth = (tx: Tx, ownerId: string, unordered: readonly Endpoin
   from (select app_now() as now offset 0) t, unnest(
     ${all.map((h) => h.account)}::uuid[], ${all.map((h) => h.webhook)}::uuid[], ${all.map((h) => h.failures)}::integer[],
     ${all.map((h) => h.succeeded)}::boolean[], ${all.map((h) => h.hold)}::double precision[],
-    ${all.map((h) => h.isDown)}::boolean[], ${all.map((h) => h.url)}::text[]
-  ) g (account_id, webhook_id, failures, succeeded, hold, is_down, url)
+    ${all.map((h) => h.isDown)}::boolean[], ${all.map((h) => h.url)}::text[],
+    ${all.map((h) => h.sealedHeaders)}::bytea[]
+  ) g (account_id, webhook_id, failures, succeeded, hold, is_down, url, sealed_headers)
   join webhooks w on w.account_id = g.account_id and w.id = g.webhook_id and w.hook_url = g.url
+    and w.sealed_headers is not distinct from g.sealed_headers
   where l.account_id = g.account_id and l.webhook_id = g.webhook_id and l.owner = ${ownerId}`
 }
 

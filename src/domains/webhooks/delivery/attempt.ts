@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { mask } from '../../../platform/http/confidential.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
@@ -13,6 +14,7 @@ import {
   maxResponseBytes,
   maxStoredHeaders,
 } from '../limits.ts'
+import { type RequestHeader, secretsOf } from '../subscriptions/request-headers.ts'
 import { parseRetryAfter } from './retry-schedule.ts'
 
 /** A webhook with what an attempt needs of it. */
@@ -22,6 +24,10 @@ export type Endpoint = EventSpelling & {
   readonly url: string
   /** Host and port of the URL; concurrency is limited per host. */
   readonly host: string
+  /** Headers of its own. */
+  readonly headers: readonly RequestHeader[]
+  /** The same as stored: other ones are a change. */
+  readonly sealedHeaders: Buffer | null
   /** Signing keys, newest first; each signs until `until` (Unix milliseconds, platform clock). */
   readonly keys: readonly { readonly key: Buffer; readonly until: number }[]
 }
@@ -61,13 +67,24 @@ export const formatAttempt = ({ status, ms, timestamp, excerpt, headers, error }
     ...(error === null ? {} : { error }),
   })
 
+/** Hides the credentials of an endpoint in what its receiver answers: some receivers repeat the request. */
+type Hide = (text: string) => string
+
+const hideOf = ({ headers }: Endpoint): Hide => {
+  const secrets = secretsOf(headers)
+  return (text) => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, mask), text)
+}
+
 /** Returns the first response headers, without cookies. */
-const storedHeaders = (headers: IncomingHttpHeaders): Record<string, string> =>
+const storedHeaders = (headers: IncomingHttpHeaders, hide: Hide): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers)
       .filter(([name]) => name !== 'set-cookie')
       .slice(0, maxStoredHeaders)
-      .map(([name, value]) => [storable(name, maxHeaderLength), storable([value].flat().join(', '), maxHeaderLength)]),
+      .map(([name, value]) => [
+        storable(name, maxHeaderLength),
+        storable(hide([value].flat().join(', ')), maxHeaderLength),
+      ]),
   )
 
 const classifyStatus = (status: number): Pick<AttemptResult, 'what' | 'error'> => {
@@ -96,6 +113,7 @@ export const attempt = async (
   const keys = endpoint.keys.filter(({ until }) => now < until).map(({ key }) => key)
   const body = eventBody(delivery.body, endpoint)
   const id = print('EVT', delivery.event)
+  const hide = hideOf(endpoint)
   const began = performance.now()
   const sentAt = Date.now()
   const timestamp = Math.floor(sentAt / 1000)
@@ -103,6 +121,7 @@ export const attempt = async (
     const { status, headers, retryAfter, excerpt, ms } = await outbound.post({
       url: endpoint.url,
       headers: {
+        ...Object.fromEntries(endpoint.headers),
         'content-type': 'application/json',
         'user-agent': agent,
         ...signatureHeaders(keys, id, body, sentAt),
@@ -119,8 +138,8 @@ export const attempt = async (
       status,
       ms,
       timestamp,
-      excerpt: storable(excerpt, isDelivered ? maxExcerptLength : maxFailedExcerptLength),
-      headers: isDelivered ? null : storedHeaders(headers),
+      excerpt: storable(hide(excerpt), isDelivered ? maxExcerptLength : maxFailedExcerptLength),
+      headers: isDelivered ? null : storedHeaders(headers, hide),
       wait: parseRetryAfter(retryAfter, Date.now()),
     }
   } catch (error) {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { isUnavailable } from '../../../platform/db/sql.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
 import { uuid } from '../../../platform/lib/id.ts'
@@ -16,6 +17,7 @@ import {
   minLoadedPerEndpoint,
   statsFlushMs,
 } from '../limits.ts'
+import { openHeaders } from '../subscriptions/request-headers.ts'
 import { type AttemptResult, attempt, type Delivery, type Endpoint } from './attempt.ts'
 import { makeConcurrencyLimiter } from './concurrency-limiter.ts'
 import * as store from './endpoint-lease-store.ts'
@@ -46,6 +48,9 @@ type Deps = Pick<
   Services,
   'db' | 'seal' | 'clock' | 'outbound' | 'sandboxAccounts' | 'changes' | 'log' | 'version' | 'quotas'
 >
+
+const isSameReceiver = (one: Endpoint, other: Endpoint): boolean =>
+  one.url === other.url && isDeepStrictEqual(one.sealedHeaders, other.sealedHeaders)
 
 const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow): Delivery => ({
   event: event_id,
@@ -124,6 +129,8 @@ export const startDeliveryEngine = (
     host: URL.canParse(row.hook_url) ? new URL(row.hook_url).host : '',
     eventName: row.event_name,
     msgappName: row.msgapp_name,
+    headers: openHeaders(seal, row.webhook_id, row.sealed_headers),
+    sealedHeaders: row.sealed_headers,
     keys: [
       { sealed: row.sealed_secret, until: Number.POSITIVE_INFINITY },
       { sealed: row.sealed_previous_secret, until: row.previous_until?.getTime() ?? 0 },
@@ -139,17 +146,18 @@ export const startDeliveryEngine = (
   const adoptLease = (row: store.LeasedEndpointRow) => {
     const key = { account: row.account_id, webhook: row.webhook_id }
     const before = workers.get(row.webhook_id)
-    // A new address is a new receiver: the health of the old one no longer counts.
-    const known = row.enabled && before?.endpoint.url === row.hook_url ? before : undefined
+    const endpoint = endpointOf(row)
+    // A new address, or other credentials, is a new receiver: the health of the old one no longer counts.
+    const known = row.enabled && before && isSameReceiver(before.endpoint, endpoint) ? before : undefined
     if (before !== known) {
       before?.revoke()
       workers.delete(row.webhook_id)
     }
     if (!row.enabled) return void failPending(key).catch(logFailure)
-    if (known) known.endpoint = endpointOf(row)
+    if (known) known.endpoint = endpoint
     const { failures, failing_since: since, heads } = row
     const condition = { failures, failingSince: since?.getTime() ?? null, isProven: row.succeeded_at !== null }
-    const worker = known ?? new EndpointWorker(endpointOf(row), condition, heads, context)
+    const worker = known ?? new EndpointWorker(endpoint, condition, heads, context)
     workers.set(row.webhook_id, worker)
     if (worker.isDown) workersToProbe.add(worker)
     else workersToLoad.add(worker)

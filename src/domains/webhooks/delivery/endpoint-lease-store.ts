@@ -37,6 +37,7 @@ export type LeasedEndpointRow = {
   /** Null once the previous secret no longer signs. */
   sealed_previous_secret: Buffer | null
   previous_until: Date | null
+  sealed_headers: Buffer | null
   /** Newest first: the oldest of a conversation counts. */
   heads: BlockedHead[]
 }
@@ -65,7 +66,7 @@ export const claim = (
     returning l.*
   )
   select c.account_id, c.webhook_id, c.failures, c.failing_since, c.succeeded_at,
-    w.enabled and w.deleted_at is null as enabled, w.event_name, w.msgapp_name, w.hook_url, w.sealed_secret,
+    w.enabled and w.deleted_at is null as enabled, w.event_name, w.msgapp_name, w.hook_url, w.sealed_secret, w.sealed_headers,
     case when w.previous_until > (select app_now()) then w.sealed_previous_secret end as sealed_previous_secret, w.previous_until,
     coalesce((
       select json_agg(json_build_object('conversation', d.conversation, 'event', d.event_id,

@@ -20,7 +20,17 @@ const leased = async () => {
 }
 
 const laneOf = (account: string, id: string): EndpointWorker => {
-  const hook = { account, id, url: 'http://b.test/', host: 'b.test', eventName: 'x', msgappName: null, keys: [] }
+  const hook = {
+    account,
+    id,
+    url: 'http://b.test/',
+    host: 'b.test',
+    eventName: 'x',
+    msgappName: null,
+    headers: [],
+    sealedHeaders: null,
+    keys: [],
+  }
   return new EndpointWorker(hook, { failures: 0, failingSince: null, isProven: true }, [], {
     limiter: makeConcurrencyLimiter({ perHost: 1, quick: 1, other: 1 }),
     now: Date.now,

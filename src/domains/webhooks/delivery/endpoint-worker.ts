@@ -280,7 +280,14 @@ export class EndpointWorker {
 
   #health(succeeded: boolean, hold: number | null): EndpointHealth {
     const { failures, isDown } = this.#breaker
-    return { ...this.key, url: this.endpoint.url, failures, succeeded, hold, isDown }
+    return {
+      ...this.key,
+      ...{ url: this.endpoint.url, sealedHeaders: this.endpoint.sealedHeaders },
+      failures,
+      succeeded,
+      hold,
+      isDown,
+    }
   }
 
   #deferral({ event }: Delivery, seconds: number): DeliveryChange {

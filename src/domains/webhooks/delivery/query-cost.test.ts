@@ -156,7 +156,17 @@ test('an event reads only the webhooks of its own account, however many exist', 
 })
 
 test('a webhook loads more once its results are stored, even when no attempt is under way', async () => {
-  const hook: Endpoint = { account: '', id: '', url: '', host: '', eventName: 'x', msgappName: null, keys: [] }
+  const hook: Endpoint = {
+    account: '',
+    id: '',
+    url: '',
+    host: '',
+    eventName: 'x',
+    msgappName: null,
+    headers: [],
+    sealedHeaders: null,
+    keys: [],
+  }
   const writing: (() => void)[] = []
   let asked = 0
   const lane = new EndpointWorker(hook, { failures: 0, failingSince: null, isProven: true }, [], {

@@ -1,7 +1,16 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok } from '../../../platform/http/schema.ts'
-import { Address, audited, ChannelId, ListedWebhook, SigningSecret, Webhook, webhooks } from '../schemas.ts'
+import {
+  Address,
+  audited,
+  ChannelId,
+  ListedWebhook,
+  requestHeaders,
+  SigningSecret,
+  Webhook,
+  webhooks,
+} from '../schemas.ts'
 
 // An endpoint is an address. A webhook subscribes it to one event; these operations treat its webhooks as one.
 
@@ -16,10 +25,11 @@ export const createEndpoint = contract({
   summary: 'Subscribe an address to several events',
   description:
     'Creates one webhook for each event, in one transaction; webhooks that exist are enabled. ' +
-    'All new webhooks get the signing secret of the newest webhook of that address.',
+    'All new webhooks get the signing secret, and without headers the headers, of the newest webhook of that address.',
   body: Type.Object(
     {
       hook_url: Address,
+      ...requestHeaders,
       event_names: Type.Array(Type.String({ maxLength: 100, examples: ['contact.created', 'number.purchased'] }), {
         minItems: 1,
         maxItems: 50,
@@ -53,7 +63,7 @@ export const createEndpoint = contract({
   codes: { invalid: ['unknown_event', 'channel_missing'] },
   errors: {
     invalid:
-      'Unknown event, missing channel, channel without such events (event_not_of_channel), or refused address (hook_url_refused)',
+      'Unknown event, missing channel, channel without such events (event_not_of_channel), refused header, or refused address (hook_url_refused)',
     forbidden: 'An event has contents that the caller may not see (contents_not_visible)',
     notFound: 'The channel does not exist or is not the account’s',
   },

@@ -6,7 +6,8 @@ import { makeSigningSecret } from '../../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../../services.ts'
 import { contentsOf } from '../../inbox/narrowing/ops.ts'
 import * as store from '../store.ts'
-import { subscribe } from '../subscriptions/subscribe.ts'
+import { openHeaders, setsHeaders } from '../subscriptions/request-headers.ts'
+import { type SharedSecrets, subscribe } from '../subscriptions/subscribe.ts'
 import { presentListed, presentWebhook, type WebhookState } from '../subscriptions/webhook-presenter.ts'
 import * as c from './contract.ts'
 
@@ -14,16 +15,17 @@ import * as c from './contract.ts'
 const states: readonly WebhookState[] = ['failing', 'active', 'disabled', 'paused']
 
 export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quotas }: Services) => {
-  /** Returns the secret of the newest webhook of an address, or a new one. */
-  const secretOf = async (tx: Tx, account: string, url: string): Promise<store.SealedSecret> => {
+  /** Returns the secret and the headers of the newest webhook of an address, or a new secret. */
+  const secretsOf = async (tx: Tx, account: string, url: string): Promise<SharedSecrets> => {
     const [newest] = await store.listByAddress(tx, account, url, { event: null, limit: 1 })
-    return newest
+    const secret = newest
       ? {
           sealed: newest.sealed_secret,
           sealedPrevious: newest.sealed_previous_secret,
           previousUntil: newest.previous_until,
         }
       : { sealed: seal.close(makeSigningSecret()), sealedPrevious: null, previousUntil: null }
+    return { secret, headers: newest ? openHeaders(seal, newest.id, newest.sealed_headers) : [] }
   }
 
   return [
@@ -33,15 +35,15 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
       async ({ body, reply, tx, prepared, audit, ...call }) => {
         const { account, request } = call
         assertMayMake(request, { kind: 'webhook' })
-        const { hook_url: url, channel_uuid: channel, replace = false } = body
+        const { hook_url: url, event_names: eventNames, replace = false, ...subscription } = body
         const caller = { account: account.id, contents: await contentsOf(tx, call) }
-        const secret = await secretOf(tx, account.id, url)
-        const subscription = { hook_url: url, ...(channel === undefined ? {} : { channel_uuid: channel }) }
+        const shared = await secretsOf(tx, account.id, url)
         const created: Awaited<ReturnType<typeof subscribe>>[] = []
-        for (const spelt of new Set(body.event_names)) {
+        for (const spelt of new Set(eventNames)) {
           const msgappName = request.spelling === 'alias' && spelt.startsWith('msgapp.') ? config.msgappName : null
           const names = { spelt, msgappName }
-          created.push(await subscribe(tx, seal, caller, names, subscription, prepared, secret))
+          const wanted = { hook_url: url, ...subscription }
+          created.push(await subscribe(tx, seal, caller, names, wanted, prepared, shared))
         }
         const rows = created.map(({ row }) => row)
         const removed = replace ? await store.removeOthers(tx, account.id, rows) : []
@@ -50,7 +52,10 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
         await audit(tx, {
           target: [...rows, ...removed].map(({ id }) => print('WHK', id)),
           ...(removed.length > 0 ? { before: { event_names: removed.map(({ event_name }) => event_name) } } : {}),
-          after: { hook_url: url, event_names: rows.map(({ event_name }) => event_name) },
+          after: {
+            ...{ hook_url: url, event_names: rows.map(({ event_name }) => event_name) },
+            ...(setsHeaders(body) ? { request_headers: 'changed' } : {}),
+          },
         })
         await changes.invalidate(tx, 'webhooks')
         if (!created.some(({ isNew }) => isNew)) reply.code(200)
@@ -58,7 +63,7 @@ export const webhookEndpointRoutes = ({ db, seal, outbound, changes, config, quo
         return ok({
           endpoint_uuid: webhooks[0]?.endpoint_uuid ?? '',
           webhooks,
-          signing_secret: seal.open(secret.sealed),
+          signing_secret: seal.open(shared.secret.sealed),
         })
       },
     ),

@@ -26,7 +26,7 @@ export const getDelivery = contract({
           Type.Object({
             headers: Type.Record(Type.String(), Type.String(), {
               description:
-                'Headers of the attempt but user-agent and those of HTTP. webhook-timestamp and webhook-signature are absent where they are no longer known: after a rotation of the secret',
+                'Headers of the attempt but user-agent, those of HTTP and those that the webhook has of its own. webhook-timestamp and webhook-signature are absent where they are no longer known: after a rotation of the secret',
             }),
           }),
           { description: 'One for each of delivery.attempts, in its order' },

@@ -31,6 +31,7 @@ const subscribed = async (event: string, wishes: Record<string, Partial<store.Ne
         time_period: null,
         quietSeconds: null,
         secret: { sealed: parts.seal.close('whsec_'), sealedPrevious: null, previousUntil: null },
+        headers: null,
         ...filter,
       }),
     )

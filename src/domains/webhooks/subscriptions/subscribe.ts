@@ -13,6 +13,14 @@ import { numberWithChannel } from '../../numbers/ops.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { checkContents } from './check-contents.ts'
+import {
+  type HeadersRequest,
+  headersAfter,
+  openHeaders,
+  type RequestHeader,
+  sealHeaders,
+  setsHeaders,
+} from './request-headers.ts'
 
 const day = 86_400
 /** Seconds of each `time_period`; null: no limit. */
@@ -81,7 +89,7 @@ const channelByNumber = async (sql: Sql, account: string, value: string, kind: K
   return { kind: 'SMS', id, match: id }
 }
 
-export type SubscriptionRequest = {
+export type SubscriptionRequest = HeadersRequest & {
   hook_url: string
   channel_uuid?: string
   waweb_uuid?: string
@@ -122,15 +130,34 @@ export const checkAddress = (fault: string | null): void => {
   if (fault !== null) throw refusals.hookUrlRefused(fault)
 }
 
+/** Secrets that new webhooks of an address share with its others. */
+export type SharedSecrets = { readonly secret: store.SealedSecret; readonly headers: readonly RequestHeader[] }
+
 /** The account that subscribes, and the contents that the caller may see. */
 type Subscriber = { readonly account: string; readonly contents: Contents }
+
+/**
+ * Returns the change of headers that a request makes; empty without one.
+ * @param isMoved the address changes
+ * @throws the 400 Problem
+ */
+export const changedHeaders = (
+  seal: Seal,
+  { id, sealed_headers: sealed }: store.WebhookRow,
+  request: HeadersRequest,
+  isMoved: boolean,
+): { headers?: store.SealedHeaders | null } => {
+  if (!setsHeaders(request) && (!isMoved || sealed === null)) return {}
+  const stored = openHeaders(seal, id, sealed)
+  return { headers: sealHeaders(seal, id, headersAfter(request, isMoved && sealed !== null ? null : stored)) }
+}
 
 /**
  * Subscribes to an event. If the same subscription exists, enables and returns it.
  * @param spelt the event's name as the request spells it
  * @param msgappName the configured alias of msgapp, if the request used it
  * @param fault why the address must not be called, checked before the transaction
- * @param secret of the new webhook; null: a secret of its own
+ * @param shared signing secret of the new webhook, and its headers if the request gives none; null: a secret of its own
  * @throws the 400, 403, 404 or 422 Problem
  */
 export const subscribe = async (
@@ -140,7 +167,7 @@ export const subscribe = async (
   { spelt, msgappName }: { spelt: string; msgappName: string | null },
   request: SubscriptionRequest,
   fault: string | null,
-  secret: store.SealedSecret | null = null,
+  shared: SharedSecrets | null = null,
 ): Promise<{ row: store.WebhookRow; isNew: boolean; wasEnabled: boolean }> => {
   const { account, contents } = caller
   await assertOpen(tx, account)
@@ -151,9 +178,12 @@ export const subscribe = async (
   checkAddress(fault)
   const isConversation = name === 'msgapp.conversation.new'
   const period = isConversation ? (request.time_period ?? 'all-time') : null
+  const id = uuid()
+  const known = shared?.headers ?? []
   const webhook: store.NewWebhook = {
     account,
-    id: uuid(),
+    id,
+    headers: sealHeaders(seal, id, setsHeaders(request) ? headersAfter(request, known) : known),
     event: name,
     event_name: spelt,
     msgapp_name: msgappName,
@@ -164,14 +194,18 @@ export const subscribe = async (
     to_group: request.to_group_uuid ?? null,
     time_period: period,
     quietSeconds: period === null ? null : (periods.get(period) ?? null),
-    secret: secret ?? { sealed: seal.close(makeSigningSecret()), sealedPrevious: null, previousUntil: null },
+    secret: shared?.secret ?? { sealed: seal.close(makeSigningSecret()), sealedPrevious: null, previousUntil: null },
   }
   const row = await store.add(tx, webhook)
   if (row) return { row, isNew: true, wasEnabled: false }
   const existing = await store.findSame(tx, webhook)
-  if (!existing) return subscribe(tx, seal, caller, { spelt, msgappName }, request, fault, secret)
-  const enabled = existing.enabled
-    ? existing
-    : await store.change(tx, account, existing.id, { url: null, enabled: true })
-  return { row: enabled ?? existing, isNew: false, wasEnabled: existing.enabled }
+  if (!existing) return subscribe(tx, seal, caller, { spelt, msgappName }, request, fault, shared)
+  const changed =
+    existing.enabled && !setsHeaders(request)
+      ? existing
+      : await store.change(tx, account, existing.id, {
+          ...{ url: null, enabled: true },
+          ...changedHeaders(seal, existing, request, false),
+        })
+  return { row: changed ?? existing, isNew: false, wasEnabled: existing.enabled }
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { mask } from '../../../platform/http/confidential.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { redactAttempt, redactPayload } from '../../events/contents/ops.ts'
@@ -25,6 +26,7 @@ export const presentWebhook = (row: WebhookRow) => ({
   event_name: row.event_name,
   ...(row.channel_kind && row.channel_id ? { channel_uuid: print(row.channel_kind, row.channel_id) } : {}),
   hook_url: row.hook_url,
+  ...(row.header_names.length > 0 ? { headers: Object.fromEntries(row.header_names.map((name) => [name, mask])) } : {}),
   hook_params: {
     ...(row.channel_kind === 'WPN' && row.channel_id ? { waweb_uuid: print('WPN', row.channel_id) } : {}),
   },
