@@ -15,8 +15,16 @@ const BadLines = Type.Array(
       error: Type.String({ examples: ['the first name is missing'] }),
     }),
   ),
-  { description: 'The first 1,000 bad lines, in order' },
+  { description: 'The first 1,000 bad lines and bad details, in order' },
 )
+
+const fileFields = {
+  encoding: Type.String({ description: 'The encoding in which the file was read', examples: ['windows-1252'] }),
+  ignored_columns: Type.Array(Type.String(), {
+    description: 'Columns of a CSV file, or properties of vCards, with values that were not taken over: the first 100',
+    examples: [['Job Title']],
+  }),
+}
 
 export const importContacts = contract({
   ...open,
@@ -29,7 +37,9 @@ export const importContacts = contract({
     `Import contacts, of any number, from CSV (${columns.join(', ')}, or the ` +
     'names that address books give them) or from vCards (text/vcard). One bad line rejects the whole file',
   description:
-    'The file is streamed. Contacts that exist already are merged; the reply counts created, merged and skipped ones.',
+    'The file is streamed. Its encoding and its separator (comma, semicolon or tab) are detected; a charset of the ' +
+    'Content-Type is used for a file that is not UTF-8. A bad number or address is left out and reported, and its ' +
+    'contact imported. The reply counts created, merged and skipped contacts.',
   stream: true,
   media: ['text/csv', 'text/vcard', 'text/x-vcard'],
   query: Type.Object({
@@ -62,7 +72,11 @@ export const importContacts = contract({
     merged: Type.Integer({ description: 'Merged into an existing contact' }),
     skipped: Type.Integer({ description: 'Skipped because the contact exists' }),
     bad_lines: Type.Integer({ description: 'Skipped because the line is bad' }),
+    bad_details: Type.Integer({
+      description: 'Numbers and addresses that are bad. Their contacts are imported without them; lines names them',
+    }),
     lines: BadLines,
+    ...fileFields,
   }),
   codes: { invalid: ['invalid_file'], unavailable: ['import_running'] },
   errors: {
@@ -72,6 +86,8 @@ export const importContacts = contract({
   faults: Type.Object({
     bad_lines: Type.Optional(Type.Integer({ description: 'Total number of bad lines' })),
     lines: Type.Optional(BadLines),
+    encoding: Type.Optional(fileFields.encoding),
+    ignored_columns: Type.Optional(fileFields.ignored_columns),
   }),
 })
 
