@@ -30,8 +30,12 @@ const encodings: Readonly<Record<string, string>> = {
 /** Encodings of Latin scripts, which share most letters with windows-1252. */
 const latin = /^(?:windows-125[0478]|iso-8859-2)$/
 
-/** Short lists of names say little: windows-1252 is by far the most frequent, so that another one must be clearly likelier. */
-const latinMargin = 0.76
+/** Short lists of names say little: windows-1252 is by far the most frequent, so another one must be clearly likelier.
+ *  Lists of 40 languages, of one to three names each, were compared. */
+const latinMargin = 0.72
+
+/** Signs within words, and letters of Icelandic, which text of Central Europe and Turkey has when read as windows-1252. */
+const misread = /\p{L}[^\p{L}\s\0-\x7f“”‘’´¨–—]|[^\p{L}\s\0-\x7f“”‘’´¨–—]\p{L}|[þÞðÐ\x80-\x9f]/u
 
 /** Returns the likeliest encoding of a text that is not UTF-8. */
 const detect = (sample: Uint8Array): string => {
@@ -43,7 +47,12 @@ const detect = (sample: Uint8Array): string => {
     })
   const [best] = found
   const western = found.find(({ name }) => name === 'windows-1252')
-  const isClose = best && western && latin.test(best.name) && western.confidence >= latinMargin * best.confidence
+  const isClose =
+    best &&
+    western &&
+    latin.test(best.name) &&
+    western.confidence >= latinMargin * best.confidence &&
+    !misread.test(new TextDecoder('windows-1252').decode(sample))
   return (isClose ? western : best)?.name ?? 'windows-1252'
 }
 

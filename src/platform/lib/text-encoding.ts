@@ -7,8 +7,9 @@ import type { EncodingSample } from './encoding-worker.ts'
 /** Bytes from which the beginning of a file shows UTF-16 without a byte order mark. */
 const headBytes = 1024
 
-/** Bytes that decide the encoding, from the first one that is not ASCII. */
+/** Bytes that decide the encoding, from shortly before the first one that is not ASCII. */
 const sampleBytes = 64 * 1024
+const contextBytes = 1024
 
 /** The usual encoding of Windows in Western Europe and America: of what nothing else explains. */
 const fallback = 'windows-1252'
@@ -157,7 +158,9 @@ export const readText = (
         if (next.done) return
         piece = Buffer.from(next.value)
       }
-      const sample = await take(pieces, sampleBytes, piece)
+      const from = Math.max(0, piece.findIndex((byte) => byte >= 0x80) - contextBytes)
+      yield piece.subarray(0, from)
+      const sample = await take(pieces, sampleBytes, piece.subarray(from))
       encoding = await detect(sample.bytes.subarray(0, sampleBytes), stated)
       yield sample.bytes
       yield* pieces
