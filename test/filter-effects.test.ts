@@ -73,15 +73,16 @@ const nothing = (name: string, node: Node): string | number | undefined => {
 /** Filters that keep rows of every value: an opt-out of all numbers holds for each of them. */
 const wider = new Set(['listOptOuts phone_number'])
 
-/** The rows of an answer, in whatever list they are; a refusal has none. */
-const rowsOf = (body: unknown): number => {
-  const all: unknown[] = typeof body === 'object' && body !== null ? Object.values(body) : []
-  return all.reduce<number>((sum, one) => sum + (Array.isArray(one) ? one.length : rowsOf(one)), 0)
-}
+/** The rows of an answer, in whatever list they are. Cities nearby are of a search without any. */
+const rowsOf = (body: unknown): number =>
+  Object.entries(Object(body))
+    .filter(([name]) => name !== 'nearby')
+    .reduce((sum, [, one]) => sum + (Array.isArray(one) ? one.length : typeof one === 'object' ? rowsOf(one) : 0), 0)
 
-const lists = contracts.filter(
-  ({ method, query, auth, csv }) => method === 'GET' && query && auth !== 'none' && csv !== undefined,
-)
+/** Questions that are no lists. */
+const single = new Set(['checkNumber', 'exportContacts', 'getDraft', 'readiness'])
+
+const lists = contracts.filter(({ id, method, query }) => method === 'GET' && query && !single.has(id))
 
 const ask = async (contract: Contract, request: Request, query: Record<string, unknown>) => {
   // The query of a recipe may have filters of its own; it has what is required too.
