@@ -429,7 +429,7 @@ const files = (
       })
 }
 const card = (inner: string): string => `BEGIN:VCARD\r\nVERSION:2.1\r\nFN:A\r\n${inner}\r\nEND:VCARD\r\n`
-files('vCard', (body) => readVcards(readText(body), { ignored: new Set() }, 'GB'), 16_000, {
+files('vCard', (body) => readVcards(readText(body), { ignored: new Set() }, { country: 'GB' }), 16_000, {
   'folded lines': (n) => card(`NOTE:a${many(n, '\r\n b')}`),
   'empty folded lines': (n) => card(`NOTE:a${many(n, '\r\n ')}`),
   'soft ends of lines': (n) => card(`NOTE;ENCODING=QUOTED-PRINTABLE:a${many(n, '=\r\nb')}`),
@@ -449,7 +449,7 @@ files('vCard', (body) => readVcards(readText(body), { ignored: new Set() }, 'GB'
   carets: (n) => card(`TEL;A=${many(n, '^n')}:1`),
 })
 const columns = 'first_name,phone\r\n'
-files('CSV of contacts', (body) => readCsv(readText(body), { ignored: new Set() }, 'GB'), 16_000, {
+files('CSV of contacts', (body) => readCsv(readText(body), { ignored: new Set() }, { country: 'GB' }), 16_000, {
   'a quote that is not closed': (n) => `${columns}A,"${many(n * 4, 'a')}`,
   quotes: (n) => `${columns}A,"${many(n * 2, '""')}"`,
   'quotes within': (n) => `${columns}A,a${many(n * 2, '"')}`,

@@ -21,7 +21,7 @@ export const fromStream = (read: (body: Readable) => AsyncIterable<unknown>) => 
 }
 
 export const csvReaders = {
-  'CSV of contacts': fromStream((body) => readCsv(readText(body), { ignored: new Set() }, 'GB')),
+  'CSV of contacts': fromStream((body) => readCsv(readText(body), { ignored: new Set() }, { country: 'GB' })),
   'CSV of numbers': fromStream((body) => linesOf(readText(body))),
   'CSV of prices': async (input: Buffer) => {
     try {

@@ -45,6 +45,12 @@ export const maxLabelLength = 50
 /** Characters dialled after a number: the access code of a conference and a PIN, with pauses. */
 export const maxExtensionLength = 50
 
+/** Bytes of the beginning of a file that a preview reads. */
+export const previewBytes = 256 * 1024
+
+/** Lines of a file that a preview has, besides the names of the columns. */
+export const previewLines = 20
+
 /** Columns or properties that the result of an import names as not taken over. */
 export const maxIgnoredColumns = 100
 

@@ -19,7 +19,7 @@ export const closestWord = (word: string, known: readonly string[]): string | nu
     return nearest === null || distance < nearest.distance ? { one, distance } : nearest
   }, null)
   // A third of the letters may be wrong: beyond that, chance finds as much.
-  if (best && best.distance <= Math.max(2, Math.floor(word.length / 3))) return best.one
+  if (best && best.distance <= Math.max(2, Math.floor(Math.max(word.length, best.one.length) / 3))) return best.one
   return (word.length >= 3 && known.find((one) => one.startsWith(word))) || null
 }
 

@@ -93,6 +93,15 @@ const faultOf = (head: Head): string | null => {
   return has('phone', 'email', 'address', 'part') ? null : 'the columns phone, email and address are all missing'
 }
 
+export type ReadOptions = {
+  /** Its national numbers are accepted too. */
+  readonly country?: CountryCode | undefined
+  /** Meanings of columns, by their places; null: by the name in the first line. */
+  readonly columns?: Parameters<typeof columnsOf>[1]
+  /** False if the first line is a contact. Default: true. */
+  readonly hasHeader?: boolean | undefined
+}
+
 /** What the reader of a file notes beside its contacts. */
 export type FileNotes = {
   separator?: Separator
@@ -110,7 +119,11 @@ export const addIgnored = ({ ignored }: FileNotes, name: string): void => {
  * Parses a CSV file whose first line names the columns.
  * @throws BrokenFile
  */
-export async function* readCsv(file: TextFile, notes: FileNotes, country?: CountryCode): AsyncGenerator<ParsedEntry> {
+export async function* readCsv(
+  file: TextFile,
+  notes: FileNotes,
+  { country, columns = [], hasHeader = true }: ReadOptions = {},
+): AsyncGenerator<ParsedEntry> {
   let head: Head | null = null
   let titles: readonly string[] = []
   const lines = linesOf(file, maxLineLength, (separator) => {
@@ -118,12 +131,14 @@ export async function* readCsv(file: TextFile, notes: FileNotes, country?: Count
   })
   for await (const { line, cells } of lines) {
     if (head === null) {
-      titles = cells
-      head = columnsOf(cells)
+      titles = hasHeader ? cells : []
+      head = columnsOf(titles, columns)
       const fault = faultOf(head)
-      if (fault === null) continue
-      yield { line, read: fault }
-      return
+      if (fault !== null) {
+        yield { line, read: fault }
+        return
+      }
+      if (hasHeader) continue
     }
     if (cells.length > head.length) {
       yield { line, read: `there are ${cells.length} fields, but ${head.length} columns` }

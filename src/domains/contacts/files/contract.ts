@@ -2,6 +2,8 @@ import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Country, Enum, FileBody, Named, Ok } from '../../../platform/http/schema.ts'
 import { nameFields, otherFields } from '../contact-fields.ts'
+import { previewBytes, previewLines } from '../limits.ts'
+import { meanings } from './csv-columns.ts'
 
 const open = { auth: 'account', shape: 'full', tag: 'Contacts' } as const
 
@@ -59,6 +61,16 @@ export const importContacts = contract({
       ...Country,
       description: 'Country whose national numbers are accepted too, such as 07700 900123 of GB',
     }),
+    columns: Type.Optional(
+      Type.String({
+        maxLength: 10_000,
+        description: `What the columns of a CSV file are, in their order, with commas: ${meanings.join(', ')}. Empty: by the name in the first line`,
+        examples: ['name,,ignore,phone'],
+      }),
+    ),
+    header: Type.Optional(
+      Type.Boolean({ description: 'false: the first line of a CSV file is a contact, and columns has the names' }),
+    ),
   }),
   body: Type.Unsafe<string>({
     type: 'string',
@@ -89,6 +101,49 @@ export const importContacts = contract({
     encoding: Type.Optional(fileFields.encoding),
     ignored_columns: Type.Optional(fileFields.ignored_columns),
   }),
+})
+
+export const previewContactImport = contract({
+  ...open,
+  id: 'previewContactImport',
+  client: 'contacts.previewImport',
+  needs: 'inbox',
+  method: 'POST',
+  url: '/open/contacts/import/preview',
+  summary: 'How a file of contacts would be read: its encoding, its separator, its columns, and its first lines',
+  description: `Nothing is imported. Send the first ${previewBytes / 1024} KiB of the file, or all of it: the rest is not read.`,
+  stream: true,
+  media: ['text/csv', 'text/vcard', 'text/x-vcard'],
+  body: Type.Unsafe<string>({
+    type: 'string',
+    contentMediaType: 'text/csv',
+    examples: ['Vorname;Nachname;Telefon\nAda;Lovelace;+447700900123\n'],
+  }),
+  status: 200,
+  reply: Ok({
+    encoding: fileFields.encoding,
+    separator: Type.Optional(Type.String({ description: 'Of a CSV file: comma, semicolon or tab', examples: [';'] })),
+    columns: Type.Array(
+      Named(
+        'ContactImportColumn',
+        Type.Object({
+          title: Type.String({ examples: ['Vorname'] }),
+          meaning: Enum([...meanings, 'recognised'], {
+            description: 'recognised: a part of an address, a label or a further name. For vCards: name, phone, email',
+          }),
+        }),
+      ),
+    ),
+    rows: Type.Array(
+      Named('ContactImportRow', Type.Object({ line: Type.Integer({ minimum: 1 }), cells: Type.Array(Type.String()) })),
+      { description: `The first line, and up to ${previewLines} lines after it` },
+    ),
+  }),
+  codes: { invalid: ['invalid_file'] },
+  errors: {
+    invalid: 'The body is empty',
+    mediaType: 'The file is neither text/csv nor text/vcard',
+  },
 })
 
 export const exportContacts = contract({

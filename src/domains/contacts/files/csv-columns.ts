@@ -123,8 +123,51 @@ const columnOf = (title: string): Column | null => {
   return name ? { kind: name[1] } : detailOf(folded.split(' '))
 }
 
-/** Returns the meanings of the columns of a file. */
-export const columnsOf = (titles: readonly string[]): (Column | null)[] => {
+/** Meanings of columns that a request may give. */
+export const meanings = ['ignore', 'name', 'company', 'phone', 'email', 'address', ...fieldNames] as const
+type Meaning = (typeof meanings)[number]
+
+/** Returns the meaning of a column that has one of these; `recognised` for the others, such as parts of an address. */
+export const meaningOf = (column: Column | null): Meaning | 'recognised' => {
+  if (column === null) return 'ignore'
+  if (column.kind === 'field') return column.name
+  if (column.kind === 'whole') return 'name'
+  return meanings.find((each) => each === column.kind) ?? 'recognised'
+}
+
+/** Returns the column of a meaning that a request gives. @param index of the column */
+const chosenColumn = (meaning: Meaning, index: number): Column | null => {
+  if (meaning === 'ignore') return null
+  if (meaning === 'name') return { kind: 'whole' }
+  if (meaning === 'company') return { kind: 'company' }
+  if (meaning === 'phone' || meaning === 'email' || meaning === 'address')
+    return { kind: meaning, place: `chosen ${index}`, label: null }
+  return { kind: 'field', name: meaning }
+}
+
+/**
+ * Returns the meanings of the columns of a file.
+ * @param chosen meanings that a request gives; null: by the title
+ */
+export const columnsOf = (titles: readonly string[], chosen: readonly (Meaning | null)[] = []): (Column | null)[] => {
+  const named = namedColumns(titles)
+  const count = Math.max(titles.length, chosen.length)
+  return Array.from({ length: count }, (_, i) => {
+    const meaning = chosen[i] ?? null
+    const column = named[i] ?? null
+    // The column keeps the label that its title gives.
+    if (meaning === null || meaning === meaningOf(column)) return column
+    return chosenColumn(meaning, i)
+  })
+}
+
+/** Parses a list of meanings of a request. @returns null if one is unknown */
+export const readMeanings = (text: string): (Meaning | null)[] | null => {
+  const found = text.split(',').map((name) => (name.trim() === '' ? null : meanings.find((one) => one === name.trim())))
+  return found.some((one) => one === undefined) ? null : found.map((one) => one ?? null)
+}
+
+const namedColumns = (titles: readonly string[]): (Column | null)[] => {
   const found = titles.map(columnOf)
   const has = (name: FieldName) => found.some((column) => column?.kind === 'field' && column.name === name)
   const isGiven = found.some((column) => column?.kind === 'given')

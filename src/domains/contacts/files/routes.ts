@@ -17,6 +17,8 @@ import { page } from '../store.ts'
 import { csvHead, csvLine, type FileNotes, readCsv } from './contact-csv.ts'
 import { type ImportResult, importContacts } from './contact-import.ts'
 import * as c from './contract.ts'
+import { meanings, readMeanings } from './csv-columns.ts'
+import { beginningOf, previewCards, previewCsv } from './preview.ts'
 import { formatVcard, readVcards } from './vcard.ts'
 
 const everyContact = { channel: null, isBlocked: false, sort: 'created_at' } as const
@@ -58,17 +60,25 @@ export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {
   return [
     routeWithoutTransaction(c.importContacts, async ({ account, body, query, request }) => {
       if (body === undefined) throw refusals.bodyNotContacts()
-      const { duplicates = 'skip', bad_lines = 'refuse', country: code } = query
+      const { duplicates = 'skip', bad_lines = 'refuse', country: code, columns: given, header: hasHeader } = query
       const country = code === undefined ? undefined : (countryBy(code) ?? refuse(refusals.unknownCountry(code)))
+      const columns = readMeanings(given ?? '') ?? refuse(refusals.unknownColumns(meanings.join(', ')))
       const notes: FileNotes = { ignored: new Set() }
       const file = readText(body, charsetOf(request))
-      const entries = (isCsv(request) ? readCsv : readVcards)(file, notes, country)
+      const entries = (isCsv(request) ? readCsv : readVcards)(file, notes, { country, columns, hasHeader })
       const outcome = await importContacts(db, quotas, account, entries, { duplicates, skipBad: bad_lines === 'skip' })
       const { faults, left, read, created, merged, skipped } = outcome
       const seen = { encoding: file.encoding, ignored_columns: [...notes.ignored] }
       if (faults.count > 0 && (bad_lines === 'refuse' || read === 0)) throw refusal(outcome, seen)
       const counts = { read, created, merged, skipped, bad_lines: faults.count, bad_details: left.count }
       return ok({ ...counts, lines: linesOf(outcome), ...seen })
+    }),
+
+    routeWithoutTransaction(c.previewContactImport, async ({ body, request }) => {
+      if (body === undefined) throw refusals.bodyNotContacts()
+      const beginning = await beginningOf(body)
+      const preview = isCsv(request) ? previewCsv : previewCards
+      return ok(await preview(readText([beginning], charsetOf(request))))
     }),
 
     routeWithoutTransaction(c.exportContacts, async ({ account, query, reply, audit }) => {

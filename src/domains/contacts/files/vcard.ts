@@ -1,11 +1,10 @@
-import type { CountryCode } from 'libphonenumber-js/max'
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
 import { decodeText, type TextFile } from '../../../platform/lib/text-encoding.ts'
 import { contactFields, otherFields } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
 import type { DetailRow, DetailType } from '../details.ts'
 import { maxDetails } from '../limits.ts'
-import { addIgnored, type FileNotes } from './contact-csv.ts'
+import { addIgnored, type FileNotes, type ReadOptions } from './contact-csv.ts'
 import {
   emptyEntry,
   hasUnusedCompany,
@@ -184,7 +183,7 @@ const entryOf = ({ raw, details, labels }: OpenCard): RawEntry => ({
 export async function* readVcards(
   file: TextFile,
   notes: FileNotes,
-  country?: CountryCode,
+  { country }: ReadOptions = {},
 ): AsyncGenerator<ParsedEntry> {
   let open: OpenCard | null = null
   for await (const { line, text } of contentLines(file.bytes)) {
