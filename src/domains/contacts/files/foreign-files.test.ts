@@ -285,6 +285,41 @@ test('a client that knows no labels and extensions changes a contact without los
   assert.deepEqual([bare.label, bare.extension], [undefined, undefined])
 })
 
+test('a preview shows how a file would be read, and a request changes the meanings of its columns', async () => {
+  const who = await tenant()
+  const preview = async (payload: Buffer | string, type = 'text/csv') => {
+    const headers = { 'x-user-api-key': who.key, 'content-type': type }
+    const answer = await app.inject({ method: 'POST', url: '/open/contacts/import/preview', headers, payload })
+    assert.equal(answer.statusCode, 200, answer.body)
+    return answer.json()
+  }
+  const file = encode(
+    'Vorname;Kürzel;Telefon privat;Straße;Ort\r\nJörg;JM;+491701110001;Weg 1;Köln\r\n',
+    'windows-1252',
+  )
+  const { encoding, separator, columns, rows } = await preview(file)
+  assert.deepEqual([encoding, separator], ['windows-1252', ';'])
+  assert.deepEqual(
+    columns.map(({ title, meaning }: { title: string; meaning: string }) => `${title} ${meaning}`),
+    ['Vorname first_name', 'Kürzel ignore', 'Telefon privat phone', 'Straße recognised', 'Ort recognised'],
+  )
+  assert.deepEqual(rows[1], { line: 2, cells: ['Jörg', 'JM', '+491701110001', 'Weg 1', 'Köln'] })
+  const cut = Buffer.from(`name,phone\n${'Ada,+447700900123\n'.repeat(20_000)}"`)
+  assert.equal((await preview(cut)).rows.length, 21)
+  const card = 'BEGIN:VCARD\nVERSION:2.1\nFN;QUOTED-PRINTABLE:J=F6rg\nTEL:+491701110001\nEND:VCARD\nBEGIN:VCARD\n'
+  assert.deepEqual((await preview(card, 'text/vcard')).rows, [{ line: 1, cells: ['Jörg', '+491701110001', ''] }])
+  assert.equal((await call(who, 'GET', '/open/contacts')).body.total, 0)
+
+  assert.deepEqual(await peopleOf(file, '?columns=,last_name,,ignore'), ['Jörg JM | +491701110001 (home)'])
+  const headless = 'Ada;+447700900123;ada@example.com\nBob;+447700900124;\n'
+  assert.deepEqual(await peopleOf(headless, '?header=false&columns=name,phone,email'), [
+    'Ada | +447700900123 | ada@example.com',
+    'Bob | +447700900124',
+  ])
+  const { status, body } = await send(headless, '?columns=name,nonsense')
+  assert.deepEqual([status, body.field], [400, '/query/columns'])
+})
+
 test('vCards of old telephones are decoded by their labels, over folded lines and soft breaks', async () => {
   const card = (...lines: string[]) => ['BEGIN:VCARD', 'VERSION:2.1', ...lines, 'END:VCARD', ''].join('\r\n')
   const files: [Buffer | string, string][] = [
