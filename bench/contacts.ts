@@ -70,8 +70,8 @@ const draftOf = (n: number): Draft => ({
   first_name: firstOf(n),
   last_name: lastOf(n),
   details: [
-    { type: 'PH', value: phoneOf(n), key: phoneOf(n) },
-    { type: 'E', value: emailOf(n), key: emailOf(n) },
+    { type: 'PH', value: phoneOf(n), key: phoneOf(n), label: null, extension: null },
+    { type: 'E', value: emailOf(n), key: emailOf(n), label: null, extension: null },
   ],
 })
 

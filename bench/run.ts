@@ -1,4 +1,4 @@
-import { closestWord } from '../src/platform/lib/levenshtein.ts'
+import { suggestion } from '../src/platform/lib/levenshtein.ts'
 import { type Bench, helpOf, parseSettings, runBench, UsageError } from './bench.ts'
 import { benches } from './list.ts'
 
@@ -20,7 +20,7 @@ const find = (name: string): Bench => {
   if (bench) return bench
   const names = benches.map((one) => one.name)
   if (name === '') throw new UsageError(`A bench is missing. There are ${names.join(', ')}.`)
-  throw new UsageError(`There is no bench ${name}; did you mean ${closestWord(name, names)}? See --help.`)
+  throw new UsageError(`There is no bench ${name}${suggestion(name, names) || '.'} See --help.`)
 }
 
 const [name = '', ...args] = process.argv.slice(2)

@@ -291,7 +291,11 @@ export const readConfig = (variables: NodeJS.ProcessEnv): Config => {
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('TRUNKLINE_') || names.includes(name) || foreignVariables.includes(name)) continue
     if (name.startsWith('TRUNKLINE_TEST_')) continue
-    reject(name, `is not a setting; the nearest is ${closestWord(name, names)}`)
+    const nearest = closestWord(name, names)
+    reject(
+      name,
+      `is not a setting${nearest === null ? ': see docs/operating/settings.md' : `; the nearest is ${nearest}`}`,
+    )
   }
   const values = Object.fromEntries(
     Object.entries(settings).map(([key, one]) => [key, readOne(environment, one)]),

@@ -38,6 +38,7 @@ import { linesOf, UnreadableCsv } from '../src/platform/lib/csv.ts'
 import { readCursor } from '../src/platform/lib/cursor.ts'
 import { fold } from '../src/platform/lib/fold.ts'
 import { readTarget } from '../src/platform/lib/outbound-target.ts'
+import { readText } from '../src/platform/lib/text-encoding.ts'
 import { makeWorld } from './world.ts'
 
 // Every parser of untrusted bytes takes linear time: twice the input takes at most 2.5 times as long. A parser with a
@@ -428,7 +429,7 @@ const files = (
       })
 }
 const card = (inner: string): string => `BEGIN:VCARD\r\nVERSION:2.1\r\nFN:A\r\n${inner}\r\nEND:VCARD\r\n`
-files('vCard', (body) => readVcards(body, 'GB'), 16_000, {
+files('vCard', (body) => readVcards(readText(body), { ignored: new Set() }, { country: 'GB' }), 16_000, {
   'folded lines': (n) => card(`NOTE:a${many(n, '\r\n b')}`),
   'empty folded lines': (n) => card(`NOTE:a${many(n, '\r\n ')}`),
   'soft ends of lines': (n) => card(`NOTE;ENCODING=QUOTED-PRINTABLE:a${many(n, '=\r\nb')}`),
@@ -448,7 +449,7 @@ files('vCard', (body) => readVcards(body, 'GB'), 16_000, {
   carets: (n) => card(`TEL;A=${many(n, '^n')}:1`),
 })
 const columns = 'first_name,phone\r\n'
-files('CSV of contacts', (body) => readCsv(body, 'GB'), 16_000, {
+files('CSV of contacts', (body) => readCsv(readText(body), { ignored: new Set() }, { country: 'GB' }), 16_000, {
   'a quote that is not closed': (n) => `${columns}A,"${many(n * 4, 'a')}`,
   quotes: (n) => `${columns}A,"${many(n * 2, '""')}"`,
   'quotes within': (n) => `${columns}A,a${many(n * 2, '"')}`,
@@ -463,7 +464,7 @@ files('CSV of contacts', (body) => readCsv(body, 'GB'), 16_000, {
   'empty lines': (n) => `${columns}${many(n, '\n')}`,
   guards: (n) => `${columns}A,${many(n * 2, "'")}=\r\n`,
 })
-files('CSV of numbers', linesOf, 16_000, {
+files('CSV of numbers', (body) => linesOf(readText(body)), 16_000, {
   'a long line': (n) => many(n * 4, 'a'),
   'short lines': (n) => many(n, 'a\n'),
   cells: (n) => many(n >> 4, 'a,'),

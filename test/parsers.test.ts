@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { readAudio } from '@trunkline/rtp/sdp.ts'
@@ -22,6 +21,7 @@ import { makeAddresses } from '../src/adapters/xmpp/addresses.ts'
 import { parseMessage } from '../src/adapters/xmpp/message-parser.ts'
 import { readVcards } from '../src/domains/contacts/files/vcard.ts'
 import { linesOf, maxColumns } from '../src/platform/lib/csv.ts'
+import { readText } from '../src/platform/lib/text-encoding.ts'
 import { csvReaders, csvShapes, fromStream, isOwn } from './fuzz/csv-readers.ts'
 import { mostMs, SlowestInput } from './fuzz/slowest-input.ts'
 import { randomInputs } from './needs.ts'
@@ -216,7 +216,7 @@ const fuzzes: Fuzz[] = [
       'BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Ada L\r\nN:L;Ada;;;\r\nTEL;VALUE=uri:tel:+447700900123\r\nEMAIL:ada@example.com\r\nADR:;;Street 1;;;;\r\nEND:VCARD\r\n',
       'BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=utf-8;ENCODING=QUOTED-PRINTABLE:=C3=A9t=\r\n=C3=A9;A\r\nTEL;CELL:07700 900123\r\nNOTE:a\r\n b\r\nEND:VCARD\r\n',
     ),
-    read: fromStream((body) => readVcards(body, 'GB')),
+    read: fromStream((body) => readVcards(readText(body), { ignored: new Set() }, { country: 'GB' })),
     isFile: true,
   },
   {
@@ -257,7 +257,7 @@ for (const name of Object.keys(csvReaders))
   })
 
 test('a CSV with more than 1,000 columns is refused with the limit, and one with exactly 1,000 is read', async () => {
-  const linesIn = (columns: number) => Array.fromAsync(linesOf(Readable.from([`a${',b'.repeat(columns - 1)}\n`])))
+  const linesIn = (columns: number) => Array.fromAsync(linesOf(readText([`a${',b'.repeat(columns - 1)}\n`])))
   assert.equal((await linesIn(maxColumns))[0]?.cells.length, maxColumns)
   await assert.rejects(linesIn(maxColumns + 1), /the line has 1001 columns, and the limit is 1000/)
 })

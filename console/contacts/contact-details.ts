@@ -1,4 +1,5 @@
 import type { ReplyOf, RequestOf } from '../api/client.ts'
+import { words } from '../words/en/contacts.ts'
 
 export type Contact = ReplyOf<'GET /open/contacts/:contact_uuid'>['contact']
 export type Detail = Contact['details'][number]
@@ -8,6 +9,15 @@ export const kinds = ['PH', 'WAPH', 'E', 'A'] as const
 
 export const nameOf = ({ first_name, last_name }: Pick<Contact, 'first_name' | 'last_name'>): string =>
   `${first_name} ${last_name}`.trim()
+
+/** Labels that are offered; people may write others. */
+const labels = ['mobile', 'work', 'home', 'main', 'other'] as const
+
+/** The label of a detail in the language of the console, or as a person wrote it. */
+export const labelText = (label: string): string => {
+  const known = labels.find((one) => one === label)
+  return known ? words.labels[known] : label
+}
 
 export const isNumber = ({ type }: Pick<Detail, 'type'>): boolean => type === 'PH' || type === 'WAPH'
 
@@ -24,14 +34,12 @@ export type FieldName = Exclude<keyof Body, 'channel_uuid' | 'contact_details' |
 type ContactField = {
   readonly type: 'text' | 'url'
   readonly maxLength: number
-  /** Names of its column in files of address books, in lower case. */
-  readonly column: RegExp
 }
 
 export const contactFields: Readonly<Record<FieldName, ContactField>> = {
-  first_name: { type: 'text', maxLength: 100, column: /^(first|given|vorname)|^prénom/ },
-  last_name: { type: 'text', maxLength: 100, column: /^(last|family|sur|nach)/ },
-  profile_pic_url: { type: 'url', maxLength: 2_048, column: /photo|picture|avatar|image/ },
+  first_name: { type: 'text', maxLength: 100 },
+  last_name: { type: 'text', maxLength: 100 },
+  profile_pic_url: { type: 'url', maxLength: 2_048 },
 }
 
 // TypeScript does not type keys and entries by the object that they are of.

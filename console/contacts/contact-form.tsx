@@ -23,7 +23,7 @@ import {
 /** The fields of a contact as the API takes them. */
 export type Fields = ReturnType<typeof mapFields> & {
   readonly channel_uuid: string | null
-  readonly contact_details: { type: Kind; value: string }[]
+  readonly contact_details: { type: Kind; value: string; label: string | null }[]
 }
 
 type Props = {
@@ -38,7 +38,7 @@ type Props = {
 }
 
 /** A row of the form. The key stays while other rows are removed. */
-type DetailRow = { readonly key: number; readonly type: Kind; readonly value: string }
+type DetailRow = { readonly key: number; readonly type: Kind; readonly value: string; readonly label: string }
 
 type RowProps = {
   readonly row: DetailRow
@@ -76,6 +76,15 @@ const DetailFields = ({ row, index, isOnly, isNew, onChange, onRemove }: RowProp
       ) : (
         <TextField {...value} type={row.type === 'E' ? 'email' : 'text'} maxLength={row.type === 'E' ? 254 : 500} />
       )}
+      <TextField
+        name={`contact_details/${index}/label`}
+        label={words.form.label(place)}
+        hideLabel
+        value={row.label}
+        placeholder={words.form.labelExample}
+        maxLength={50}
+        onInput={(text: string) => onChange({ ...row, label: text })}
+      />
       {!isOnly && (
         <Button kind="quiet" icon="x" iconOnly onClick={onRemove}>
           {words.form.remove(place)}
@@ -107,7 +116,9 @@ const ContactText = ({ name, contact }: { name: FieldName; contact: Contact | un
 export const ContactForm = ({ contact, number = '', act, busy, refusal, onSave, onCancel }: Props) => {
   const next = useRef(contact?.details.length ?? 1)
   const [rows, setRows] = useState<readonly DetailRow[]>(
-    contact?.details.map(({ type, value }, key) => ({ key, type, value })) ?? [{ key: 0, type: 'PH', value: number }],
+    contact?.details.map(({ type, value, label = '' }, key) => ({ key, type, value, label })) ?? [
+      { key: 0, type: 'PH', value: number, label: '' },
+    ],
   )
   const [added, setAdded] = useState<number>()
   const channels = useQuery('GET /open/msgapp/get-numbers', {
@@ -122,7 +133,7 @@ export const ContactForm = ({ contact, number = '', act, busy, refusal, onSave, 
     const key = next.current
     next.current += 1
     setAdded(key)
-    setRows([...rows, { key, type: 'PH', value: '' }])
+    setRows([...rows, { key, type: 'PH', value: '', label: '' }])
   }
   const submit = (values: Readonly<Record<string, string>>) => {
     if (busy) return
@@ -130,7 +141,7 @@ export const ContactForm = ({ contact, number = '', act, busy, refusal, onSave, 
       ...mapFields((name) => values[name]?.trim() || null),
       first_name: values.first_name ?? '',
       channel_uuid: values.channel_uuid || null,
-      contact_details: rows.map(({ type, value }) => ({ type, value })),
+      contact_details: rows.map(({ type, value, label }) => ({ type, value, label: label.trim() || null })),
     })
   }
   return (

@@ -18,6 +18,7 @@ import {
   contactFields,
   type Detail,
   isNumber,
+  labelText,
   nameOf,
   otherFields,
   staleLists,
@@ -43,6 +44,13 @@ const Details = ({ contact }: { contact: Contact }) => (
         <span class="soft contact-kind">{words.kinds[detail.type]}</span>
         <span class="contact-value">
           <Value detail={detail} />
+          {detail.extension && <bdi> {detail.extension}</bdi>}
+          {detail.label && (
+            <span class="soft" dir="auto">
+              {' '}
+              {labelText(detail.label)}
+            </span>
+          )}
         </span>
         <CopyButton text={detail.value} what={detail.value} />
       </li>

@@ -6,8 +6,8 @@ import { Form, FormActions, type Refusal } from '../parts/form.tsx'
 import { Section } from '../parts/page.tsx'
 import { words } from '../words/en/contacts.ts'
 import { country } from '../words/format.ts'
-import { nameFields } from './contact-details.ts'
-import { type Meaning, meanings, type Preview } from './import-file.ts'
+import { nameFields, otherFields } from './contact-details.ts'
+import type { Meaning, Preview } from './import-file.ts'
 
 /** How a file is imported. */
 export type Choice = {
@@ -16,6 +16,12 @@ export type Choice = {
   readonly meanings: readonly Meaning[]
   readonly hasHead: boolean
 }
+
+/** Meanings that a person may choose. Other columns are recognised by their names. */
+const meanings = [
+  ...(['ignore', ...nameFields, 'name', 'company', 'phone', 'email', 'address'] as const),
+  ...otherFields,
+]
 
 const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
 /** Codes that are no countries with numbers of their own. */
@@ -45,13 +51,17 @@ type PreviewProps = Pick<Props, 'choice' | 'onChoice'> & { readonly preview: Pre
 
 /** The first lines of the file, under the meanings of their columns. */
 const PreviewTable = ({ preview, choice, onChoice }: PreviewProps) => {
-  const isCsv = preview.kind === 'csv'
+  const isCsv = !preview.isCards
   const rows = isCsv && choice.hasHead ? preview.rows.slice(1) : preview.rows.slice(0, 20)
-  const titles = isCsv ? preview.head : [words.importing.meanings.name, words.number, words.email]
+  const titles = isCsv
+    ? preview.columns.map(({ title }) => title)
+    : [words.importing.meanings.name, words.number, words.email]
   const titleOf = (index: number): string =>
     (isCsv && !choice.hasHead ? '' : (titles[index] ?? '')) || words.importing.noName(index + 1)
+  const optionsOf = (index: number): readonly Meaning[] =>
+    preview.columns[index]?.meaning === 'recognised' ? ['recognised', ...meanings] : meanings
   const setMeaning = (index: number, value: string) => {
-    const chosen: Meaning = meanings.find((each) => each === value) ?? 'ignore'
+    const chosen: Meaning = optionsOf(index).find((each) => each === value) ?? 'ignore'
     onChoice({ ...choice, meanings: choice.meanings.map((each, i) => (i === index ? chosen : each)) })
   }
   return (
@@ -85,7 +95,7 @@ const PreviewTable = ({ preview, choice, onChoice }: PreviewProps) => {
                       value={choice.meanings[index] ?? 'ignore'}
                       onChange={({ currentTarget }) => setMeaning(index, currentTarget.value)}
                     >
-                      {meanings.map((each) => (
+                      {optionsOf(index).map((each) => (
                         <option key={each} value={each}>
                           {{ ...words.fields, ...words.importing.meanings }[each]}
                         </option>
@@ -118,7 +128,7 @@ const PreviewTable = ({ preview, choice, onChoice }: PreviewProps) => {
 
 /** Why the import cannot start yet. */
 const reasonOf = (preview: Preview, { meanings: chosen }: Choice): string | undefined => {
-  if (preview.kind === 'cards') return undefined
+  if (preview.isCards) return undefined
   const has = (...meanings: Meaning[]) => chosen.some((each) => meanings.includes(each))
   if (!has(...nameFields, 'name', 'company')) return words.importing.noNameColumn
   return has('phone', 'email', 'address') ? undefined : words.importing.noDetailColumn

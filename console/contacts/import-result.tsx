@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { ReplyOf } from '../api/client.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { KeyValue, Section } from '../parts/page.tsx'
@@ -8,17 +9,11 @@ import { words } from '../words/en/contacts.ts'
 import { words as shell } from '../words/en/shell.ts'
 import { number, percent } from '../words/format.ts'
 import { recordText } from './csv.ts'
-import { isCardFile, recordsAt, saveText } from './import-file.ts'
+import { recordsAt, saveText } from './import-file.ts'
 
 export type Fault = { readonly line: number; readonly error: string }
 
-type Counts = {
-  readonly read: number
-  readonly created: number
-  readonly merged: number
-  readonly skipped: number
-  readonly bad_lines: number
-}
+type Counts = ReplyOf<'POST /open/contacts/import'>
 
 /** How much of the file is sent; then the platform adds the contacts in one transaction. */
 export const Running = ({ share }: { share: number }) => {
@@ -36,13 +31,13 @@ export const Running = ({ share }: { share: number }) => {
 const pageSize = 50
 
 /** The bad lines with their numbers, as they are in the file. */
-const Faults = ({ file, faults, count }: { file: File; faults: readonly Fault[]; count: number }) => {
+const Faults = ({ file, encoding, faults, count }: Pick<BadProps, 'file' | 'encoding' | 'faults' | 'count'>) => {
   const [texts, setTexts] = useState<ReadonlyMap<number, string>>(new Map())
   const [shown, setShown] = useState(pageSize)
   useEffect(() => {
-    void recordsAt(file, new Set(faults.map(({ line }) => line))).then(setTexts)
-  }, [file, faults])
-  const isCards = isCardFile(file)
+    void recordsAt(file, encoding, new Set(faults.map(({ line }) => line))).then(setTexts)
+  }, [file, encoding, faults])
+  const isCards = /\.vcf$/i.test(file.name)
   const save = () => {
     const lines = faults.map(({ line, error }) => {
       const text = texts.get(line) ?? ''
@@ -96,6 +91,7 @@ const Faults = ({ file, faults, count }: { file: File; faults: readonly Fault[];
 
 type BadProps = {
   readonly file: File
+  readonly encoding: string
   readonly count: number
   readonly faults: readonly Fault[]
   readonly onGood: () => void
@@ -103,7 +99,7 @@ type BadProps = {
 }
 
 /** A file that was refused for its bad lines: nothing was imported. */
-export const BadLines = ({ file, count, faults, onGood, onAgain }: BadProps) => (
+export const BadLines = ({ file, encoding, count, faults, onGood, onAgain }: BadProps) => (
   <>
     <Banner
       tone="bad"
@@ -120,14 +116,14 @@ export const BadLines = ({ file, count, faults, onGood, onAgain }: BadProps) => 
     >
       {words.importing.refusedHint}
     </Banner>
-    <Faults file={file} faults={faults} count={count} />
+    <Faults file={file} encoding={encoding} faults={faults} count={count} />
   </>
 )
 
-type ResultProps = Pick<BadProps, 'file' | 'faults' | 'onAgain'> & { readonly counts: Counts }
+type ResultProps = Pick<BadProps, 'file' | 'onAgain'> & { readonly counts: Counts }
 
 /** Result of an import. */
-export const ImportResult = ({ file, counts, faults, onAgain }: ResultProps) => (
+export const ImportResult = ({ file, counts, onAgain }: ResultProps) => (
   <>
     <Banner
       tone="good"
@@ -149,8 +145,19 @@ export const ImportResult = ({ file, counts, faults, onAgain }: ResultProps) => 
         ...(counts.merged > 0 ? [{ name: words.importing.merged, value: number(counts.merged) }] : []),
         ...(counts.skipped > 0 ? [{ name: words.importing.skipped, value: number(counts.skipped) }] : []),
         ...(counts.bad_lines > 0 ? [{ name: words.importing.bad, value: number(counts.bad_lines) }] : []),
+        ...(counts.bad_details > 0 ? [{ name: words.importing.badDetails, value: number(counts.bad_details) }] : []),
+        ...(counts.ignored_columns.length > 0
+          ? [{ name: words.importing.ignored, value: counts.ignored_columns.join(', ') }]
+          : []),
       ]}
     />
-    {faults.length > 0 && <Faults file={file} faults={faults} count={counts.bad_lines} />}
+    {counts.lines.length > 0 && (
+      <Faults
+        file={file}
+        encoding={counts.encoding}
+        faults={counts.lines}
+        count={counts.bad_lines + counts.bad_details}
+      />
+    )}
   </>
 )

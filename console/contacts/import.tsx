@@ -1,13 +1,12 @@
 import { useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { ApiError, asApiError } from '../api/errors.ts'
-import { uploadStream } from '../api/files.ts'
 import { markStale } from '../api/query.ts'
 import type { Refusal } from '../parts/form.tsx'
 import { paths } from '../paths.ts'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/contacts.ts'
-import { guessMeanings, isHeadless, mappedFile, type Preview, previewOf } from './import-file.ts'
+import { columnsOf, importFile, isHeadless, type Preview, previewOf } from './import-file.ts'
 import { type Choice, ImportForm } from './import-form.tsx'
 import { BadLines, type Fault, ImportResult, Running } from './import-result.tsx'
 
@@ -16,14 +15,11 @@ type Reply = ReplyOf<'POST /open/contacts/import'>
 type State =
   | { readonly step: 'form' }
   | { readonly step: 'running'; readonly share: number }
-  | { readonly step: 'refused'; readonly count: number; readonly faults: readonly Fault[] }
-  | { readonly step: 'done'; readonly reply: Reply; readonly faults: readonly Fault[] }
+  | { readonly step: 'refused'; readonly count: number; readonly encoding: string; readonly faults: readonly Fault[] }
+  | { readonly step: 'done'; readonly reply: Reply }
 
-const faultsIn = (body: Readonly<Record<string, unknown>>, shift: number): readonly Fault[] => {
-  // As the contract of the import says.
-  const lines = (body.lines ?? []) as readonly Fault[]
-  return lines.map(({ line, error }) => ({ line: Math.max(1, line - shift), error }))
-}
+// As the contract of the import says.
+const faultsIn = (body: Readonly<Record<string, unknown>>): readonly Fault[] => (body.lines ?? []) as readonly Fault[]
 
 /** The file of an import, its preview, and how far the import is. */
 const useImport = () => {
@@ -48,12 +44,8 @@ const useImport = () => {
     try {
       const read = await previewOf(next)
       setPreview(read)
-      if (read.kind === 'csv')
-        setChoice((before) => ({
-          ...before,
-          meanings: guessMeanings(read.head),
-          hasHead: !isHeadless(read.head),
-        }))
+      const meanings = read.columns.map(({ meaning }) => meaning)
+      setChoice((before) => ({ ...before, meanings, hasHead: !isHeadless(read) }))
     } catch {
       setUnreadable(true)
     }
@@ -63,27 +55,21 @@ const useImport = () => {
     if (!file || !preview) return
     setRefusal(undefined)
     setState({ step: 'running', share: 0 })
-    // A line that names the columns is put before a file without one.
-    const shift = preview.kind === 'csv' && !choice.hasHead ? 1 : 0
     try {
-      const body =
-        preview.kind === 'csv'
-          ? await mappedFile(file, preview, choice.meanings, choice.hasHead)
-          : new Blob([file], { type: 'text/vcard' })
       const query = {
+        ...columnsOf(preview, choice.meanings, choice.hasHead),
         duplicates: choice.duplicates,
-        bad_lines: skipsBad ? 'skip' : 'refuse',
-        country: choice.country?.value,
+        bad_lines: skipsBad ? ('skip' as const) : ('refuse' as const),
+        ...(choice.country ? { country: choice.country.value } : {}),
       }
-      const reply = Object(
-        await uploadStream('POST /open/contacts/import', body, query, (share) => setState({ step: 'running', share })),
-      )
+      const reply = await importFile(file, query, (share) => setState({ step: 'running', share }))
       markStale('contact.created')
-      setState({ step: 'done', reply, faults: faultsIn(reply, shift) })
+      setState({ step: 'done', reply })
     } catch (thrown) {
       const error = thrown instanceof ApiError ? thrown : asApiError(thrown)
-      const faults = faultsIn(error.body, shift)
-      if (faults.length > 0) setState({ step: 'refused', count: Number(error.body.bad_lines), faults })
+      const faults = faultsIn(error.body)
+      const { bad_lines: count, encoding = preview.encoding } = error.body
+      if (faults.length > 0) setState({ step: 'refused', count: Number(count), encoding: String(encoding), faults })
       else {
         setRefusal(error)
         setState({ step: 'form' })
@@ -122,15 +108,14 @@ export const ImportPage = () => {
       {state.step === 'refused' && file && (
         <BadLines
           file={file}
+          encoding={state.encoding}
           count={state.count}
           faults={state.faults}
           onGood={() => void start(true)}
           onAgain={again}
         />
       )}
-      {state.step === 'done' && file && (
-        <ImportResult file={file} counts={state.reply} faults={state.faults} onAgain={again} />
-      )}
+      {state.step === 'done' && file && <ImportResult file={file} counts={state.reply} onAgain={again} />}
     </Page>
   )
 }

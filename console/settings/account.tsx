@@ -114,11 +114,13 @@ const Facts = ({ info: { account } }: { info: Info }) => (
 
 type Use = { readonly name: keyof typeof words.uses; readonly used: string; readonly most: string }
 
-/** The text of the interface without a quota. */
-const unlimited = 1_000_000_000_000
+/** Limits of the interface without a quota: those of calls and checks, and all others. */
+const unlimited = { calls: 2_147_483_647, things: 1_000_000_000_000 }
 
 const most = (limit: number, show: (value: number) => string = (value) => count(value)): string =>
-  limit >= unlimited ? words.noLimit : show(limit)
+  limit >= unlimited.things ? words.noLimit : show(limit)
+
+const mostCalls = (limit: number): string => (limit === unlimited.calls ? words.noLimit : most(limit))
 
 const usesOf = ({ usage, limits }: Info): Use[] => [
   ...(['members', 'webhooks', 'channels', 'contacts', 'reservations'] as const).map((name) => ({
@@ -127,8 +129,8 @@ const usesOf = ({ usage, limits }: Info): Use[] => [
     most: most(limits[name]),
   })),
   { name: 'stored_bytes', used: bytes(usage.stored_bytes), most: most(limits.stored_bytes, bytes) },
-  { name: 'requests', used: count(usage.api_request_count), most: most(usage.max_api_request_count) },
-  { name: 'checks', used: count(usage.number_check_count), most: most(usage.max_number_check_count) },
+  { name: 'requests', used: count(usage.api_request_count), most: mostCalls(usage.max_api_request_count) },
+  { name: 'checks', used: count(usage.number_check_count), most: mostCalls(usage.max_number_check_count) },
 ]
 
 /** Name, warning and limits of the account. */

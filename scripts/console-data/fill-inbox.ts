@@ -103,7 +103,7 @@ const addContacts = (db: Db, account: string, { contacts, conversations }: Inbox
           ...emptyDraft,
           first_name: pick(firstNames, n),
           last_name: `${pick(lastNames, n >> 2)} ${n}`,
-          details: [{ type: 'PH' as const, value, key: value }],
+          details: [{ type: 'PH' as const, value, key: value, label: null, extension: null }],
         }
       })
       await add(tx, account, drafts, true)

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { readCsv } from '../../src/domains/contacts/files/contact-csv.ts'
 import { parsePrices } from '../../src/domains/numbers/pricing/price-file.ts'
 import { linesOf, maxColumns, UnreadableCsv } from '../../src/platform/lib/csv.ts'
+import { readText } from '../../src/platform/lib/text-encoding.ts'
 
 export const isOwn = (error: unknown, ...kinds: (new (...given: never[]) => Error)[]): boolean =>
   kinds.some((kind) => error instanceof kind)
@@ -20,8 +21,8 @@ export const fromStream = (read: (body: Readable) => AsyncIterable<unknown>) => 
 }
 
 export const csvReaders = {
-  'CSV of contacts': fromStream((body) => readCsv(body, 'GB')),
-  'CSV of numbers': fromStream((body) => linesOf(body)),
+  'CSV of contacts': fromStream((body) => readCsv(readText(body), { ignored: new Set() }, { country: 'GB' })),
+  'CSV of numbers': fromStream((body) => linesOf(readText(body))),
   'CSV of prices': async (input: Buffer) => {
     try {
       return (await parsePrices(input.toString())).prices.length > 0

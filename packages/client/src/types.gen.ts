@@ -205,10 +205,10 @@ export type AccountUsage = {
   reservations: number
   stored_bytes: number
   api_request_count: number
-  /** 1000000000000 if there is no quota */
+  /** 2147483647 if there is no quota */
   max_api_request_count: number
   number_check_count: number
-  /** 1000000000000 if there is no quota */
+  /** 2147483647 if there is no quota */
   max_number_check_count: number
 }
 
@@ -1462,6 +1462,10 @@ export type ContactDetail = {
   value: string
   /** E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app */
   type: 'E' | 'A' | 'PH' | 'WAPH'
+  /** What the detail is: mobile, work, home, main, other, or any text */
+  label?: string
+  /** What is dialled after the number: digits, with `,` `p` `w` `;` for pauses, or `x123` or `;ext=123` */
+  extension?: string
   /** Unix seconds */
   created_at: number
   /** Unix seconds; 0: never */
@@ -1489,6 +1493,8 @@ export type NewContactDetail = {
   /** E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app */
   type: 'E' | 'A' | 'PH' | 'WAPH'
   value: string
+  label?: string | null
+  extension?: string | null
 }
 
 export type NoContactDetails = Record<string, unknown>
@@ -1516,6 +1522,17 @@ export type MergedContactFields = {
 export type ContactImportError = {
   line: number
   error: string
+}
+
+export type ContactImportColumn = {
+  title: string
+  /** recognised: a part of an address, a label or a further name. For vCards: name, phone, email */
+  meaning: 'ignore' | 'name' | 'company' | 'phone' | 'email' | 'address' | 'first_name' | 'last_name' | 'profile_pic_url' | 'recognised'
+}
+
+export type ContactImportRow = {
+  line: number
+  cells: readonly (string)[]
 }
 
 export type ConversationContact = {
@@ -3816,9 +3833,9 @@ export type AccountOperations = {
       /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
       direction?: 'inbound' | 'outbound' | undefined
-      /** Outbound calls to this number; ignored if direction is inbound */
+      /** Outbound calls to this number. With direction=inbound: none */
       to_number?: string | undefined
-      /** Inbound calls from this number; ignored if direction is outbound */
+      /** Inbound calls from this number. With direction=outbound: none */
       from_number?: string | undefined
       status?: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED' | undefined
       /** Calls that this user placed or answered */
@@ -4070,7 +4087,7 @@ export type AccountOperations = {
     }>
     /**
      * Import contacts, of any number, from CSV (first_name, last_name, phone, phone_2, email, address, profile_pic_url, or the names that address books give them) or from vCards (text/vcard). One bad line rejects the whole file.
-     * The file is streamed. Contacts that exist already are merged; the reply counts created, merged and skipped ones.
+     * The file is streamed. Its encoding and its separator (comma, semicolon or tab) are detected; a charset of the Content-Type is used for a file that is not UTF-8. A bad number or address is left out and reported, and its contact imported. The reply counts created, merged and skipped contacts.
      */
     import(args: {
       /** How to treat a contact if the account already has one of its phone numbers or e-mail addresses: skip it (the default), merge it into the existing contact, or create it anyway */
@@ -4079,6 +4096,10 @@ export type AccountOperations = {
       bad_lines?: 'refuse' | 'skip' | undefined
       /** Country whose national numbers are accepted too, such as 07700 900123 of GB */
       country?: string | undefined
+      /** What the columns of a CSV file are, in their order, with commas: ignore, name, company, phone, email, address, first_name, last_name, profile_pic_url. Empty: by the name in the first line */
+      columns?: string | undefined
+      /** false: the first line of a CSV file is a contact, and columns has the names */
+      header?: boolean | undefined
       /** Content of the file. */
       file: FileContent
       /** Media type of the file. */
@@ -4094,8 +4115,14 @@ export type AccountOperations = {
       skipped: number
       /** Skipped because the line is bad */
       bad_lines: number
-      /** The first 1,000 bad lines, in order */
+      /** Numbers and addresses that are bad. Their contacts are imported without them; lines names them */
+      bad_details: number
+      /** The first 1,000 bad lines and bad details, in order */
       lines: readonly (ContactImportError)[]
+      /** The encoding in which the file was read */
+      encoding: string
+      /** Columns of a CSV file, or properties of vCards, with values that were not taken over: the first 100 */
+      ignored_columns: readonly (string)[]
     }>
     /**
      * The contacts of the account: in the order of their creation or of their names, or those that a text finds.
@@ -4154,6 +4181,25 @@ export type AccountOperations = {
       /** Starts with CON */
       contact_uuid: string
     }, options?: CallOptions): Promise<FileResponse>
+    /**
+     * How a file of contacts would be read: its encoding, its separator, its columns, and its first lines.
+     * Nothing is imported. Send the first 256 KiB of the file, or all of it: the rest is not read.
+     */
+    previewImport(args: {
+      /** Content of the file. */
+      file: FileContent
+      /** Media type of the file. */
+      media_type: 'text/csv' | 'text/vcard' | 'text/x-vcard'
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** The encoding in which the file was read */
+      encoding: string
+      /** Of a CSV file: comma, semicolon or tab */
+      separator?: string
+      columns: readonly (ContactImportColumn)[]
+      /** The first line, and up to 20 lines after it */
+      rows: readonly (ContactImportRow)[]
+    }>
     /**
      * Find contacts, best first: by words of the name or of an e-mail address, by their beginnings or parts, without regard to accents or one wrong letter; and by three or more digits anywhere in a number.
      * The best matches come first. Use listContacts to read all contacts.
@@ -5446,7 +5492,7 @@ export type AccountOperations = {
     groups(args: {
       /** ISO 3166-1 alpha-2 */
       country: string
-      /** Id of a region; the US requires this, a city or a prefix */
+      /** Id of a region; the US requires this, a city or a prefix. Toll-free numbers are of every region of their country */
       region_id?: number | undefined
       /** Id of a city */
       city_id?: number | undefined
@@ -5865,7 +5911,7 @@ export type AccountOperations = {
      * Each number with SMS has one channel. Use its uuid to read messages and to subscribe to events.
      */
     channel(args: {
-      /** Starts with SMS */
+      /** Starts with SMS. Every other form is answered as an unknown id */
       channel_uuid: string
     }, options?: CallOptions): Promise<{
       success: true
@@ -5990,7 +6036,7 @@ export type AccountOperations = {
      * The first page has the latest messages. Pass the next_cursor of a page to read older ones.
      */
     thread(args: {
-      /** Starts with SMS */
+      /** Starts with SMS. Every other form is answered as an unknown id */
       channel_uuid: string
       /** The contact: a number in E.164, a short code, or the name of an alphanumeric sender */
       contact_number: string

@@ -28,7 +28,7 @@ const searchOf = async (
   return { digits: null, others: found.flatMap(({ detail }) => numberForms(detail)) }
 }
 
-/** Reads the filters of the call history. A number filters only calls of its own direction. */
+/** Reads the filters of the call history. A number that is called finds outbound calls, one that calls inbound ones. */
 export const readFilter = async (
   db: Db,
   account: string,
@@ -37,11 +37,10 @@ export const readFilter = async (
   narrowing: CallFilter['narrowing'],
 ): Promise<CallFilter> => {
   const { direction } = query
-  const [to, from] = [numberOf(query.to_number), numberOf(query.from_number)]
   return {
     direction: direction === undefined ? null : direction === 'inbound' ? 'I' : 'O',
-    to: direction === 'inbound' ? null : to,
-    from: direction === 'outbound' ? null : from,
+    to: numberOf(query.to_number),
+    from: numberOf(query.from_number),
     status: query.status ?? null,
     since: query.since === undefined ? null : new Date(query.since),
     user: query.user_uuid === undefined ? null : await requireUser(db, account, query.user_uuid),

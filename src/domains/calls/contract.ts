@@ -124,8 +124,8 @@ export const getCallHistory = contract({
   query: Type.Object({
     ...pagingQuery,
     direction: Type.Optional(Enum(['inbound', 'outbound'])),
-    to_number: Type.Optional(Phone('Outbound calls to this number; ignored if direction is inbound')),
-    from_number: Type.Optional(Phone('Inbound calls from this number; ignored if direction is outbound')),
+    to_number: Type.Optional(Phone('Outbound calls to this number. With direction=inbound: none')),
+    from_number: Type.Optional(Phone('Inbound calls from this number. With direction=outbound: none')),
     status: Type.Optional(Call.properties.status),
     user_uuid: Type.Optional(Id('USR', 'Calls that this user placed or answered')),
     number: Type.Optional(Phone('Calls with this number on either side')),

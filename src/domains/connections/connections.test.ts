@@ -71,9 +71,9 @@ test('a setting that the kind of connection does not have is refused, in a chang
   const created = await create({ kind: 'didww', name: 'mistyped', settings: didww, enabled: false })
   assert.equal(created.status, 201)
   const url = `/operator/connections/${created.body.connection.uuid}`
-  const changed = await call(operator, 'PATCH', url, { settings: { prefixes: ['44'] } })
+  const changed = await call(operator, 'PATCH', url, { settings: { markup: ['44'] } })
   assert.equal(changed.status, 400)
-  assert.match(changed.body.error_message, /^There is no field settings\.prefixes; did you mean settings\.\w+\?$/)
+  assert.equal(changed.body.error_message, 'There is no field settings.markup; did you mean settings.markup_percent?')
   const absent = await call(operator, 'PATCH', url, { settings: { prefixes: null } })
   assert.equal(absent.status, 400)
 })

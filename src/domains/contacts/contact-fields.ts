@@ -45,14 +45,14 @@ export const contactFields = {
     create: FirstName,
     change: Type.Optional(FirstName),
     reply: Type.String({ examples: ['Ada'] }),
-    csv: /^(?:first|given) name$|^first$/,
+    csv: /^(?:first|given) names?$|^first$|^vornamen?$|^rufname$|^prenoms?$|^primer nombre$|^nombre de pila$|^primeiro nome$|^nome proprio$/,
   },
   last_name: {
     ...name,
     create: Type.Optional(LastName),
     change: Type.Optional(Type.Union([LastName, Type.Null()])),
     reply: Type.String({ examples: ['Lovelace'] }),
-    csv: /^(?:last|family) name$|^surname$|^last$/,
+    csv: /^(?:last|family) names?$|^surname$|^last$|^nachname$|^familienname$|^zuname$|^nom de famille$|^apellidos?$|^primer apellido$|^sobrenome$|^ultimo nome$|^apelidos$/,
   },
   profile_pic_url: {
     kind: 'url',

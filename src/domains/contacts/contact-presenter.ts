@@ -21,10 +21,12 @@ export const presentContact = (row: Contact) => ({
         },
       }
     : {}),
-  details: row.details.map(({ id, value, type, created_at, updated_at }) => ({
+  details: row.details.map(({ id, value, type, label, extension, created_at, updated_at }) => ({
     id,
     value,
     type,
+    ...(label === null ? {} : { label }),
+    ...(extension === null ? {} : { extension }),
     created_at,
     updated_at,
   })),

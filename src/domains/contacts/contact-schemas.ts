@@ -1,12 +1,17 @@
+import { extensionPattern } from '@trunkline/phone/extension.ts'
 import { Type } from 'typebox'
 import { Enum, Id, Named, Time } from '../../platform/http/schema.ts'
 import { schemasOf } from './contact-fields.ts'
 import { detailTypes } from './details.ts'
-import { maxDetails } from './limits.ts'
+import { maxDetails, maxExtensionLength, maxLabelLength } from './limits.ts'
 
 export const DetailKind = Enum([...detailTypes], {
   description: 'E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app',
 })
+
+const labelText = 'What the detail is: mobile, work, home, main, other, or any text'
+const extensionText =
+  'What is dialled after the number: digits, with `,` `p` `w` `;` for pauses, or `x123` or `;ext=123`'
 
 /** A contact in replies and events. */
 export const Contact = Named(
@@ -35,6 +40,8 @@ export const Contact = Named(
           id: Type.Integer(),
           value: Type.String({ description: 'Phone numbers in E.164', examples: ['+447700900123'] }),
           type: DetailKind,
+          label: Type.Optional(Type.String({ description: labelText, examples: ['work'] })),
+          extension: Type.Optional(Type.String({ description: extensionText, examples: [',,4711#'] })),
           created_at: Type.Integer({ description: 'Unix seconds' }),
           updated_at: Type.Integer({ description: 'Unix seconds; 0: never' }),
         }),
@@ -52,6 +59,28 @@ const SubmittedDetail = Named(
   Type.Object({
     type: DetailKind,
     value: Type.String({ minLength: 1, maxLength: 500, examples: ['+447700900123'] }),
+    label: Type.Optional(
+      Type.Union([
+        Type.String({
+          maxLength: maxLabelLength,
+          pattern: '^[^\\p{Cc}]*$',
+          description: `${labelText}. Absent: as it is; null: none`,
+          examples: ['work'],
+        }),
+        Type.Null(),
+      ]),
+    ),
+    extension: Type.Optional(
+      Type.Union([
+        Type.String({
+          maxLength: maxExtensionLength,
+          pattern: extensionPattern,
+          description: `${extensionText}. Absent: as it is; null: none`,
+          examples: [',,4711#'],
+        }),
+        Type.Null(),
+      ]),
+    ),
   }),
 )
 

@@ -6,9 +6,19 @@ import { formats } from '../../platform/http/validation.ts'
 export const detailTypes = ['E', 'A', 'PH', 'WAPH'] as const
 export type DetailType = (typeof detailTypes)[number]
 
-/** A normalised detail: numbers are E.164. Details with the same key are equal: `PH` and `WAPH` match, and so do the forms of
- *  one number. */
-export type Detail = { readonly type: DetailType; readonly value: string; readonly key: string }
+/**
+ * A normalised detail: numbers are E.164. Calls and messages are matched by the key: `PH` and `WAPH` have the same, and so
+ * do the forms of one number. An extension is no part of it.
+ */
+export type Detail = {
+  readonly type: DetailType
+  readonly value: string
+  readonly key: string
+  /** What the number or address is: `work`, `mobile`, or the text of the person who wrote it. */
+  readonly label: string | null
+  /** What is dialled after the number, as it was written: pauses and digits. */
+  readonly extension: string | null
+}
 
 const isPhone = (type: DetailType): boolean => type === 'PH' || type === 'WAPH'
 
@@ -17,27 +27,47 @@ const keyOf = (type: DetailType, value: string): string => {
   return type === 'E' ? value.toLowerCase() : canonicalNumber(value)
 }
 
+/** Details with the same identity are equal. People of one company share a number, with extensions of their own. */
+export const identityOf = ({ key, extension }: Pick<Detail, 'key' | 'extension'>): string =>
+  extension === null ? key : `${key} ${extension}`
+
 /** Why a text is not a valid detail of its type. */
 export type DetailFault = 'phone' | 'email' | 'empty'
 
-/** @param country its national numbers are accepted too */
-export const readDetail = (type: DetailType, text: string, country?: CountryCode): Detail | DetailFault => {
+type More = {
+  readonly country?: CountryCode | undefined
+  readonly label?: string | null
+  readonly extension?: string | null
+}
+
+/** @param more its country: national numbers are accepted too; its label and extension */
+export const readDetail = (type: DetailType, text: string, more: More = {}): Detail | DetailFault => {
   const trimmed = text.trim()
   if (trimmed === '') return 'empty'
   if (type === 'E' && (trimmed.length > 254 || !formats.email(trimmed))) return 'email'
-  const value = isPhone(type) ? parsePhoneNumber(trimmed, country) : trimmed
-  return value === null ? 'phone' : { type, value, key: keyOf(type, value) }
+  const value = isPhone(type) ? parsePhoneNumber(trimmed, more.country) : trimmed
+  if (value === null) return 'phone'
+  const extension = isPhone(type) ? more.extension || null : null
+  return { type, value, key: keyOf(type, value), label: more.label || null, extension }
 }
 
 /** Converts a stored detail to its input form. */
-export const toInput = ({ type, value }: DetailRow): Detail => ({ type, value, key: keyOf(type, value) })
+export const toInput = ({ type, value, label, extension }: DetailRow): Detail => ({
+  type,
+  value,
+  key: keyOf(type, value),
+  label,
+  extension,
+})
 
 /** Removes duplicates; a number given as both `PH` and `WAPH` becomes `WAPH`. */
 export const unique = (details: readonly Detail[]): Detail[] => {
   const known = new Map<string, Detail>()
   for (const detail of details) {
-    const before = known.get(detail.key)
-    if (!before || detail.type === 'WAPH') known.set(detail.key, before ? { ...detail, value: before.value } : detail)
+    const id = identityOf(detail)
+    const before = known.get(id)
+    const type = detail.type === 'WAPH' ? detail.type : (before ?? detail).type
+    known.set(id, before ? { ...before, type, label: before.label ?? detail.label } : detail)
   }
   return [...known.values()]
 }
@@ -50,19 +80,21 @@ export type DetailChanges = {
   readonly removed: readonly number[]
 }
 
-/** Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. Of several
- *  stored forms of one number, one stays. */
+/**
+ * Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. Of several
+ * stored forms of one number, one stays.
+ */
 export const changesOf = (had: readonly DetailRow[], details: readonly Detail[]): DetailChanges => {
-  const byKey = new Map(had.map((row) => [keyOf(row.type, row.value), row]))
+  const rowsById = new Map(had.map((row) => [identityOf(toInput(row)), row]))
   const wanted = unique(details)
-  const kept = new Set(wanted.flatMap(({ key }) => byKey.get(key)?.id ?? []))
+  const kept = new Set(wanted.flatMap((detail) => rowsById.get(identityOf(detail))?.id ?? []))
   return {
-    added: wanted.filter(({ key }) => !byKey.has(key)),
+    added: wanted.filter((detail) => !rowsById.has(identityOf(detail))),
     changed: wanted.flatMap((detail) => {
-      const row = byKey.get(detail.key)
+      const row = rowsById.get(identityOf(detail))
       if (!row) return []
       const type = row.type === 'WAPH' ? row.type : detail.type
-      const isSame = row.type === type && row.value === detail.value
+      const isSame = row.type === type && row.value === detail.value && row.label === detail.label
       return isSame ? [] : [{ id: row.id, detail: { ...detail, type } }]
     }),
     removed: had.filter(({ id }) => !kept.has(id)).map(({ id }) => id),
@@ -82,6 +114,8 @@ export type DetailRow = {
   id: number
   type: DetailType
   value: string
+  label: string | null
+  extension: string | null
   created_at: number
   updated_at: number
 }

@@ -39,6 +39,21 @@ export const clearBatchSize = 50_000
 /** Characters of the fields of an imported contact. */
 export const maxFieldLengths = { name: 100, address: 500, picture: 2048 }
 
+/** Characters of the label of a detail: people write a word or two. */
+export const maxLabelLength = 50
+
+/** Characters dialled after a number: the access code of a conference and a PIN, with pauses. */
+export const maxExtensionLength = 50
+
+/** Bytes of the beginning of a file that a preview reads. */
+export const previewBytes = 256 * 1024
+
+/** Lines of a file that a preview has, besides the names of the columns. */
+export const previewLines = 20
+
+/** Columns or properties that the result of an import names as not taken over. */
+export const maxIgnoredColumns = 100
+
 /** Contacts that a text finds in the list: its first lookups return no more. People narrow the text. */
 export const maxFoundContacts = 200
 

@@ -9,6 +9,8 @@ export const refusals = {
     ),
   badEmail: (field: string) => invalid(`${field} must be an e-mail address`).at(field),
   emptyDetail: (field: string) => invalid(`${field} must not be empty`).at(field),
+  unknownColumns: (known: string) =>
+    invalid(`columns must be a list of ${known}, with commas; an empty one stays as it is named`).at('columns'),
   /** @param field Default: the id of the path */
   unknownContact: (contact: string, field = 'contact_uuid') => notFound(`No contact ${contact}`).at(field),
   mergeWithItself: () => invalid('from must not contain the contact that remains', 'merge_with_itself').at('from'),

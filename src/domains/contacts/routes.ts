@@ -13,7 +13,7 @@ import * as c from './contract.ts'
 import { toInput } from './details.ts'
 import * as ops from './ops.ts'
 import { refusals } from './refusals.ts'
-import { channelIn, detailsIn } from './request-fields.ts'
+import { channelIn, detailsIn, withStored } from './request-fields.ts'
 import { search } from './search/contact-search.ts'
 import * as store from './store.ts'
 
@@ -40,7 +40,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
     route(c.createContact, async ({ account, body, tx }) => {
       const details = detailsIn(body) ?? refuse(refusals.noDetails())
       const channel_id = await channelIn(tx, account.id, body.channel_uuid)
-      const draft = { ...fieldsIn(body), channel_id, details }
+      const draft = { ...fieldsIn(body), channel_id, details: withStored(details, []) }
       return ok({ contact: presentContact(await ops.create(tx, quotas, account, draft)) })
     }),
 
@@ -51,7 +51,7 @@ export const contactRoutes = ({ db, quotas }: Services) => {
       const contact = await ops.change(tx, was, {
         ...fieldsIn(body, (name) => was[name]),
         channel_id: isMoved ? await channelIn(tx, account.id, body.channel_uuid) : was.channel_id,
-        details: details ?? was.details.map(toInput),
+        details: details ? withStored(details, was.details) : was.details.map(toInput),
       })
       return ok({ contact: presentContact(contact) })
     }),

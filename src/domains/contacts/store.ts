@@ -26,7 +26,7 @@ export const byIds = (sql: Sql, account: string, ids: readonly string[]) => sql.
 
 /** Details of contacts, in the order in which they were added. */
 export const details = (sql: Sql, account: string, contacts: readonly string[]) => sql.many<DetailRow>`
-  select contact_id, id, type, value, floor(extract(epoch from created_at))::bigint as created_at,
+  select contact_id, id, type, value, label, extension, floor(extract(epoch from created_at))::bigint as created_at,
     coalesce(floor(extract(epoch from updated_at)), 0)::bigint as updated_at
   from contact_details where account_id = ${account} and contact_id = any (${contacts}::uuid[]) order by contact_id, id`
 
@@ -146,12 +146,13 @@ export const insert = (tx: Tx, account: string, rows: readonly NewContact[]) => 
   ) as g (id, first_name, last_name, profile_pic_url, channel_id, numbers, emails, grams)`
 
 export const addDetails = (tx: Tx, account: string, rows: readonly (Detail & { contact: string })[]) => tx.run`
-  insert into contact_details (account_id, contact_id, type, value, match_key, created_at)
-  select ${account}, g.contact_id, g.type, g.value, g.match_key, (select app_now())
+  insert into contact_details (account_id, contact_id, type, value, match_key, label, extension, created_at)
+  select ${account}, g.contact_id, g.type, g.value, g.match_key, g.label, g.extension, (select app_now())
   from unnest(
     ${rows.map((r) => r.contact)}::uuid[], ${rows.map((r) => r.type)}::text[], ${rows.map((r) => r.value)}::text[],
-    ${rows.map((r) => (r.type === 'A' ? null : r.key))}::text[]
-  ) with ordinality as g (contact_id, type, value, match_key, n) order by g.n`
+    ${rows.map((r) => (r.type === 'A' ? null : r.key))}::text[],
+    ${rows.map((r) => r.label)}::text[], ${rows.map((r) => r.extension)}::text[]
+  ) with ordinality as g (contact_id, type, value, match_key, label, extension, n) order by g.n`
 
 /** Locks existing contacts until the transaction ends. */
 export const lock = (tx: Tx, account: string, ids: readonly string[]) => tx.many<{ id: string }>`
@@ -162,8 +163,8 @@ export const change = (tx: Tx, account: string, row: NewContact) => tx.run`
     profile_pic_url = ${row.profile_pic_url}, channel_id = ${row.channel_id}, numbers = ${row.numbers}, emails = ${row.emails}, grams = ${row.grams}::integer[], updated_at = app_now()
   where account_id = ${account} and id = ${row.id}`
 
-export const changeDetail = (tx: Tx, account: string, contact: string, id: number, { type, value }: Detail) => tx.run`
-  update contact_details set type = ${type}, value = ${value}, updated_at = app_now()
+export const changeDetail = (tx: Tx, account: string, contact: string, id: number, detail: Detail) => tx.run`
+  update contact_details set type = ${detail.type}, value = ${detail.value}, label = ${detail.label}, updated_at = app_now()
   where account_id = ${account} and contact_id = ${contact} and id = ${id}`
 
 export const removeDetails = (tx: Tx, account: string, contact: string, ids: readonly number[]) => tx.run`
@@ -190,9 +191,10 @@ export const byNumbers = (sql: Sql, pairs: readonly { account: string; number: s
 /** Contacts that have details with these keys, oldest contact first. */
 export const byKeys = (sql: Sql, account: string, keys: readonly string[]) => sql.many<{
   match_key: string
+  extension: string | null
   contact_id: string
 }>`
-  select match_key, contact_id from contact_details
+  select match_key, extension, contact_id from contact_details
   where account_id = ${account} and match_key = any (${keys}::text[]) order by contact_id, id`
 
 type Sync = Pick<ContactRow, 'sync_state' | 'sync_error'>

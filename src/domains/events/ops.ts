@@ -121,9 +121,14 @@ export const eventBody = (payload: string, { eventName, msgappName }: EventSpell
   return JSON.stringify(msgappName === null ? event : applyAlias(event, msgappName))
 }
 
-/** Returns the event for a name or alias. @throws Problem 400 that suggests the closest name */
-export const requireEventName = (name: string): EventName =>
-  findEventName(name) ?? refuse(refusals.misspeltEvent(name.slice(0, 60), closestWord(name.slice(0, 60), eventNames)))
+/** Returns the event for a name or alias. @throws Problem 400 that suggests the closest name, or lists all */
+export const requireEventName = (name: string): EventName => {
+  const found = findEventName(name)
+  if (found) return found
+  const short = name.slice(0, 60)
+  const closest = closestWord(short, eventNames)
+  throw closest === null ? refusals.unknownEvent(short, eventNames.join(', ')) : refusals.misspeltEvent(short, closest)
+}
 
 /** Returns the event that a subscription to this name receives, with its kind. @throws Problem 400 with all names */
 export const requireSubscribable = (spelt: string): { name: string; kind: EventKind } =>

@@ -151,7 +151,11 @@ export const listGroups = contract({
     'A group has one price, one set of features and one set of requirements. Use its id to reserve or buy a number.',
   query: Type.Object({
     country: Country,
-    region_id: Type.Optional(Integer('Id of a region; the US requires this, a city or a prefix')),
+    region_id: Type.Optional(
+      Integer(
+        'Id of a region; the US requires this, a city or a prefix. Toll-free numbers are of every region of their country',
+      ),
+    ),
     city_id: Type.Optional(Integer('Id of a city')),
     city_name_or_prefix: Type.Optional(
       Type.String({ maxLength: 100, description: 'With or without accents; prefix with or without country code' }),
@@ -179,7 +183,8 @@ export const listGroups = contract({
   }),
   codes: { invalid: ['unknown_country', 'region_required'] },
   errors: {
-    invalid: 'country is missing or unknown; or it is the US, and neither region, city, prefix nor group_id is given',
+    invalid:
+      'country is missing or unknown; or it is the US, and neither region, city, prefix, group_id nor the type tollfree is given',
     notFound: unknownGroup,
   },
 })

@@ -41,10 +41,22 @@ export const offeredTo = (
 export const groupOf = async (sql: Sql, id: string, offered: store.OfferScope | 'all'): Promise<store.PlacedGroup> =>
   (await store.group(sql, id, offered)) ?? refuse(refusals.unknownGroup(id))
 
-/** Returns the number, locked, if it is free; else null. */
-const freeNumber = async (tx: Tx, number: string, group: string | null): Promise<inventory.LockedNumber | null> => {
+/** True for a free number, and for an own one whose reservation has ended: the job that frees it may be late. */
+const isAvailable = async (tx: Tx, { number, state, supplier_id }: inventory.LockedNumber): Promise<boolean> =>
+  state === 'free' || (state === 'held' && supplier_id === null && (await inventory.endDueReservation(tx, number)))
+
+/** Returns the number, locked, if it is available; else null. */
+const availableNumber = async (tx: Tx, number: string, group: string): Promise<inventory.LockedNumber | null> => {
   const found = await inventory.lock(tx, number)
-  return found && (group === null || found.group_id === group) && found.state === 'free' ? found : null
+  return found?.group_id === group && (await isAvailable(tx, found)) ? found : null
+}
+
+/** Returns any available number of the group, locked; null when there is none. */
+const anyAvailable = async (tx: Tx, group: string): Promise<inventory.LockedNumber | null> => {
+  const free = await inventory.lockFree(tx, group)
+  if (free) return free
+  const due = await inventory.lockDue(tx, group)
+  return due && (await isAvailable(tx, due)) ? due : null
 }
 
 /** Reserves a number for the account and schedules the expiry. @throws the 404 or 409 Problem */
@@ -56,14 +68,14 @@ export const reserve = async (
 ): Promise<inventory.ReservationRow> => {
   await assertOpen(tx, account)
   const group = await groupOf(tx, groupId, offered)
-  const found = number ? await freeNumber(tx, number, group.id) : await inventory.lockFree(tx, group.id)
+  const found = number ? await availableNumber(tx, number, group.id) : await anyAvailable(tx, group.id)
   if (!found)
     return number ? refuse(refusals.numberUnavailable(number)) : refuse(refusals.groupSoldOut(group.id, group.location))
   await inventory.setOwner(tx, found.number, 'held', account)
   const reservation = await inventory.addReservation(tx, account, uuid(), found, minutes)
   const payload = { account, id: reservation.id, number: reservation.number }
   await enqueue(tx, 'numbers.expire', payload, { account, runAt: reservation.expires_at })
-  await inventory.adjustFreeCounts(tx, new Map([[found.group_id, -1]]))
+  if (found.state === 'free') await inventory.adjustFreeCounts(tx, new Map([[found.group_id, -1]]))
   return reservation
 }
 
@@ -106,12 +118,13 @@ const selectNumbers = async (
     const found = await inventory.lock(tx, number)
     const isOurs =
       found?.state === 'held' && found.account_id === account && (await inventory.isReserved(tx, account, number))
-    const isSuitable = found && (group === null || found.group_id === group.id) && (found.state === 'free' || isOurs)
+    const isSuitable =
+      found && (group === null || found.group_id === group.id) && (isOurs || (await isAvailable(tx, found)))
     return isSuitable ? [found] : refuse(refusals.numberUnavailable(number))
   }
   const reserved = await inventory.lockReserved(tx, account, group?.id ?? null)
   if (group === null) return reserved.length > 0 ? reserved : refuse(refusals.nothingReserved())
-  const one = reserved[0] ?? (await inventory.lockFree(tx, group.id))
+  const one = reserved[0] ?? (await anyAvailable(tx, group.id))
   return one ? [one] : refuse(refusals.groupSoldOut(group.id, group.location))
 }
 

@@ -143,7 +143,8 @@ const catalogueRoutes = (parts: Services) => {
       const country = await countryOf(db, query.country)
       const { region_id, city_id, city_name_or_prefix, did_type, group_id } = query
       const code = country.iso_country_code
-      if (code === 'US' && !hasPlace(query) && group_id === undefined) throw refusals.regionRequired()
+      if (code === 'US' && !hasPlace(query) && group_id === undefined && did_type !== 'tollfree')
+        throw refusals.regionRequired()
       if (group_id !== undefined) await groupOf(db, group_id, offeredTo(parts, account.id))
       const city = city_name_or_prefix === undefined ? null : parseCityQuery(city_name_or_prefix, country.prefix)
       if (city_name_or_prefix !== undefined && !city)

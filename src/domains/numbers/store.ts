@@ -128,8 +128,12 @@ export const groups = (db: Sql, { iso, region, city, type, id, cityQuery, limit,
       and (${type}::text is null or g.type = ${type})
       and (${id}::text is null or g.id = ${id})
       and (${region}::integer is null or g.region_id in (
-        select p.id from number_regions p where p.id = ${region}::integer or p.parent_id = ${region}::integer))
-      and (${city}::integer is null or g.city_id = ${city}::integer)
+        select p.id from number_regions p where p.id = ${region}::integer or p.parent_id = ${region}::integer)
+        or ${type === 'tollfree'} and g.region_id is null and exists (
+          select from number_regions p where p.id = ${region}::integer and p.iso_country_code = ${iso}))
+      and (${city}::integer is null or g.city_id = ${city}::integer
+        or ${type === 'tollfree'} and g.city_id is null and exists (
+          select from number_cities p where p.id = ${city}::integer and p.iso_country_code = ${iso}))
       and (${name}::text is null or ' ' || g.folded like '% ' || ${name} || '%')
       and (${prefixes}::text[] is null or exists (
         select from unnest(${prefixes}::text[]) p

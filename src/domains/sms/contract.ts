@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
-import { Enum, Id, Named, Ok, Phone, pageFields, pagingQuery, Time } from '../../platform/http/schema.ts'
+import { AnyId, Enum, Id, Named, Ok, Phone, pageFields, pagingQuery, Time } from '../../platform/http/schema.ts'
 
 const sms = { auth: 'account', shape: 'brief', tag: 'SMS' } as const
 
@@ -157,7 +157,7 @@ export const getSmsChannel = contract({
   url: '/open/sms/channel/:channel_uuid',
   summary: 'One SMS channel',
   description: 'Each number with SMS has one channel. Use its uuid to read messages and to subscribe to events.',
-  params: Type.Object({ channel_uuid: Id('SMS') }),
+  params: Type.Object({ channel_uuid: AnyId('SMS') }),
   status: 200,
   reply: Ok({ channel: Channel }),
   errors: { notFound: unknownChannel },
@@ -181,7 +181,7 @@ export const getSmsThread = contract({
   summary: 'The messages of a channel with a contact, oldest to newest',
   description: 'The first page has the latest messages. Pass the next_cursor of a page to read older ones.',
   params: Type.Object({
-    channel_uuid: Id('SMS'),
+    channel_uuid: AnyId('SMS'),
     contact_number: ContactNumber,
   }),
   query: Type.Object({

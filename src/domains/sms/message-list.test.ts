@@ -23,6 +23,16 @@ test('a thread with an alphanumeric sender or a short code is found by its name'
   assert.equal((await call(who, 'GET', `/open/sms/messages/${channel}/+12`)).status, 422)
 })
 
+test('a channel id of any other form is an unknown channel', async () => {
+  const who = await tenant()
+  const { number } = await giveNumber(world, who)
+  for (const id of [`DID${uuid()}`, `SMS${uuid()}`, 'SMS', uuid(), 'nonsense', number, 'x'.repeat(300)])
+    for (const path of [`/open/sms/channel/${id}`, `/open/sms/messages/${id}/${contact}`]) {
+      const { status, body } = await call(who, 'GET', path)
+      assert.deepEqual([status, body.error_code], [404, 'not_found'], path)
+    }
+})
+
 test('messages are listed by channel, direction, status and time, and each appears once over all pages', async () => {
   const [who, other] = [await tenant({ balance: '10' }), await tenant()]
   const [first, second, foreign] = [

@@ -1,5 +1,6 @@
-import type { FastifyInstance } from 'fastify'
-import { fileTypes, mediaTypeOf, parseFile, unsupportedMediaType } from './upload.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { decodeFile } from '../lib/text-encoding.ts'
+import { charsetOf, fileTypes, mediaTypeOf, parseFile, unsupportedMediaType } from './upload.ts'
 import { bodyProblem } from './validation.ts'
 
 /** Installs parsers that buffer a body up to the limit of its endpoint: JSON as values, CSV as text, files as bytes. */
@@ -11,7 +12,9 @@ export const installBodyParsers = (app: FastifyInstance): void => {
     if (body === '') return done(null, undefined)
     parseJson(request, body, (error, value) => done(error ?? bodyProblem(body, value), value))
   })
-  app.addContentTypeParser('text/csv', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('text/csv', { parseAs: 'buffer' }, (request: FastifyRequest, body: Buffer) =>
+    decodeFile(body, charsetOf(request)),
+  )
   app.addContentTypeParser(fileTypes, { parseAs: 'buffer' }, parseFile)
 }
 

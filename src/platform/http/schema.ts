@@ -18,6 +18,15 @@ export const Id = (prefix: Prefix, description?: string) =>
     examples: [`${prefix}01a1fcca-93ab-7cbc-9f10-be702f775479`],
   })
 
+/** An id in a path, of which every other form is answered as an unknown id: 404. */
+export const AnyId = (prefix: Prefix) =>
+  Type.String({
+    ...Id(prefix),
+    pattern: `^${prefix}|`,
+    maxLength: 500,
+    description: `Starts with ${prefix}. Every other form is answered as an unknown id`,
+  })
+
 /** A file as the body of a request or response. */
 export const FileBody = (contentMediaType: string, example: string) =>
   Type.Unsafe<Buffer | Readable>({ contentMediaType, examples: [example] })

@@ -46,7 +46,7 @@ export const checkFields = (schema: unknown, value: unknown, path: readonly stri
       const steps = [...path, name.slice(0, maxFieldNameLength)]
       const pointer = `/${steps.map(pointerStep).join('/')}`
       const best = closestWord(name.slice(0, maxFieldNameLength), Object.keys(known))
-      throw refusals.unknownField(steps.join('.'), best === '' ? null : [...path, best].join('.')).at(pointer)
+      throw refusals.unknownField(steps.join('.'), best === null ? null : [...path, best].join('.')).at(pointer)
     }
     checkFields(known[name], inner, [...path, name])
   }

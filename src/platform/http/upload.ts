@@ -106,6 +106,10 @@ export const limitStream =
     done(null, payload)
   }
 
+/** Returns the charset that a request states, if any. */
+export const charsetOf = ({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined =>
+  /;\s*charset="?([\w.:+-]{1,40})/i.exec(headers['content-type'] ?? '')?.[1]
+
 /** Returns the media type of a body without parameters. */
 export const mediaTypeOf = ({ headers }: FastifyRequest): string =>
   headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''

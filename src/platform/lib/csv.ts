@@ -1,6 +1,7 @@
-import { pipeline, Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { CsvError, parse } from 'csv-parse'
+import { readText, type TextFile, utf8Of } from './text-encoding.ts'
 import { TimeSlice } from './time-slice.ts'
 
 /** A line of a CSV file, with its line number in an editor. */
@@ -24,26 +25,87 @@ const chunkBytes = 2 * 1024
 /** Maximum number of columns. Address books export fewer than 200. */
 export const maxColumns = 1_000
 
-async function* smallChunks(body: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
-  for await (const chunk of body) {
-    const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk)
-    for (let at = 0; at < bytes.length; at += chunkBytes) {
-      yield bytes.subarray(at, at + chunkBytes)
-      await setImmediate()
+/** Characters between the cells of a file. Spreadsheets write a semicolon where the comma is the decimal sign. */
+const separators = [',', ';', '\t'] as const
+export type Separator = (typeof separators)[number]
+
+/** Returns the separator that divides a line into most cells; the comma if there is none. */
+const separatorOf = (line: string): Separator => {
+  const counts = { ',': 0, ';': 0, '\t': 0 }
+  let isQuoted = false
+  for (const sign of line) {
+    if (sign === '"') isQuoted = !isQuoted
+    else if (!isQuoted && (sign === ',' || sign === ';' || sign === '\t')) counts[sign]++
+  }
+  return separators.reduce((best, each) => (counts[each] > counts[best] ? each : best))
+}
+
+/** Where the first line of a text that is not blank ends, outside quotes; -1: not within it. */
+const firstLineEnd = (text: string): number => {
+  let [isQuoted, isBlank] = [false, true]
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at]
+    if (sign === '"') isQuoted = !isQuoted
+    const isBreak = sign === '\r' || sign === '\n'
+    if (isBreak && !isQuoted && !isBlank) return at
+    if (!isBreak) isBlank = false
+  }
+  return -1
+}
+
+/** The line that Excel reads, and writes on demand, before the names of the columns. */
+const separatorLine = /^(?:\ufeff|\u00ef\u00bb\u00bf)?\s*"?sep=([,;\t])"?$/i
+
+/** Reads the beginning of a file, until its first line ends. */
+const readHead = async (pieces: AsyncIterator<Uint8Array>, longestLine: number) => {
+  let head = Buffer.alloc(0)
+  for (;;) {
+    // Every separator is an octet of ASCII.
+    const text = head.toString('latin1', 0, longestLine + 1)
+    const end = firstLineEnd(text)
+    const next = end < 0 && head.length <= longestLine ? await pieces.next() : { done: true as const }
+    if (!next.done) {
+      head = Buffer.concat([head, next.value])
+      continue
     }
+    const line = end < 0 ? text : text.slice(0, end)
+    const stated = separators.find((each) => each === separatorLine.exec(line)?.[1])
+    // The line stays empty, so that the lines after it keep their numbers.
+    return { separator: stated ?? separatorOf(line), head: stated ? head.subarray(line.length) : head }
   }
 }
 
+async function* smallChunks(head: Buffer, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  async function* all() {
+    yield head
+    yield* rest
+  }
+  for await (const bytes of all())
+    for (let at = 0; at < bytes.length; at += chunkBytes) {
+      yield Buffer.from(bytes.subarray(at, at + chunkBytes))
+      await setImmediate()
+    }
+}
+
 /**
- * Reads lines as a stream with backpressure, and skips empty ones. The reader yields to the event loop after 5 ms,
- * including the work of the caller between two lines.
+ * Reads lines as a stream with backpressure, and skips empty ones. Commas, semicolons or tabs divide the cells, as the
+ * first line shows. The reader yields to the event loop after 5 ms, including the work of the caller between two lines.
  * @param longestLine bytes
+ * @param found is called with the separator
  * @throws UnreadableCsv
  */
-export async function* linesOf(body: Readable, longestLine = 10_000): AsyncGenerator<CsvLine> {
+export async function* linesOf(
+  file: TextFile,
+  longestLine = 10_000,
+  found: (separator: Separator) => void = () => {},
+): AsyncGenerator<CsvLine> {
+  const pieces = utf8Of(file)
+  const { separator, head } = await readHead(pieces, longestLine)
+  found(separator)
   const parser = parse({
     bom: true,
     trim: true,
+    delimiter: separator,
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     // A quote within a field is content, so that the lines after it are read too.
@@ -59,7 +121,7 @@ export async function* linesOf(body: Readable, longestLine = 10_000): AsyncGener
   })
   const turns = new TimeSlice()
   // The loop below throws the error.
-  pipeline(body, smallChunks, parser, () => {})
+  pipeline(smallChunks(head, pieces), parser, () => {})
   try {
     for await (const record of parser) {
       if (turns.isOver) await turns.yieldToLoop()
@@ -89,7 +151,7 @@ const maxRows = 200_000
 export async function* rowsOf(csv: string): AsyncGenerator<CsvRow> {
   let head: readonly string[] | null = null
   let rows = 0
-  for await (const { line, cells } of linesOf(Readable.from([csv]))) {
+  for await (const { line, cells } of linesOf(readText([csv]))) {
     if (head === null) {
       head = cells
       continue

@@ -12,6 +12,19 @@ const levenshtein = (a: string, b: string): number => {
   return row[b.length] ?? 0
 }
 
-/** Returns the known word closest to the given one, for error messages with a suggestion. */
-export const closestWord = (word: string, known: readonly string[]): string =>
-  known.reduce((best, one) => (levenshtein(word, one) < levenshtein(word, best) ? one : best), known[0] ?? '')
+/** Returns the known word that a misspelt one means, for error messages with a suggestion; null if none is near. */
+export const closestWord = (word: string, known: readonly string[]): string | null => {
+  const best = known.reduce<{ one: string; distance: number } | null>((nearest, one) => {
+    const distance = levenshtein(word.toLowerCase(), one.toLowerCase())
+    return nearest === null || distance < nearest.distance ? { one, distance } : nearest
+  }, null)
+  // A third of the letters may be wrong: beyond that, chance finds as much.
+  if (best && best.distance <= Math.max(2, Math.floor(Math.max(word.length, best.one.length) / 3))) return best.one
+  return (word.length >= 3 && known.find((one) => one.startsWith(word))) || null
+}
+
+/** Returns `; did you mean …`, or nothing if no known word is near. */
+export const suggestion = (word: string, known: readonly string[], show = (one: string): string => one): string => {
+  const closest = closestWord(word, known)
+  return closest === null ? '' : `; did you mean ${show(closest)}?`
+}

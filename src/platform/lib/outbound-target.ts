@@ -32,7 +32,7 @@ const privateName = /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|la
 export const readTarget = (text: string, { allowPrivate, http }: TargetPolicy): Target | string => {
   if (text.length > maxLength) return `is longer than ${maxLength} characters`
   if (forbiddenCharacters.test(text)) return 'contains a space, a control character or a backslash: escape it'
-  if (!URL.canParse(text)) return 'is not a URL such as https://example.com/hook'
+  if (!URL.canParse(text)) return 'is not a web address such as https://example.com/path'
   const url = new URL(text)
   const isSecure = url.protocol === 'https:'
   if (!isSecure && url.protocol !== 'http:') return `begins with ${url.protocol.replace(/:$/, '')}: use https`

@@ -8,7 +8,7 @@ import { toInput, unique } from '../details.ts'
 import { maxDetails } from '../limits.ts'
 import { change, type Draft, load, setBlocked } from '../ops.ts'
 import { refusals } from '../refusals.ts'
-import { channelIn, detailsIn } from '../request-fields.ts'
+import { channelIn, detailsIn, withStored } from '../request-fields.ts'
 import * as contacts from '../store.ts'
 import type { mergeContacts } from './contract.ts'
 
@@ -18,7 +18,9 @@ type Body = Static<(typeof mergeContacts)['body']>
 const draftOf = async (tx: Tx, account: string, all: readonly Contact[], fields: Body['fields'] = {}) => {
   const first = (value: (one: Contact) => string | null): string | null =>
     all.map(value).find((one) => one !== null && one !== '') ?? null
-  const details = detailsIn(fields, 'fields.') ?? unique(all.flatMap((one) => one.details.map(toInput)))
+  const had = all.flatMap((one) => one.details)
+  const submitted = detailsIn(fields, 'fields.')
+  const details = submitted ? withStored(submitted, had) : unique(had.map(toInput))
   if (details.length > maxDetails) throw refusals.tooManyDetails(details.length, maxDetails)
   const isMoved = fields.channel_uuid !== undefined
   const draft: Draft = {

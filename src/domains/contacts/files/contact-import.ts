@@ -5,7 +5,7 @@ import { uuid } from '../../../platform/lib/id.ts'
 import { type ImportError, type ImportErrors, makeImportErrors } from '../../../platform/lib/import-errors.ts'
 import { mapFields } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
-import { toInput, unique } from '../details.ts'
+import { identityOf, toInput, unique } from '../details.ts'
 import { importChunkSize, importRenewMs, maxDetails } from '../limits.ts'
 import { add, change, type Draft, load } from '../ops.ts'
 import { refusals } from '../refusals.ts'
@@ -22,13 +22,16 @@ export type ImportResult = {
   created: number
   merged: number
   skipped: number
+  /** Bad lines, whose contacts are not imported. */
   faults: ImportErrors
+  /** Bad details, without which their contacts are imported. */
+  left: ImportErrors
 }
 
 /** Rolls back the transaction: the file cannot be imported. */
 class ImportRejected extends Error {}
 
-const keysOf = ({ details }: Draft): string[] => details.filter(({ type }) => type !== 'A').map(({ key }) => key)
+const keysOf = ({ details }: Draft): string[] => details.filter(({ type }) => type !== 'A').map(identityOf)
 
 /** Adds what the existing contact lacks; its own values stay. */
 const merged = (base: Draft, more: Draft): Draft => ({
@@ -55,15 +58,21 @@ const importChunk = async (
     const matches = await byKeys(
       tx,
       account,
-      entries.flatMap(({ entry }) => keysOf(entry)),
+      entries.flatMap(({ entry }) => entry.details.flatMap(({ type, key }) => (type === 'A' ? [] : [key]))),
     )
-    const ids = [...new Set(matches.map(({ contact_id }) => contact_id))]
+    // Of the matches by number, those with the same extension: people of one company share its number.
+    const wanted = new Set(entries.flatMap(({ entry }) => keysOf(entry)))
+    const found = matches.flatMap(({ match_key, extension, contact_id }) => {
+      const id = identityOf({ key: match_key, extension })
+      return wanted.has(id) ? [{ id, contact_id }] : []
+    })
+    const ids = [...new Set(found.map(({ contact_id }) => contact_id))]
     if (duplicates === 'merge') await lock(tx, account, ids)
     for (const was of await load(tx, account, ids))
       existing.set(was.id, { was, draft: { ...was, details: was.details.map(toInput) } })
-    for (const { match_key, contact_id } of matches) {
+    for (const { id, contact_id } of found) {
       const home = existing.get(contact_id)
-      if (home && !homes.has(match_key)) homes.set(match_key, home)
+      if (home && !homes.has(id)) homes.set(id, home)
     }
   }
   const faults: ImportError[] = []
@@ -175,7 +184,14 @@ const importFile = async (
   const { quotas, id } = context
   const account = context.account.id
   const most = quotas.limitOf(context.account, 'contacts')
-  const to: ImportResult = { read: 0, created: 0, merged: 0, skipped: 0, faults: makeImportErrors() }
+  const to: ImportResult = {
+    read: 0,
+    created: 0,
+    merged: 0,
+    skipped: 0,
+    faults: makeImportErrors(),
+    left: makeImportErrors(),
+  }
   let good = 0
   let batch: store.Entry[] = []
   const flush = async () => {
@@ -187,8 +203,9 @@ const importFile = async (
   }
   try {
     try {
-      for await (const { line, read } of file) {
+      for await (const { line, read, left = [] } of file) {
         to.read++
+        to.left.add(left)
         if (typeof read === 'string') to.faults.add([{ line, error: read }])
         else if (skipBad || to.faults.count === 0) batch.push({ line, entry: read })
         if (batch.length >= importChunkSize) await flush()

@@ -57,7 +57,13 @@ test('a CSV file is imported, and its contacts are published', async () => {
   const { status, body } = await send(ada, file)
   assert.deepEqual(
     [status, body],
-    [201, { success: true, read: 2, created: 2, merged: 0, skipped: 0, bad_lines: 0, lines: [] }],
+    [
+      201,
+      {
+        ...{ success: true, read: 2, created: 2, merged: 0, skipped: 0, bad_lines: 0, bad_details: 0, lines: [] },
+        ...{ encoding: 'utf-8', ignored_columns: ['shoe size'] },
+      },
+    ],
   )
   assert.deepEqual(said(await all(ada)), [
     {

@@ -1,15 +1,29 @@
-import type { Readable } from 'node:stream'
-import type { CountryCode } from 'libphonenumber-js/max'
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
+import { decodeText, type TextFile } from '../../../platform/lib/text-encoding.ts'
 import { contactFields, otherFields } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
-import { searchValuesOf } from '../details.ts'
+import type { DetailRow, DetailType } from '../details.ts'
 import { maxDetails } from '../limits.ts'
-import { emptyEntry, type ParsedEntry, parseEntry, type RawEntry } from './import-entry.ts'
+import { addIgnored, type FileNotes, type ReadOptions } from './contact-csv.ts'
+import {
+  emptyEntry,
+  hasUnusedCompany,
+  type ParsedEntry,
+  parseEntry,
+  type RawDetail,
+  type RawEntry,
+} from './import-entry.ts'
+import { labelOf } from './labels.ts'
 import { contentLines } from './vcard-lines.ts'
 
-/** A content line of a vCard (RFC 6350, 3.3), without its group. Names are upper case. */
-type Property = { readonly name: string; readonly parameters: ReadonlyMap<string, string>; readonly value: string }
+/** A content line of a vCard (RFC 6350, 3.3). Names are upper case, types lower case. */
+type Property = {
+  readonly group: string
+  readonly name: string
+  readonly parameters: ReadonlyMap<string, string>
+  readonly types: readonly string[]
+  readonly value: string
+}
 
 /** Splits at a separator outside quotes. */
 const splitOutside = (text: string, sign: string, most = Number.POSITIVE_INFINITY): string[] => {
@@ -25,31 +39,45 @@ const splitOutside = (text: string, sign: string, most = Number.POSITIVE_INFINIT
   return [...parts, text.slice(from)]
 }
 
-/** RFC 2045, 6.7. */
-const fromQuotedPrintable = (text: string, charset: string): string => {
-  const bytes = Buffer.from(
-    text.replace(/=([\dA-F]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
-    'latin1',
-  )
-  return /^iso-8859-1$|^windows-1252$/i.test(charset) ? bytes.toString('latin1') : bytes.toString('utf8')
-}
+/** RFC 2045, 6.7. Each character is an octet. */
+const fromQuotedPrintable = (octets: string): string =>
+  octets.replace(/=([\dA-F]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
-const propertyOf = (text: string): Property | null => {
-  const [head = '', coded] = splitOutside(text, ':', 2)
+const decoded = (octets: string, charset: string | undefined, other: string): string =>
+  /^[ -~]*$/.test(octets) ? octets : decodeText(Buffer.from(octets, 'latin1'), charset, other)
+
+/**
+ * Parses a content line, of which each character is an octet.
+ * @param encoding of the file, for text without an encoding of its own
+ */
+const propertyOf = (octets: string, encoding: string): Property | null => {
+  const [head = '', coded] = splitOutside(octets, ':', 2)
   if (coded === undefined) return null
-  const [grouped = '', ...rawParameters] = splitOutside(head, ';')
+  const [grouped = '', ...rawParameters] = splitOutside(decoded(head, undefined, encoding), ';')
   const parameters = new Map<string, string>()
+  const types: string[] = []
   for (const one of rawParameters) {
-    const [name = '', value] = splitOutside(one, '=', 2)
+    const [first = '', rest] = splitOutside(one, '=', 2)
     // vCard 2.1 omits the name of some parameters.
-    const isEncoding = value === undefined && /^quoted-printable$/i.test(name)
-    if (isEncoding) parameters.set('ENCODING', name)
+    const isBare = rest === undefined
+    const name = !isBare ? first.toUpperCase() : /^quoted-printable$/i.test(first) ? 'ENCODING' : 'TYPE'
     // RFC 6868, 3.1.
-    else parameters.set(name.toUpperCase(), (value ?? '').replace(/^"|"$/g, '').replace(/\^[n'^]/g, decaret))
+    const value = (rest ?? first).replace(/^"|"$/g, '').replace(/\^[n'^]/g, decaret)
+    if (name === 'TYPE') types.push(...value.toLowerCase().split(',', maxTypes))
+    else parameters.set(name, value)
   }
   const isQuoted = /^quoted-printable$/i.test(parameters.get('ENCODING') ?? '')
-  const value = isQuoted ? fromQuotedPrintable(coded, parameters.get('CHARSET') ?? 'utf-8') : coded
-  return { name: grouped.slice(grouped.lastIndexOf('.') + 1).toUpperCase(), parameters, value }
+  const bytes = isQuoted ? fromQuotedPrintable(coded) : coded
+  // Telephones that write vCard 2.1 without a label are of the time before UTF-8.
+  const other = isQuoted && encoding === 'utf-8' ? 'windows-1252' : encoding
+  const at = grouped.lastIndexOf('.')
+  return {
+    group: grouped.slice(0, Math.max(0, at)).toLowerCase(),
+    name: grouped.slice(at + 1).toUpperCase(),
+    parameters,
+    types,
+    value: decoded(bytes, parameters.get('CHARSET'), other),
+  }
 }
 
 const decaret = (sign: string): string => (sign === '^n' ? '\n' : sign === "^'" ? '"' : '^')
@@ -74,50 +102,105 @@ const components = (value: string): string[] =>
 const joined = (parts: readonly (string | undefined)[], between: string): string =>
   parts.filter((part) => part !== undefined && part !== '').join(between)
 
-/** Stops one above the limit of details: that suffices to report too many. */
-const push = (list: string[], text: string): void => {
-  if (text !== '' && list.length <= maxDetails) list.push(text)
+/** Types of a property that are read: cards have three. */
+const maxTypes = 10
+
+/** Types that say nothing about the place of a number or an address. */
+const plainTypes = /^(?:voice|pref|internet|text|msg|video|dom|intl|postal|parcel|x-.*|)$/
+
+/** Types of which a known label has another name. */
+const typeLabels: Readonly<Record<string, string>> = { cell: 'mobile', iphone: 'mobile' }
+
+const labelOfTypes = (types: readonly string[]): string | null => {
+  const labels = types.filter((type) => !plainTypes.test(type)).map((type) => typeLabels[type] ?? type)
+  return labels.length === 0 ? null : labelOf(labels.join(' '))
 }
 
-/** Reads one property into the contact; unknown properties are ignored. */
-const readProperty = (raw: RawEntry, { name, parameters, value }: Property): void => {
+/** A card that is read: its entry, and the labels that groups give to their properties. */
+type OpenCard = {
+  readonly line: number
+  readonly raw: RawEntry
+  readonly labels: Map<string, string>
+  readonly details: (RawDetail & { readonly group: string })[]
+}
+
+/** The number of a `tel` URI (RFC 3966), with its extension. */
+const fromUri = (value: string): string => {
+  if (!/^tel:/i.test(value)) return value
+  const [number = '', ...parameters] = value.slice(4).split(';')
+  return (
+    number +
+    parameters
+      .filter((one) => /^ext=/i.test(one))
+      .map((one) => `;${one}`)
+      .join('')
+  )
+}
+
+/** Properties about the card, not the person. */
+const ofCard =
+  /^(?:VERSION|PRODID|REV|UID|KIND|SOURCE|CLASS|SOUND|MAILER|CLIENTPIDMAP|X-(?:ABADR|ABUID|IRMC|IMAGE).*|BEGIN|END)$/
+
+/** Reads one property into the card; unknown properties are noted. */
+const readProperty = ({ raw, labels, details }: OpenCard, property: Property, line: number, notes: FileNotes): void => {
+  const { group, name, parameters, types, value } = property
+  const push = (type: DetailType, text: string) => {
+    // One above the limit shows that there are more.
+    if (text !== '' && details.length <= maxDetails)
+      details.push({ type, text, label: labelOfTypes(types), line, group })
+  }
   if (name === 'N') {
     const [last = '', first, additional] = components(value)
     raw.texts.last_name = last
     raw.texts.first_name = joined([first, additional], ' ')
   } else if (name === 'FN') raw.whole = unescaped(value) || raw.whole
-  else if (name === 'ORG') raw.whole ||= components(value)[0] ?? ''
-  else if (name === 'TEL') push(raw.phones, unescaped(value.replace(/^tel:([^;]*).*$/is, '$1')))
-  else if (name === 'EMAIL') push(raw.emails, unescaped(value.replace(/^mailto:/i, '')))
-  else if (name === 'ADR')
-    push(raw.addresses, joined(components(value), ', ') || (parameters.get('LABEL') ?? '').trim())
+  else if (name === 'ORG') raw.company ||= components(value)[0] ?? ''
+  else if (name === 'X-ABLABEL') labels.set(group, unescaped(value))
+  else if (name === 'TEL') push('PH', unescaped(fromUri(value)))
+  else if (name === 'EMAIL') push('E', unescaped(value.replace(/^mailto:/i, '')))
+  else if (name === 'ADR') push('A', joined(components(value), ', ') || (parameters.get('LABEL') ?? '').trim())
   else {
     const field = otherFields.find((one) => contactFields[one].vcard === name)
     // Embedded pictures are ignored; only addresses of pictures are stored.
     if (field && (contactFields[field].kind === 'text' || /^https?:\/\//i.test(value)))
       raw.texts[field] ||= unescaped(value)
+    else if (!ofCard.test(name) && /[^;\s]/.test(value)) addIgnored(notes, name)
   }
 }
 
+const entryOf = ({ raw, details, labels }: OpenCard): RawEntry => ({
+  ...raw,
+  details: details.map(({ group, ...detail }) => ({
+    ...detail,
+    label: (group !== '' && labelOf(labels.get(group) ?? '')) || detail.label,
+  })),
+})
+
 /**
  * Parses a file of vCards: 4.0 (RFC 6350), 3.0 (RFC 2426), and the 2.1 that telephones write.
- * @throws BrokenFile
+ * @throws UnreadableCsv
  */
-export async function* readVcards(body: Readable, country?: CountryCode): AsyncGenerator<ParsedEntry> {
-  let open: { line: number; raw: RawEntry } | null = null
-  for await (const { line, text } of contentLines(body)) {
-    const bare = text.replace(/^\ufeff/, '').trim()
+export async function* readVcards(
+  file: TextFile,
+  notes: FileNotes,
+  { country }: ReadOptions = {},
+): AsyncGenerator<ParsedEntry> {
+  let open: OpenCard | null = null
+  for await (const { line, text } of contentLines(file.bytes)) {
+    const bare = text.replace(/^\u00ef\u00bb\u00bf/, '').trim()
     if (bare === '') continue
     if (/^begin:vcard$/i.test(bare)) {
       if (open) throw new UnreadableCsv(line, `the card that begins at line ${open.line} has no END:VCARD`)
-      open = { line, raw: emptyEntry() }
+      open = { line, raw: emptyEntry(), labels: new Map(), details: [] }
     } else if (!open) throw new UnreadableCsv(line, 'a card must begin here with BEGIN:VCARD')
     else if (/^end:vcard$/i.test(bare)) {
-      yield { line: open.line, read: parseEntry(open.raw, country) }
+      const raw = entryOf(open)
+      if (hasUnusedCompany(raw)) addIgnored(notes, 'ORG')
+      yield parseEntry(open.line, raw, country)
       open = null
     } else {
-      const property = propertyOf(text)
-      if (property) readProperty(open.raw, property)
+      const property = propertyOf(text, file.bytesEncoding)
+      if (property) readProperty(open, property, line, notes)
     }
   }
   if (open) throw new UnreadableCsv(open.line, 'the card has no END:VCARD')
@@ -141,9 +224,34 @@ const folded = (text: string): string => {
   return `${lines.join('\r\n')}\r\n`
 }
 
+const cardTypes: Readonly<Record<string, string>> = {
+  mobile: 'cell',
+  work: 'work',
+  home: 'home',
+  fax: 'fax',
+  pager: 'pager',
+}
+
+const contentOf = ({ type, value, extension }: DetailRow): string => {
+  if (type === 'E') return `:${escaped(value)}`
+  if (type === 'A') return `:;;${escaped(value)};;;;`
+  if (extension === null || /^;ext=\d+$/.test(extension)) return `;VALUE=uri:tel:${value}${extension ?? ''}`
+  return `:${escaped(value + extension)}`
+}
+
+/** A detail in the order of the file; a label that has no type is that of a group, as Apple and Google write it. */
+const propertiesOf = (detail: DetailRow, i: number): string[] => {
+  const name = { E: 'EMAIL', A: 'ADR', PH: 'TEL', WAPH: 'TEL' }[detail.type]
+  const { label } = detail
+  if (label === null) return [name + contentOf(detail)]
+  const types = label.split(' ').map((word) => cardTypes[word])
+  return types.every((type) => type !== undefined)
+    ? [`${name};TYPE=${types.join()}${contentOf(detail)}`]
+    : [`item${i + 1}.${name}${contentOf(detail)}`, `item${i + 1}.X-ABLabel:${escaped(label)}`]
+}
+
 /** Formats a contact as a vCard 4.0. An address is a single text here, in the street component. */
 export const formatVcard = (contact: Contact): string => {
-  const { phones, emails, addresses } = searchValuesOf(contact.details)
   const { id, first_name, last_name, created_at, updated_at } = contact
   const revised = (updated_at ?? created_at).toISOString().replace(/[-:]|\.\d+/g, '')
   return [
@@ -152,9 +260,7 @@ export const formatVcard = (contact: Contact): string => {
     `UID:urn:uuid:${id}`,
     `FN:${escaped(`${first_name} ${last_name}`.trim())}`,
     `N:${escaped(last_name)};${escaped(first_name)};;;`,
-    ...phones.map((number) => `TEL;VALUE=uri:tel:${number}`),
-    ...emails.map((email) => `EMAIL:${escaped(email)}`),
-    ...addresses.map((address) => `ADR:;;${escaped(address)};;;;`),
+    ...contact.details.flatMap(propertiesOf),
     ...otherFields.flatMap((name) => {
       const { kind, vcard } = contactFields[name]
       const value = contact[name]

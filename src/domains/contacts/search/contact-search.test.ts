@@ -12,8 +12,13 @@ const { db, call, tenant } = await makeWorld()
 /** Parses `Ada Lovelace +447700900123 ada@example.com` into a contact. */
 const draftOf = (text: string) => {
   const words = text.split(' ')
-  const phones = words.filter((word) => /^\+\d/.test(word)).map((value) => ({ type: 'PH' as const, value, key: value }))
-  const emails = words.filter((word) => word.includes('@')).map((value) => ({ type: 'E' as const, value, key: value }))
+  const bare = { label: null, extension: null }
+  const phones = words
+    .filter((word) => /^\+\d/.test(word))
+    .map((value) => ({ type: 'PH' as const, value, key: value, ...bare }))
+  const emails = words
+    .filter((word) => word.includes('@'))
+    .map((value) => ({ type: 'E' as const, value, key: value, ...bare }))
   const names = words.filter((word) => !/^\+\d|@/.test(word))
   const [first_name = '', ...rest] = names
   return { ...emptyDraft, first_name, last_name: rest.join(' '), details: [...phones, ...emails] }

@@ -7,7 +7,7 @@ import type { ChatNumberCheck } from '../../../ports/chat.ts'
 export const numberFacts = (number: string) => {
   const text = number.trim()
   const parsed = /^\+?[\d\s().-]+$/.test(text) ? numberDetails(currentNumber(`+${text.replace(/\D/g, '')}`)) : undefined
-  if (!parsed?.isValid()) return null
+  if (!parsed?.isPossible()) return null
   return {
     e164: String(parsed.number),
     number: {

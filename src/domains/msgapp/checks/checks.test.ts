@@ -116,6 +116,16 @@ test('a check is one API call, and two with extra information', async () => {
   assert.equal((await calls()) - start, 5)
 })
 
+test('a number that is possible is checked, whether or not it is in use', async () => {
+  const tenant = await world.tenant()
+  const from = await connect(tenant)
+  for (const unused of ['+442012345678', '+15551234567']) {
+    await know(tenant, unused, 'no')
+    const { is_valid, on_msgapp } = (await check(world, tenant, from, unused)).body
+    assert.deepEqual([is_valid, on_msgapp], [true, false], unused)
+  }
+})
+
 test('an impossible number is reported as invalid without other fields, and costs no check', async () => {
   const tenant = await world.tenant()
   const from = await connect(tenant)

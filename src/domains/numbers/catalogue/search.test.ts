@@ -55,6 +55,16 @@ test('US, CA and GB have regions, other countries none, and an unknown country i
     assert.equal((await open.call('GET', `/open/numbers/${url}`)).status, 400, url)
 })
 
+test('toll-free numbers are found with and without a region of their country', async () => {
+  const [region] = await rows('/open/numbers/regions?country=US', 'regions')
+  const [other] = await rows('/open/numbers/regions?country=CA', 'regions')
+  const all = await groups('country=US&did_type=tollfree')
+  assert.ok(all.length > 0)
+  assert.deepEqual(await groups(`country=US&did_type=tollfree&region_id=${region?.id}`), all)
+  for (const unknown of [other?.id, 2_147_483_647])
+    assert.deepEqual(await groups(`country=US&did_type=tollfree&region_id=${unknown}`), [])
+})
+
 test('cities of a region are among those of its country, and each leads to groups', async () => {
   const england = (await rows('/open/numbers/regions?country=GB', 'regions')).find(
     (row) => row.region_name === 'England',

@@ -1,4 +1,4 @@
-import { closestWord } from '../../../platform/lib/levenshtein.ts'
+import { suggestion } from '../../../platform/lib/levenshtein.ts'
 
 /** Columns of an inventory file. */
 const columns = [
@@ -29,10 +29,7 @@ export const parseHeader = (cells: readonly string[]): ImportHeader | string[] =
   const faults: string[] = []
   for (const [i, cell] of cells.entries()) {
     const column = columnOf(cell.toLowerCase())
-    if (!column)
-      faults.push(
-        `there is no column "${cell}": did you mean ${closestWord(cell.slice(0, 40).toLowerCase(), [...columns])}?`,
-      )
+    if (!column) faults.push(`there is no column "${cell}"${suggestion(cell.slice(0, 40), [...columns])}`)
     else if (at.has(column)) faults.push(`the column ${column} appears twice`)
     else at.set(column, i)
   }

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import {
@@ -7,6 +6,7 @@ import {
   makeImportErrors,
   maxListedErrors,
 } from '../../../platform/lib/import-errors.ts'
+import type { TextFile } from '../../../platform/lib/text-encoding.ts'
 import { importBatchSize } from '../limits.ts'
 import { type ImportGroup, makeImportGroups } from './import-groups.ts'
 import { type ImportLine, readImport } from './import-reader.ts'
@@ -85,7 +85,7 @@ const addToInventory = async (
  */
 export const importNumbers = async (
   db: Db,
-  body: Readable,
+  file: TextFile,
   dryRun: boolean,
   record: (tx: Tx, result: Omit<ImportResult, 'faults' | 'lines'>) => Promise<void> = async () => {},
 ): Promise<ImportResult> => {
@@ -98,7 +98,7 @@ export const importNumbers = async (
   await store.begin(db, id, dryRun)
   try {
     const places = makePlaceIndex(await store.places(db))
-    for await (const batch of readImport(body, places, groups)) {
+    for await (const batch of readImport(file, places, groups)) {
       lines += batch.lines
       faults.add(
         [...batch.faults, ...(await stageLines(db, id, batch.entries, !faults.isFull))].sort((a, b) => a.line - b.line),

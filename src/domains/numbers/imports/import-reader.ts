@@ -1,7 +1,7 @@
-import type { Readable } from 'node:stream'
 import { e164, fitsCountry } from '@trunkline/phone/phone.ts'
 import { linesOf, UnreadableCsv } from '../../../platform/lib/csv.ts'
 import type { ImportError } from '../../../platform/lib/import-errors.ts'
+import type { TextFile } from '../../../platform/lib/text-encoding.ts'
 import { maxRememberedLines, readBatchSize } from '../limits.ts'
 import type { ImportGroup, ImportGroups } from './import-groups.ts'
 import { type Column, type ImportHeader, parseHeader } from './import-header.ts'
@@ -49,12 +49,12 @@ const makeReader = (head: ImportHeader, places: PlaceIndex, groups: ImportGroups
 }
 
 /** Reads a file in batches, at the consumer's pace. Every line is validated, whatever the faults before it. */
-export async function* readImport(body: Readable, places: PlaceIndex, groups: ImportGroups): AsyncGenerator<LineBatch> {
+export async function* readImport(file: TextFile, places: PlaceIndex, groups: ImportGroups): AsyncGenerator<LineBatch> {
   let read: ReturnType<typeof makeReader> | null = null
   let batch: LineBatch = { entries: [], faults: [], lines: 0 }
   const fault = (line: number, error: string) => batch.faults.push({ line, error })
   try {
-    for await (const { line, cells } of linesOf(body)) {
+    for await (const { line, cells } of linesOf(file)) {
       if (read === null) {
         const head = parseHeader(cells)
         if (Array.isArray(head)) {

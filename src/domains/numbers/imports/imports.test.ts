@@ -155,7 +155,7 @@ test('a bad header is reported column by column', async () => {
   assert.equal(line, 1)
   assert.match(
     error,
-    /no column "numbr": did you mean number\?; the column country appears twice; the column number is missing/,
+    /no column "numbr"; did you mean number\?; the column country appears twice; the column number is missing/,
   )
   assert.match((await send('')).body.error_message, /must be CSV|is empty/)
   assert.match((await send('number,country,type\n')).body.error_message, /no lines below the head/)

@@ -1,8 +1,10 @@
 import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { type Problem, refuse } from '../../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
+import { charsetOf } from '../../../platform/http/upload.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
+import { readText } from '../../../platform/lib/text-encoding.ts'
 import type { Services } from '../../../services.ts'
 import { maxNamedFaults } from '../limits.ts'
 import { refusals } from '../refusals.ts'
@@ -31,10 +33,10 @@ const presentImport = (row: store.ImportRow) => ({
 })
 
 export const importRoutes = ({ db }: Services) => [
-  routeWithoutTransaction(c.importInventory, async ({ body, query, audit }) => {
+  routeWithoutTransaction(c.importInventory, async ({ body, query, request, audit }) => {
     if (body === undefined) throw refusals.bodyNotCsv()
     const isDry = query.dry_run ?? false
-    const outcome = await importNumbers(db, body, isDry, (tx, { id, imported, groups }) =>
+    const outcome = await importNumbers(db, readText(body, charsetOf(request)), isDry, (tx, { id, imported, groups }) =>
       audit(tx, { target: print('IMP', id), after: { imported, groups } }),
     )
     if (isDry) await audit(null, { target: print('IMP', outcome.id), after: { dry_run: true } })

@@ -18,6 +18,23 @@ export type LockedNumber = {
 export const lock = (tx: Tx, number: string) => tx.maybe<LockedNumber>`
   select number, group_id, state, account_id, supplier_id from numbers where number = ${number} for update`
 
+/**
+ * Ends the reservation of a locked number if it is due, before its job does.
+ * @returns true if the number may be taken
+ */
+export const endDueReservation = async (tx: Tx, number: string): Promise<boolean> =>
+  (await tx.run`
+    update reservations set state = 'expired'
+    where number = ${number} and state = 'active' and expires_at <= (select app_now())`) > 0
+
+/** Locks an own number of the group whose reservation is due; null when there is none. */
+export const lockDue = (tx: Tx, group: string) => tx.maybe<LockedNumber>`
+  select n.number, n.group_id, n.state, n.account_id, n.supplier_id
+  from reservations r join numbers n on n.number = r.number
+  where r.group_id = ${group} and r.state = 'active' and r.expires_at <= (select app_now()) and n.state = 'held'
+    and n.supplier_id is null
+  order by r.expires_at limit 1 for update of n skip locked`
+
 const lockNextFree = (tx: Tx, group: string, from: number) => tx.maybe<LockedNumber>`
   select number, group_id, state, account_id, supplier_id from numbers
   where group_id = ${group} and state = 'free' and shuffle >= ${from}

@@ -1,10 +1,10 @@
-import type { Readable } from 'node:stream'
 import { parsePhoneNumber } from '@trunkline/phone/phone.ts'
 import type { CountryCode } from 'libphonenumber-js/max'
 import { linesOf } from '../../../platform/lib/csv.ts'
 import { withoutApostrophe } from '../../../platform/lib/csv-cell.ts'
 import { fold } from '../../../platform/lib/fold.ts'
 import { isStorable } from '../../../platform/lib/storable.ts'
+import type { TextFile } from '../../../platform/lib/text-encoding.ts'
 import { maxOptOutLine, maxOptOutNote } from '../limits.ts'
 import { everyNumber, type NewOptOut } from './store.ts'
 
@@ -27,7 +27,7 @@ const parseLine = (cells: ReadonlyMap<Column, string>, country?: CountryCode): N
     (name) => withoutApostrophe(cells.get(name) ?? '').trim(),
   )
   if ([contactText, numberText, note].some((text) => text.includes('\ufffd') || !isStorable(text)))
-    return 'it is not UTF-8 text'
+    return 'it is not text in the encoding of the file'
   const contact = parsePhoneNumber(contactText, country)
   const number = numberText === '' ? everyNumber : parsePhoneNumber(numberText, country)
   const faults = [
@@ -48,9 +48,9 @@ const plainList: readonly Column[] = ['contact_number']
  * Parses a CSV file of opt-outs. Its first line names the columns, of which others are ignored; or each line is a number.
  * @throws UnreadableCsv
  */
-export async function* readOptOuts(body: Readable, country?: CountryCode): AsyncGenerator<ParsedLine> {
+export async function* readOptOuts(file: TextFile, country?: CountryCode): AsyncGenerator<ParsedLine> {
   let head: readonly (Column | null)[] | null = null
-  for await (const { line, cells } of linesOf(body, maxOptOutLine)) {
+  for await (const { line, cells } of linesOf(file, maxOptOutLine)) {
     if (head === null) {
       const named = cells.map((cell) => columnNames.get(fold(cell)) ?? null)
       if (named.includes('contact_number')) {

@@ -12,7 +12,7 @@ await setPrices(world)
 const inbound = makeInboundReceiver(db, parts)
 const other = '+447911999999'
 
-const send = async (who: Tenant, payload: string | Readable, query = '') => {
+const send = async (who: Tenant, payload: string | Buffer | Readable, query = '') => {
   const headers = { 'x-user-api-key': who.key, 'content-type': 'text/csv' }
   const answer = await app.inject({ method: 'POST', url: `/open/sms/opt-outs/import${query}`, headers, payload })
   return { status: answer.statusCode, body: answer.json() }
@@ -70,6 +70,13 @@ test('bad lines are reported with line and field, and the others are imported', 
     { line: 7, error: 'there are 6 fields, but 4 columns' },
   ])
   assert.deepEqual(await listed(who), [`${contact} ${number} import Asked, by mail`, `${other} all import`])
+})
+
+test('a list of a German spreadsheet is read in its encoding and with its separator', async () => {
+  const who = await tenant()
+  const file = Buffer.from(`contact_number;note\r\n${contact};Per Telefon, für Müller\r\n`, 'latin1')
+  assert.equal((await send(who, file)).status, 201)
+  assert.deepEqual(await listed(who), [`${contact} all import Per Telefon, für Müller`])
 })
 
 test('a file without a single opt-out is refused with its bad lines', async () => {

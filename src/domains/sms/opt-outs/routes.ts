@@ -5,9 +5,11 @@ import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { boundOf, cutPage, isNumbered, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { type Problem, refuse } from '../../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
+import { charsetOf } from '../../../platform/http/upload.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
+import { readText } from '../../../platform/lib/text-encoding.ts'
 import type { Services } from '../../../services.ts'
 import { refusals as contactRefusals } from '../../contacts/refusals.ts'
 import { isHidden, type NarrowingCall, narrowingOf } from '../../inbox/narrowing/ops.ts'
@@ -96,7 +98,7 @@ export const optOutRoutes = ({ db, quotas }: Services) => {
       }
     }),
 
-    routeWithoutTransaction(c.importOptOuts, async ({ account, body, query, audit }) => {
+    routeWithoutTransaction(c.importOptOuts, async ({ account, body, query, request, audit }) => {
       if (body === undefined) throw refusals.bodyNotOptOuts()
       const country =
         query.country === undefined
@@ -104,7 +106,7 @@ export const optOutRoutes = ({ db, quotas }: Services) => {
           : (countryBy(query.country) ?? refuse(contactRefusals.unknownCountry(query.country)))
       const result = makeImportResult()
       try {
-        await importOptOuts({ db, quotas }, account, readOptOuts(body, country), result)
+        await importOptOuts({ db, quotas }, account, readOptOuts(readText(body, charsetOf(request)), country), result)
       } finally {
         const { created, skipped, faults } = result
         if (created > 0)

@@ -1,5 +1,5 @@
 import type { Contract } from '../../../platform/http/endpoint.ts'
-import { closestWord } from '../../../platform/lib/levenshtein.ts'
+import { suggestion } from '../../../platform/lib/levenshtein.ts'
 import { fieldsOf, keywords, type OptionField } from './option-field.ts'
 import { type KnownOptions, UsageError } from './parse-arguments.ts'
 
@@ -66,7 +66,7 @@ export const commandsAbout = (
   const found = commands.filter((command) => nounOf(command) === noun)
   if (found.length > 0) return found
   throw new UsageError(
-    `there is no command "${noun}"; did you mean "${closestWord(noun, unique([...commands.map(nounOf), ...others]))}"?`,
+    `there is no command "${noun}"${suggestion(noun, unique([...commands.map(nounOf), ...others]), (one) => `"${one}"`)}`,
   )
 }
 
@@ -80,6 +80,6 @@ export const findCommand = (commands: readonly Command[], noun: string, verb: st
   const found = all.find((command) => command.name === noun || verbOf(command) === verb)
   if (found) return found
   throw new UsageError(
-    `there is no command "${noun} ${verb}"; did you mean "${noun} ${closestWord(verb, all.map(verbOf))}"?`,
+    `there is no command "${noun} ${verb}"${suggestion(verb, all.map(verbOf), (one) => `"${noun} ${one}"`)}`,
   )
 }

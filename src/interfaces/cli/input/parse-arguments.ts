@@ -1,4 +1,4 @@
-import { closestWord } from '../../../platform/lib/levenshtein.ts'
+import { suggestion } from '../../../platform/lib/levenshtein.ts'
 
 /** A mistake in the command line. */
 export class UsageError extends Error {}
@@ -31,7 +31,7 @@ const commonKnown: KnownOptions = new Map(
 )
 
 const unknown = (name: string, known: KnownOptions) =>
-  new UsageError(`there is no option --${name}; did you mean --${closestWord(name, [...known.keys()])}?`)
+  new UsageError(`there is no option --${name}${suggestion(name, [...known.keys()], (one) => `--${one}`)}`)
 
 /**
  * Parses the arguments. `--name value` and `--name=value` are equal, as are `_` and `-` in names. `--flag`,

@@ -1,4 +1,4 @@
-import { closestWord } from '../../../platform/lib/levenshtein.ts'
+import { suggestion } from '../../../platform/lib/levenshtein.ts'
 import { isLongText, isNullable, itemsOf, keywords, kindOf, type OptionField, withoutNull } from './option-field.ts'
 import { UsageError } from './parse-arguments.ts'
 
@@ -31,9 +31,7 @@ const readWord = (schema: Schema, option: string, text: string): string => {
   const known = keywords(schema).enum
   if (!Array.isArray(known) || known.includes(text)) return text
   const all = known.map(String)
-  throw new UsageError(
-    `--${option} must be one of ${all.join(', ')}, not "${text}"; did you mean ${closestWord(text, all)}?`,
-  )
+  throw new UsageError(`--${option} must be one of ${all.join(', ')}, not "${text}"${suggestion(text, all)}`)
 }
 
 const readSingle = (schema: Schema, option: string, text: string, read: ReadFile): unknown => {

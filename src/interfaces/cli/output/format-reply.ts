@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import { properties } from '../../../platform/http/openapi.ts'
-import { closestWord } from '../../../platform/lib/levenshtein.ts'
+import { closestWord, suggestion } from '../../../platform/lib/levenshtein.ts'
 import { itemsOf, keywords, kindOf, withoutNull } from '../input/option-field.ts'
 import { UsageError } from '../input/parse-arguments.ts'
 import { defaultColumns, maxCellLength } from '../limits.ts'
@@ -76,7 +76,7 @@ export const chosenColumns = (all: readonly string[][], names: readonly string[]
     const path = all.find((one) => one.join('.') === name)
     if (path) return path
     throw new UsageError(
-      `there is no column "${name}"; did you mean ${closestWord(name, known)}? The columns are ${known.join(', ')}`,
+      `there is no column "${name}"${suggestion(name, known)}${closestWord(name, known) ? ' ' : '; '}The columns are ${known.join(', ')}`,
     )
   })
 
