@@ -5,6 +5,12 @@ import { fitnessFor } from '../rtp-profile.ts'
 
 // rtpengine forwards session descriptions, so they are filtered before and after it.
 
+/**
+ * Removes from a line what may name the peer's user (RFC 8866, 5.2 to 5.6): our side is another party (RFC 3323, 5.2).
+ */
+const impersonal = (line: string): string[] =>
+  /^[iuep]=/.test(line) ? [] : [line.replace(/^o=\S+/, 'o=-').replace(/^s=.*/, 's=-')]
+
 /** Returns the payload type of an attribute line, or null. */
 const typeOf = (line: string): number | null => {
   const [, type] = /^a=(?:rtpmap|fmtp|rtcp-fb):(\d{1,3}) /.exec(line) ?? []
@@ -62,7 +68,7 @@ export const filterSdp = (
   const all = (audio.lines[audio.index] ?? '').split(/\s+/).slice(3).map(Number)
   const dropped = new Set<number | null>(all.filter((type) => !types.includes(type)))
   let index = -1
-  const said = text.split(/\r?\n/)
+  const said = text.split(/\r?\n/).flatMap(impersonal)
   const lines = (isTrunk ? withOnlyKey(said, agreedKey(audio, from)) : said)
     .filter((line) => !dropped.has(typeOf(line)))
     .map((line) => {
