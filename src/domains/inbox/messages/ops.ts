@@ -48,6 +48,7 @@ export const conversationEvents = async (sql: Sql, account: string, printed: str
     return { keys, counterpart, peers: chats.map(({ peer }) => peer) }
   }
   const [, channel, remote] = hiddenForm.exec(counterpart) ?? []
-  if (channel !== undefined) return { keys: [...keys, `${channel} ${remote}`], counterpart, peers: [] }
+  if (channel !== undefined)
+    return { keys: [...keys, `${channel} ${remote}`, `call ${remote}`], counterpart, peers: [] }
   return { keys, counterpart, peers: [counterpart, `${counterpart.replace(/^\+/, '')}@c.us`] }
 }
