@@ -68,8 +68,11 @@ const find = (lines: readonly string[], start: string): string | null =>
     ?.slice(start.length)
     .trim() ?? null
 
+/** The lines of a description. Some peers leave white space at their ends, which has no meaning in any of them. */
+export const sdpLines = (text: string): string[] => text.split(/\r?\n/).map((line) => line.trimEnd())
+
 const sections = (text: string): { session: readonly string[]; media: readonly Section[] } => {
-  const lines = text.split(/\r?\n/)
+  const lines = sdpLines(text)
   const starts = lines.flatMap((line, i) => (line.startsWith('m=') ? [i] : []))
   const media = starts.map((start, i) => ({
     media: (lines[start] ?? '').slice(2).trim(),

@@ -160,9 +160,9 @@ export class Leg {
     if (!this.receiver.receive(packet, at, this.agreement.codec.clock)) return
     this.lastMediaAt = at
     if (format.name === 'telephone-event') {
-      const digit = this.dtmf.detect(packet)
+      const { digit, packet: key } = this.dtmf.detect(packet, format.clock)
       if (digit) this.events.dtmf(digit)
-      this.other?.forward(packet, null, at)
+      this.other?.forward(key, null, at)
       return
     }
     const codec = format.name
