@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
-import { header, type SipMessage, type SipRequest } from '@trunkline/sip/message.ts'
+import { header, headersOf, type SipMessage, type SipRequest } from '@trunkline/sip/message.ts'
 import { buildResponse, type ResponseOptions } from '@trunkline/sip/response.ts'
 import { openPeer, requestText, until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { answer, closedAfter, dial, fromBrowser, openCarrier, openMedia, openWorld, sdp, trunkOf } from '../testing.ts'
+import { withoutHostNames } from './host-names.ts'
 
 // What carriers answer to our INVITE otherwise than by one 200 with a session description. The carrier is a UDP socket.
 
@@ -202,4 +203,39 @@ test('redirections that lead in a circle, or ever on, end, and the next trunk is
   circle.first.reply(circle.invite, { status: 301, headers: [['Contact', `<${circle.invite.uri}>`]] })
   await circle.carriers[1]?.next('INVITE')
   assert.equal(circle.first.heard.filter((one) => one.kind === 'request' && one.method === 'INVITE').length, 0)
+})
+
+test('a carrier names a host in place of an address, in its offer and in its answer', async (t) => {
+  const { first, invite, dialled, telephone, softphone, describe } = await calling(t)
+  const { content, type } = await describe()
+  first.reply(invite, { status: 200, body: { type, content: content.replace(/^c=.*$/m, 'c=IN IP4 localhost') } })
+  await until(() => dialled.session)
+  softphone.sendTone(1_000)
+  await until(() => telephone.received > 20)
+  const offer = await withoutHostNames(
+    'c=IN IP4 media.carrier.test\r\nm=audio 5 RTP/AVP 0\r\nc=IN IP4 gone.test\r\n',
+    async (name) => {
+      if (name === 'gone.test') throw new Error('no answer')
+      return ['2001:db8::1', '192.0.2.7']
+    },
+  )
+  assert.equal(offer, 'c=IN IP4 192.0.2.7\r\nm=audio 5 RTP/AVP 0\r\nc=IN IP4 gone.test\r\n')
+})
+
+test('calls take the route that the registrar of the carrier wants (RFC 3608)', async (t) => {
+  const [registrar, edge] = [await wire(t), await wire(t)]
+  const world = await openWorld(t, () => ({ value: { targets: [{ trunk: 'carrier', number }] } }), { media })
+  for (const one of [registrar, edge]) one.use(world.gateway.port)
+  const settings = { register: true, username: 'acme', password: 'pass' }
+  await world.gateway.apply([trunkOf(registrar.port, settings)])
+  const routes = [`<sip:127.0.0.1:${edge.port};lr>`, '<sip:core.carrier.test;lr>']
+  registrar.reply(await registrar.next('REGISTER'), { status: 200, headers: [['Service-Route', routes.join(', ')]] })
+  await until(() => world.gateway.trunk('carrier')?.registered)
+  const ann = await world.browser('ANN')
+  await dial(ann, fromBrowser(ann, number), await closedAfter(t, makeSoftphone()))
+  const invite = await edge.next('INVITE')
+  assert.deepEqual(headersOf(invite, 'Route'), routes)
+  assert.equal(invite.uri, `sip:${number}@127.0.0.1:${registrar.port}`)
+  edge.reply(invite, { status: 486 })
+  assert.deepEqual(headersOf(await edge.next('ACK'), 'Route'), routes)
 })

@@ -62,6 +62,8 @@ export class Trunk {
   /** The addresses of its host at the last lookup. */
   private resolvedAddresses: ReadonlySet<string> = new Set()
   private registered: boolean | null = null
+  /** Route of our calls, as the registrar of the carrier wants it (RFC 3608). */
+  private serviceRoutes: readonly string[] = []
   private state: Omit<VoiceTrunkState, 'registered' | 'calls' | 'inFlight' | 'submitted'>
   private stopPing = () => {}
   private stopped: Promise<unknown> | null = null
@@ -122,10 +124,16 @@ export class Trunk {
     this.attempts++
     const user = (text: string) => escapeUser(toTrunkNumber(this.settings, text))
     const from = `<sip:${user(callerId)}@${this.domain}>`
+    const [first] = this.serviceRoutes
+    const via = first === undefined ? undefined : /<([^>]*)>/.exec(first)?.[1]
     return {
       ...{ uri: `sip:${user(number)}@${this.host}`, from, ...this.route, timeoutMs: trunkTimeoutMs },
-      // RFC 3325: the identity that we assert.
-      headers: [['P-Asserted-Identity', from]],
+      ...(via === undefined ? {} : { via }),
+      headers: [
+        ...this.serviceRoutes.map((route) => ['Route', route] as const),
+        // RFC 3325: the identity that we assert.
+        ['P-Asserted-Identity', from],
+      ],
       ...(this.digest ? { digest: this.digest } : {}),
     }
   }
@@ -247,6 +255,7 @@ export class Trunk {
 
   private changed(state: RegistrationState): void {
     this.registered = state.state === 'registered'
+    this.serviceRoutes = state.state === 'registered' ? state.routes : []
     if ('reason' in state) this.state = { ...this.state, lastError: state.reason }
   }
 
