@@ -9,7 +9,7 @@ export const Party = ({ number }: { number: string }) => {
   return without === null ? <PhoneNumber number={number} /> : <span class="soft">{without}</span>
 }
 
-/** What is shown of a side that has no number; null if it has one. */
+/** The text for a side without a number; null if it has one. */
 const numberless = (number: string): string | null =>
   number === '' ? words.unknown : number === 'anonymous' ? words.withheld : null
 

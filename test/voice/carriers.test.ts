@@ -84,7 +84,7 @@ CSeq: 1 ACK`),
     const callEvents = ['call.status.update', 'call.incoming.completed', 'conversation.created'].map(
       (name) => `/open/events?name=${name}`,
     )
-    // Whatever the account reads: records, timeline, events, conversations with their items.
+    // Everything that the account reads: records, timeline, events, conversations with their items.
     const read = await Promise.all(
       [
         ...[`/open/voip/call/${uuid}`, `/open/voip/call/${uuid}/timeline`, '/open/voip/call-history', ...callEvents],

@@ -18,7 +18,7 @@ export type CallerIdentity = {
 /** `none` requests no privacy, and `history` conceals former destinations only (RFC 7044). */
 const withholding = new Set(['id', 'user', 'header', 'session', 'critical'])
 
-/** What From says in place of a number: of a caller who withholds it, or whose number is not known. */
+/** Users in From in place of a number: the caller withholds it, or it is not known. */
 const withheldUsers = /^(?:anonymous|restricted|private|withheld|blocked)$/i
 const unknownUsers = /^(?:unavailable|unknown)$/i
 

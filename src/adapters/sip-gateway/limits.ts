@@ -38,6 +38,9 @@ export const maxRedirections = 4
 /** Peers of one INVITE whose early answers are stored: a proxy forks to a few. */
 export const maxForks = 32
 
+/** Host names of a session description that are resolved: one each of the session and its audio. */
+export const maxHostNames = 2
+
 /** Milliseconds of silence after which a trunk is skipped. */
 export const trunkTimeoutMs = 4_000
 

@@ -18,21 +18,21 @@ import type { SipSessionEvents } from './sip-session.ts'
 
 const sdp = (name: string) => ({ type: 'application/sdp', content: `v=0\r\no=${name} 1 1 IN IP4 127.0.0.1\r\n` })
 
-/** Notes what the leg is asked, and answers offers. */
+/** Records the requests of a leg, and answers its offers. */
 const makeLeg = () => {
-  const asked: string[] = []
+  const handled: string[] = []
   const events: SipSessionEvents = {
     ...noSessionEvents,
     offered: ({ method, body }) => {
-      asked.push(`${method} ${body}`)
+      handled.push(`${method} ${body}`)
       return { status: 200, body: sdp('answer') }
     },
     info: ({ body }) => {
-      asked.push(`INFO ${body}`)
+      handled.push(`INFO ${body}`)
       return { status: 200 }
     },
   }
-  return { asked, events }
+  return { handled, events }
 }
 
 type Peer = Awaited<ReturnType<typeof openPeer>>
@@ -88,7 +88,7 @@ const called = async (t: TestContext, isReliable: boolean) => {
     return nextResponse(peer)
   }
   const prack = (body = '') => ask('PRACK', body, `RAck: ${header(early, 'RSeq')} 1 INVITE\n`)
-  return { agent, call, peer, ask, prack, early, asked: leg.asked }
+  return { agent, call, peer, ask, prack, early, handled: leg.handled }
 }
 
 /** We call the peer, which sends a first provisional response with an answer. */
@@ -115,7 +115,7 @@ const calling = async (t: TestContext, isReliable: boolean) => {
     peer.send(requestWithin(method, udp, ++cseq, early, true, body), udp)
     return nextResponse(peer)
   }
-  return { ask, asked: leg.asked }
+  return { ask, handled: leg.handled }
 }
 
 for (const [who, open] of [
@@ -123,11 +123,11 @@ for (const [who, open] of [
   ['the callee', calling],
 ] as const) {
   test(`an UPDATE without an offer of ${who} is answered before the call is`, async (t) => {
-    const { ask, asked } = await open(t, false)
+    const { ask, handled } = await open(t, false)
     const response = await ask('UPDATE')
     assert.equal(response.status, 200)
     assert.match(header(response, 'Contact') ?? '', /sip:us@/)
-    assert.deepEqual(asked, [])
+    assert.deepEqual(handled, [])
   })
 
   test(`an offer of ${who} in an UPDATE is answered once the first one is, in a reliable response`, async (t) => {
@@ -137,13 +137,13 @@ for (const [who, open] of [
     assert.deepEqual([response.status, response.body.toString()], [200, sdp('answer').content])
     assert.equal(header(response, 'Content-Type'), 'application/sdp')
     assert.equal((await world.ask('UPDATE', 'v=1')).status, 200)
-    assert.deepEqual(world.asked, ['UPDATE v=0', 'UPDATE v=1'])
+    assert.deepEqual(world.handled, ['UPDATE v=0', 'UPDATE v=1'])
   })
 
   test(`a key of ${who} before the answer is passed on, and other methods get the answer of their standard`, async (t) => {
-    const { ask, asked } = await open(t, false)
+    const { ask, handled } = await open(t, false)
     assert.equal((await ask('INFO', 'Signal=5')).status, 200)
-    assert.deepEqual(asked, ['INFO Signal=5'])
+    assert.deepEqual(handled, ['INFO Signal=5'])
     const statuses: (readonly [string, number])[] = []
     for (const method of ['OPTIONS', 'PRACK', 'REFER', 'NOTIFY']) statuses.push([method, (await ask(method)).status])
     assert.deepEqual(statuses, [
@@ -156,10 +156,10 @@ for (const [who, open] of [
 }
 
 test('an offer in the PRACK of the caller is answered in its 200', async (t) => {
-  const { prack, asked } = await called(t, true)
+  const { prack, handled } = await called(t, true)
   const response = await prack('v=0')
   assert.deepEqual([response.status, response.body.toString()], [200, sdp('answer').content])
-  assert.deepEqual(asked, ['PRACK v=0'])
+  assert.deepEqual(handled, ['PRACK v=0'])
 })
 
 test('an offer that crosses an unanswered one is refused, as RFC 3311 and RFC 3261 say', async (t) => {
@@ -171,5 +171,5 @@ test('an offer that crosses an unanswered one is refused, as RFC 3311 and RFC 32
   }
   const ours = await calling(t, false)
   for (const method of ['UPDATE', 'INVITE']) assert.equal((await ours.ask(method, 'v=0')).status, 491, method)
-  assert.deepEqual([...theirs.asked, ...ours.asked], [])
+  assert.deepEqual([...theirs.handled, ...ours.handled], [])
 })

@@ -3,12 +3,17 @@ import { test } from 'node:test'
 import { readEvent, writeEvent } from '@trunkline/rtp/telephone-event.ts'
 import { DtmfDetector } from './dtmf.ts'
 
-type Sent = readonly [sequence: number, timestamp: number, duration: number, more?: { end?: boolean; marker?: boolean }]
+type KeyPacket = readonly [
+  sequence: number,
+  timestamp: number,
+  duration: number,
+  more?: { end?: boolean; marker?: boolean },
+]
 
 const five = 5
 
-/** What a detector hears and passes on of packets of the key 5. */
-const detected = (packets: readonly Sent[]) => {
+/** The keys that a detector hears in packets of the key 5, and the packets that it passes on. */
+const detected = (packets: readonly KeyPacket[]) => {
   const detector = new DtmfDetector()
   const passed = packets.map(([sequence, timestamp, duration, { end = false, marker = false } = {}]) => {
     const payload = writeEvent({ event: five, end, duration })
@@ -25,7 +30,7 @@ const first = { marker: true }
 const end = { end: true }
 
 test('a key whose timestamp moves with each packet is one press, and passed on with one timestamp', () => {
-  const growing: Sent[] = [
+  const growing: KeyPacket[] = [
     [1, 0, 160, first],
     [2, 160, 320],
     [3, 320, 480],
@@ -33,7 +38,7 @@ test('a key whose timestamp moves with each packet is one press, and passed on w
     [5, 640, 640, end],
   ]
   assert.deepEqual(detected(growing), { keys: '5', timestamps: [0], durations: [160, 320, 480, 640, 1_280] })
-  const constant: Sent[] = [
+  const constant: KeyPacket[] = [
     [1, 0, 160, first],
     [2, 160, 160],
     [3, 320, 160],
@@ -44,7 +49,7 @@ test('a key whose timestamp moves with each packet is one press, and passed on w
 })
 
 test('the same key pressed again is another press, also if packets of its begin and of the end before are lost', () => {
-  const press = (sequence: number, timestamp: number): Sent[] => [
+  const press = (sequence: number, timestamp: number): KeyPacket[] => [
     [sequence, timestamp, 160, first],
     [sequence + 1, timestamp, 320],
     [sequence + 2, timestamp, 480, end],

@@ -5,7 +5,7 @@ import { digitOf, eventOf, type NamedEvent, readEvent, writeEvent } from '@trunk
 type Press = {
   readonly ssrc: number
   readonly event: number
-  /** Of the first packet. */
+  /** Timestamp of the first packet. */
   readonly timestamp: number
   last: { readonly sequence: number; readonly timestamp: number; readonly duration: number }
   isEnded: boolean

@@ -153,7 +153,7 @@ export class Leg {
   /** Processes a decrypted RTP datagram. */
   receiveRtp(datagram: Buffer, at: number): void {
     const packet = readRtp(datagram)
-    // Of any payload type: comfort noise (RFC 3389) is not negotiated here, and comes from peers that suppress silence.
+    // Any payload type counts: comfort noise (RFC 3389) comes from peers that suppress silence, also unnegotiated.
     if (packet) this.noteLife(at)
     const format = packet && this.payloadTypes.get(packet.payloadType)
     if (!packet || !format || !this.agreement) return

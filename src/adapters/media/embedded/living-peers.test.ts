@@ -10,7 +10,7 @@ import { until } from '../../../../test/platform.ts'
 import { logEvents, unwrap } from '../media.conformance.ts'
 import { startEmbedded } from './embedded-engine.ts'
 
-// What shows that a peer is alive, and where it is: raw packets from sockets that no engine of ours opened.
+// Signs of a living peer, and of its address: raw packets from sockets that no engine of ours opened.
 
 const silenceSeconds = 2
 

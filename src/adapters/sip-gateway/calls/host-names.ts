@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import type { MediaCall, MediaEngine, MediaLeg, MediaResult } from '../../../ports/media.ts'
+import { maxHostNames } from '../limits.ts'
 
 /** Returns the addresses of a host name. @throws Error if no name server answers */
 type Resolve = (name: string) => Promise<readonly string[]>
@@ -10,7 +11,7 @@ const connection = /^(c=IN IP([46]) )([^\s/]+)/gm
 export const withoutHostNames = async (description: string, resolve: Resolve): Promise<string> => {
   const found = new Map<string, string>()
   for (const [, , family, name = ''] of description.matchAll(connection)) {
-    if (isIP(name) > 0 || found.size >= maxNames) continue
+    if (isIP(name) > 0 || found.size >= maxHostNames) continue
     const addresses = await resolve(name.toLowerCase()).catch(() => [])
     const address = addresses.find((one) => isIP(one) === Number(family))
     if (address !== undefined) found.set(name, address)
@@ -21,9 +22,6 @@ export const withoutHostNames = async (description: string, resolve: Resolve): P
     return address === undefined ? all : `${start}${address}`
   })
 }
-
-/** One for each of the session and its audio. */
-const maxNames = 2
 
 const legWith = (leg: MediaLeg, resolve: Resolve): MediaLeg => ({
   ...leg,

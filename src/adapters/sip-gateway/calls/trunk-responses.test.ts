@@ -8,7 +8,7 @@ import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { answer, closedAfter, dial, fromBrowser, openCarrier, openMedia, openWorld, sdp, trunkOf } from '../testing.ts'
 import { withoutHostNames } from './host-names.ts'
 
-// What carriers answer to our INVITE otherwise than by one 200 with a session description. The carrier is a UDP socket.
+// Responses of carriers to our INVITE other than one 200 with a session description. The carrier is a UDP socket.
 
 const media = await openMedia()
 after(() => media.close())

@@ -7,7 +7,7 @@ import { type Capability, hasOneOf } from '../../../platform/http/capability.ts'
 // not the items: a message is hidden from its first moment, before the projector has seen it.
 
 /**
- * What records, events and browsers show of a caller who withholds the number (RFC 3323), or states none. It matches no
+ * Stands for the number of a caller who withholds it (RFC 3323) or states none, in records, events and browsers. Matches no
  * contact and no blocked number, and each such call has a conversation of its own.
  */
 export const anonymousCaller = 'anonymous'
