@@ -56,6 +56,12 @@ export const voiceSettings = {
     'Concurrent calls of each thread, or of rtpengine as a whole. More are refused with 503.',
     integer(1, 10_000),
   ),
+  mediaTimeoutSeconds: setting(
+    'TRUNKLINE_MEDIA_TIMEOUT_SECONDS',
+    '60',
+    'Seconds without a sign of life from one side after which a call ends (media_timeout), unless a side is on hold; 0: never. Audio and comfort noise count, keys, RTCP, and the checks of browsers.',
+    integer(0, 86_400),
+  ),
   rtpengine: setting(
     'TRUNKLINE_RTPENGINE',
     '127.0.0.1:2223',

@@ -1,6 +1,6 @@
 import type { ReplyOf } from '../api/client.ts'
 import { useQuery } from '../api/query.ts'
-import { may } from '../api/session.ts'
+import { isOperator, may } from '../api/session.ts'
 import { Button } from '../parts/button.tsx'
 import { type Fact, KeyValue, Section } from '../parts/page.tsx'
 import { ErrorState, Skeleton } from '../parts/page-states.tsx'
@@ -13,6 +13,7 @@ import { RawButton } from '../shell/raw.tsx'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/calls.ts'
 import { phoneNumber, stopwatch } from '../words/format.ts'
+import { AssertedCaller } from './asserted-caller.tsx'
 import { type Call, CallStatus, partiesOf } from './call-state.tsx'
 import { isNumber, otherName, Party } from './party.tsx'
 import { LegQualities } from './quality.tsx'
@@ -28,6 +29,9 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
   return [
     ...(cdr.contact_name ? [{ name: words.one.contact, value: <ContactLink number={other} /> }] : []),
     { name: words.one.from, value: numberOf(isInbound ? other : own) },
+    ...(isOperator() && cdr.from === 'anonymous'
+      ? [{ name: words.one.asserted, value: <AssertedCaller call={cdr} /> }]
+      : []),
     { name: words.one.to, value: numberOf(isInbound ? own : other) },
     { name: words.direction, value: isInbound ? words.inbound : words.outbound },
     ...(agent ? [{ name: words.user, value: <span dir="auto">{agent.full_name}</span> }] : []),
@@ -37,6 +41,7 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
       name: words.one.cost,
       value: cost.toll_free ? words.one.tollFree : <Money amount={String(cost.call_price)} exact />,
     },
+    ...(cdr.diverted_from ? [{ name: words.one.divertedFrom, value: <Party number={cdr.diverted_from} /> }] : []),
     ...(cdr.verstat ? [{ name: words.one.verification, value: <code>{cdr.verstat}</code> }] : []),
     { name: words.time, value: <Moment time={cdr.created_at} show="exact" /> },
     { name: words.one.id, value: <Copy value={cdr.uuid} what={words.one.id} /> },

@@ -4,13 +4,19 @@ import { phoneNumber } from '../words/format.ts'
 import { type Call, partiesOf } from './call-state.tsx'
 
 /** A number of a call. */
-export const Party = ({ number }: { number: string }) =>
-  number === '' ? <span class="soft">{words.unknown}</span> : <PhoneNumber number={number} />
+export const Party = ({ number }: { number: string }) => {
+  const without = numberless(number)
+  return without === null ? <PhoneNumber number={number} /> : <span class="soft">{without}</span>
+}
+
+/** The text for a side without a number; null if it has one. */
+const numberless = (number: string): string | null =>
+  number === '' ? words.unknown : number === 'anonymous' ? words.withheld : null
 
 /** The contact at the other side, or its number. */
 export const otherName = (call: Call): string => {
   const { other } = partiesOf(call)
-  return call.contact_name ?? (other === '' ? words.unknown : phoneNumber(other))
+  return call.contact_name ?? numberless(other) ?? phoneNumber(other)
 }
 
 /** The other side by name and number. */

@@ -129,6 +129,13 @@ const itemChange = (
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
+/** The counterpart of a call. A caller who withholds the number is one for that call alone. */
+const callCounterpart = (data: LiveEvent['data']): string => {
+  if (data.direction !== 'I') return text(data.to_number)
+  const [number, call] = [data.received_on_number_uuid, data.uuid].map((id) => text(id).slice('DID'.length))
+  return data.from === 'anonymous' ? `remote:${number}:${call}` : text(data.from)
+}
+
 /** Returns the changes of an event. */
 export const changesOf = ({ name, data }: LiveEvent, known: InboxSnapshot): Changes => {
   if (name.startsWith('conversation.') && name !== 'conversation.bulk') return conversationChange(data, known)
@@ -145,7 +152,7 @@ export const changesOf = ({ name, data }: LiveEvent, known: InboxSnapshot): Chan
     return { ...itemChange(data, kind, isInbound, known), ...(isInbound ? {} : stateChange(data, kind, known)) }
   }
   if (name.startsWith('call.')) {
-    const counterpart = text(data.direction === 'I' ? data.from : data.to_number)
+    const counterpart = callCounterpart(data)
     const conversation = known.withCounterpart(counterpart)
     return conversation && known.items(conversation.uuid) ? { ...nothing, behind: [conversation.uuid] } : nothing
   }

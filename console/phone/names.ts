@@ -5,7 +5,10 @@ import { phoneNumber } from '../words/format.ts'
 type Party = Pick<PhoneCall | EndedCall, 'number' | 'name'>
 
 /** The number of the other side for reading; empty for a colleague. */
-export const numberOf = ({ number }: Party): string => (number.startsWith('USR') ? '' : phoneNumber(number))
+export const numberOf = ({ number }: Party): string => {
+  if (number.startsWith('USR')) return ''
+  return number === 'anonymous' ? words.withheld : phoneNumber(number)
+}
 
 /** The name of the other side, or its number. */
 export const nameOf = (call: Party): string => {

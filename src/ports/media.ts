@@ -19,7 +19,10 @@ export type MediaEvents = {
   connected(leg: string): void
   /** A key was pressed (RFC 4733). Once per press. */
   dtmf(leg: string, digit: string): void
-  /** A leg that is connected and not held received no packet for `seconds`. Once, and again after further packets. */
+  /**
+   * The peer of a leg gave no sign of life for `seconds` while no leg is on hold: neither media of any kind, such as
+   * comfort noise, nor RTCP or ICE checks. Once, and again after further signs.
+   */
   silence(leg: string, seconds: number): void
   /** The leg, or with null the call, has ended. No more media flow. */
   failed(leg: string | null, reason: string): void

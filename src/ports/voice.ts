@@ -45,13 +45,18 @@ export type VoiceOutboundCall = {
   readonly headers: { readonly [name: string]: string }
 }
 
-/** A call from a trunk. `from` and `to` are E.164 where the trunk's numbers are, otherwise as sent. */
+/** A call from a trunk. Numbers are E.164 where the trunk's numbers are, otherwise as sent. */
 export type VoiceInboundCall = {
   readonly trunk: string
   readonly callId: string
-  readonly from: string
+  /** Null if the caller withholds the number (RFC 3323; RFC 3325, 7), or the carrier states none. */
+  readonly from: string | null
+  /** The number that a caller withholds, where the carrier asserts it: for the operator alone. */
+  readonly asserted: string | null
   readonly to: string
   readonly name: string | null
+  /** The number that forwarded the call to ours (RFC 5806, RFC 7044). */
+  readonly divertedFrom: string | null
   /** The carrier's verification of the caller's number (3GPP TS 24.229), such as TN-Validation-Passed; or null. */
   readonly verstat: string | null
   /** Whether the carrier queried the portability database, and the routing number of a ported number (RFC 4694). */
@@ -110,6 +115,8 @@ export type VoiceEnd = {
     | 'suspended'
     | 'operator'
     | 'interrupted'
+    /** A side answered without a session description: there was no talk, and nothing is charged. */
+    | 'no_sdp'
     /** The callee of a platform call did not type in time. */
     | 'entry_timeout'
   /** SIP status; 0 for none. */

@@ -84,6 +84,7 @@ export const words = section('logs', {
       rejected: 'Declined',
       failed: 'Failed',
       media_timeout: 'Ended without sound',
+      no_sdp: 'Answered without sound',
       balance: 'Ended without balance',
       suspended: 'Ended by a suspension',
       operator: 'Ended by the operator',

@@ -4,6 +4,7 @@ import { counted, section } from '../section.ts'
 export const words = section('phone', {
   title: 'Telephone',
   unknown: 'Unknown number',
+  withheld: 'Number withheld',
   colleague: 'Colleague',
   on: (number: string) => `on ${number}`,
   states: {

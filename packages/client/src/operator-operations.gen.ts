@@ -14,6 +14,7 @@ export const operations = {
   'audit.list': 'GET /operator/audit #acts',
   'callLimits.get': 'GET /operator/accounts/:account_uuid/call-limits',
   'callLimits.update': 'PATCH /operator/accounts/:account_uuid/call-limits',
+  'calls.assertedCaller': 'GET /operator/accounts/:account_uuid/calls/:call_uuid/asserted-caller',
   'calls.hangUp': 'POST /operator/accounts/:account_uuid/calls/:call_uuid/hangup once',
   'calls.list': 'GET /operator/calls #cdrs',
   'calls.timeline': 'GET /operator/accounts/:account_uuid/calls/:call_uuid/timeline',

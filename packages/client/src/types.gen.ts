@@ -1109,12 +1109,12 @@ export type Call = {
   direction: 'O' | 'I'
   /** In progress */
   active: boolean
-  /** Outbound: the user (USR…); inbound: the number of the caller */
+  /** Outbound: the user (USR…); inbound: the number of the caller, anonymous if it is withheld */
   from: string
   to_number: string
   iso_country_code: string
   status: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -1129,6 +1129,8 @@ export type Call = {
   npdi?: boolean
   /** Inbound: routing number of a ported number (RFC 4694) */
   rn?: string
+  /** Inbound: the number that forwarded the call (RFC 5806, RFC 7044) */
+  diverted_from?: string
   /** Seconds from the answer to the end */
   duration: number
   /** Sound that arrived from each side, of answered calls that have ended */
@@ -3023,12 +3025,12 @@ export type CallEvent = {
   direction: 'O' | 'I'
   /** In progress */
   active: boolean
-  /** Outbound: the user (USR…); inbound: the number of the caller */
+  /** Outbound: the user (USR…); inbound: the number of the caller, anonymous if it is withheld */
   from: string
   to_number: string
   iso_country_code: string
   status: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -3043,6 +3045,8 @@ export type CallEvent = {
   npdi?: boolean
   /** Inbound: routing number of a ported number (RFC 4694) */
   rn?: string
+  /** Inbound: the number that forwarded the call (RFC 5806, RFC 7044) */
+  diverted_from?: string
   /** Seconds from the answer to the end */
   duration: number
   /** Sound that arrived from each side, of answered calls that have ended */
@@ -7052,6 +7056,20 @@ export type OperatorOperations = {
     }>
   }
   readonly calls: {
+    /**
+     * The number that the caller of an inbound call withheld, as the carrier asserted it.
+     * For emergencies and malicious calls: the account sees anonymous. Each request is recorded in the audit log of the account.
+     */
+    assertedCaller(args: {
+      /** Starts with ACC */
+      account_uuid: string
+      /** Starts with CDR */
+      call_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** null: the number is not withheld, or the carrier asserted none */
+      asserted_number: string | null
+    }>
     /**
      * End a current call within a second, in whichever process it runs, with the end_reason operator.
      * Both sides are disconnected. The call then appears in the call history with its end reason.

@@ -140,3 +140,20 @@ test('readAudio never throws', () => {
     { numRuns: 2_000 },
   )
 })
+
+test('white space at the ends of lines has no meaning', () => {
+  const text = [
+    'v=0',
+    'c=IN IP4 192.0.2.1 ',
+    'm=audio 5000 RTP/AVP 0 ',
+    'a=rtpmap:0 PCMU/8000\t',
+    'a=sendonly ',
+    '',
+  ].join('\r\n')
+  const audio = readAudio(text)
+  assert.ok(typeof audio !== 'string')
+  assert.deepEqual(
+    [audio.direction, audio.address, audio.formats.map(({ name }) => name)],
+    ['sendonly', '192.0.2.1', ['pcmu']],
+  )
+})

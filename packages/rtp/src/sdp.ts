@@ -68,8 +68,11 @@ const find = (lines: readonly string[], start: string): string | null =>
     ?.slice(start.length)
     .trim() ?? null
 
+/** The lines of a description. Some peers leave white space at their ends, which has no meaning in any of them. */
+export const sdpLines = (text: string): string[] => text.split(/\r?\n/).map((line) => line.trimEnd())
+
 const sections = (text: string): { session: readonly string[]; media: readonly Section[] } => {
-  const lines = text.split(/\r?\n/)
+  const lines = sdpLines(text)
   const starts = lines.flatMap((line, i) => (line.startsWith('m=') ? [i] : []))
   const media = starts.map((start, i) => ({
     media: (lines[start] ?? '').slice(2).trim(),
@@ -161,7 +164,7 @@ const readSection = (
   const both = [...audio.lines, ...session]
   const word = both.map((line) => line.slice(2)).find(isDirection) ?? 'sendrecv'
   const security = securityOf(both)
-  // ICE does not use this address. Host names (RFC 8866, 5.7) are not resolved; carriers send none.
+  // ICE does not use this address. Host names (RFC 8866, 5.7) are resolved before, where they are.
   if (!security && isIP(address) === 0) return `c= must be an IP address, not ${address.slice(0, 64)}`
   if (!security && isMulticast(address)) return `c= must be the address of one host, not ${address.slice(0, 64)}`
   const rtcp = Number((find(audio.lines, 'a=rtcp:') ?? '').split(/\s+/)[0])

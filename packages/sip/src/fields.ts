@@ -71,7 +71,7 @@ export const contactsOf = (message: SipMessage): '*' | NameAddr[] => {
   return values.length === 1 && values[0] === '*' ? '*' : values.map(readNameAddr)
 }
 
-export const routesOf = (message: SipMessage, name: 'Route' | 'Record-Route' | 'Path'): NameAddr[] =>
+export const routesOf = (message: SipMessage, name: 'Route' | 'Record-Route' | 'Path' | 'Service-Route'): NameAddr[] =>
   listValues(message, name).map(readNameAddr)
 
 export type Via = {

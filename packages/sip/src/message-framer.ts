@@ -17,6 +17,8 @@ export class MessageFramer {
   private scanned = 0
   /** Length of the expected message, once its head has arrived. */
   private expectedLength = 0
+  /** The first CRLF of a ping has arrived. */
+  private isHalfPing = false
 
   constructor(onMessage: (octets: Buffer) => void, onPing: () => void) {
     this.onMessage = onMessage
@@ -35,6 +37,7 @@ export class MessageFramer {
       this.buffered = this.buffered.subarray(this.expectedLength)
       this.expectedLength = 0
       this.scanned = 0
+      this.isHalfPing = false
       this.onMessage(message)
     }
     return true
@@ -72,14 +75,13 @@ export class MessageFramer {
     return this.expectedLength > maxMessageLength ? 'lost' : true
   }
 
-  /** A double CRLF requests a CRLF; a single one answers ours. */
+  /** A double CRLF is a ping, also in two chunks: we send none, so no CRLF answers ours. */
   private skipPings(): void {
     let at = 0
     while (this.buffered[at] === 13 && this.buffered[at + 1] === 10) {
-      if (this.buffered[at + 2] === 13 && this.buffered[at + 3] === 10) {
-        this.onPing()
-        at += 4
-      } else at += 2
+      at += 2
+      this.isHalfPing = !this.isHalfPing
+      if (!this.isHalfPing) this.onPing()
     }
     if (at === 0) return
     this.buffered = this.buffered.subarray(at)

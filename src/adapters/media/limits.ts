@@ -9,6 +9,12 @@ export const statsPollMs = 1_000
 /** Requests that wait for rtpengine. Bounds memory while it does not answer. */
 export const maxPendingRequests = 10_000
 
+/**
+ * Milliseconds of silence after which a plain leg takes media from another expected address or port: the peer has moved,
+ * as by a new binding of its NAT. Longer than the gaps that peers make which suppress silence.
+ */
+export const relearnAfterMs = 2_000
+
 /** Unexpected addresses reported per leg, so that a flood cannot fill the call's timeline. */
 export const maxReportedAddresses = 4
 

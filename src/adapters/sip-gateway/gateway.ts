@@ -1,7 +1,7 @@
 import type { DialogSnapshot } from '@trunkline/sip/dialog/dialog.ts'
 import { realTimers, type Timers } from '@trunkline/sip/timers.ts'
 import type { SentBy } from '@trunkline/sip/transport/flow.ts'
-import type { SipResolver } from '@trunkline/sip/transport/locate.ts'
+import { makeSipResolver, type SipResolver } from '@trunkline/sip/transport/locate.ts'
 import { openTcp, type TcpSettings } from '@trunkline/sip/transport/tcp.ts'
 import { openUdp } from '@trunkline/sip/transport/udp.ts'
 import { WebSocketTransport } from '@trunkline/sip/transport/websocket-transport.ts'
@@ -12,6 +12,7 @@ import { Registrar } from './browsers/registrar.ts'
 import { WebSocketAcceptor } from './browsers/websocket-acceptor.ts'
 import { CallRegistry } from './calls/call-registry.ts'
 import { CallTimelines } from './calls/call-timeline.ts'
+import { withHostNames } from './calls/host-names.ts'
 import { type GatewayDeps, isBrowser } from './gateway-deps.ts'
 import { diagnoseTrunk } from './trunks/trunk-diagnostics.ts'
 import { TrunkRegistry } from './trunks/trunk-registry.ts'
@@ -78,12 +79,14 @@ const noFindings = async function* (): AsyncIterable<VoiceFinding> {}
  * port is in use
  */
 export const startGateway = async (settings: GatewaySettings): Promise<VoiceGateway> => {
-  const { callControl, media, domain, realm, secret, fault, timers = realTimers, now = Date.now } = settings
+  const { callControl, domain, realm, secret, fault, timers = realTimers, now = Date.now } = settings
+  const { names = makeSipResolver() } = settings
+  const media = withHostNames(settings.media, (name) => names.addresses(name))
   const timelines = new CallTimelines(callControl.addTimelineEntries.bind(callControl), now)
   const agent: UserAgent = new UserAgent({
     ...{ name: 'Trunkline', user: 'trunkline', timers },
     ...(settings.sessionSeconds === undefined ? {} : { sessionSeconds: settings.sessionSeconds }),
-    ...(settings.names ? { names: settings.names } : {}),
+    names,
     handlers: {
       // Unknown peers get no response: the port is scanned within minutes.
       isAllowed: (flow) => isBrowser(flow) || trunks.isKnown(flow.address),

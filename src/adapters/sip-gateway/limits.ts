@@ -32,6 +32,15 @@ export const maxPersistMs = 5_000
 /** Entries that wait until the call has an id; further ones are lost. */
 export const maxWaitingEntries = 50
 
+/** Redirections of one attempt that are followed, so that two proxies of a carrier cannot send it to and fro. */
+export const maxRedirections = 4
+
+/** Peers of one INVITE whose early answers are stored: a proxy forks to a few. */
+export const maxForks = 32
+
+/** Host names of a session description that are resolved: one each of the session and its audio. */
+export const maxHostNames = 2
+
 /** Milliseconds of silence after which a trunk is skipped. */
 export const trunkTimeoutMs = 4_000
 

@@ -29,6 +29,7 @@ export const presentCall = (row: CallRow, linkOf?: RecordingLink) => {
     ...(row.verstat === null ? {} : { verstat: row.verstat }),
     ...(row.npdi ? { npdi: true } : {}),
     ...(row.rn === null ? {} : { rn: row.rn }),
+    ...(row.diverted_from === null ? {} : { diverted_from: row.diverted_from }),
     duration: row.duration,
     ...(row.quality === null ? {} : { quality: row.quality }),
     ...(row.recorded_at && linkOf ? { recording_url: linkOf(row.account_id, row.id) } : {}),

@@ -42,14 +42,16 @@ const Call = Named(
     callid: Type.String({ description: 'Session id at the system that carries the call' }),
     direction: Enum(['O', 'I'], { description: 'Outbound or inbound' }),
     active: Type.Boolean({ description: 'In progress' }),
-    from: Type.String({ description: 'Outbound: the user (USR…); inbound: the number of the caller' }),
+    from: Type.String({
+      description: 'Outbound: the user (USR…); inbound: the number of the caller, anonymous if it is withheld',
+    }),
     to_number: Type.String({ examples: ['+447700900123'] }),
     iso_country_code: Type.String({ examples: ['GB'] }),
     status: Enum(['RINGING', 'ANSWERED', 'COMPLETED', 'MISSED', 'FAILED', 'BUSY', 'NO_ANSWER', 'CANCELED']),
     end_reason: Type.Optional(
       Type.String({
         description:
-          'interrupted, media_timeout, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired',
+          'interrupted, media_timeout, no_sdp, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired',
       }),
     ),
     is_msgapp_call: Type.Boolean(),
@@ -69,6 +71,12 @@ const Call = Named(
       Type.String({
         description: 'Inbound: routing number of a ported number (RFC 4694)',
         examples: ['+441632960001'],
+      }),
+    ),
+    diverted_from: Type.Optional(
+      Type.String({
+        description: 'Inbound: the number that forwarded the call (RFC 5806, RFC 7044)',
+        examples: ['+441632960002'],
       }),
     ),
     duration: Type.Integer({ description: 'Seconds from the answer to the end' }),
@@ -213,6 +221,30 @@ export const getCallTimelineOfAccount = contract({
   reply: TimelineReply,
   errors: { notFound: 'No such call of the account' },
   cli: 'calls timeline',
+})
+
+export const getAssertedCaller = contract({
+  auth: 'operator',
+  role: 'operator',
+  audited: true,
+  shape: 'full',
+  tag: 'Operator: calls',
+  id: 'getAssertedCaller',
+  client: 'calls.assertedCaller',
+  method: 'GET',
+  url: '/operator/accounts/:account_uuid/calls/:call_uuid/asserted-caller',
+  summary: 'The number that the caller of an inbound call withheld, as the carrier asserted it',
+  description:
+    'For emergencies and malicious calls: the account sees anonymous. Each request is recorded in the audit log of the account.',
+  params: Type.Object({ account_uuid: Id('ACC'), call_uuid: Id('CDR') }),
+  status: 200,
+  reply: Ok({
+    asserted_number: Type.Union([Type.String({ examples: ['+447700900999'] }), Type.Null()], {
+      description: 'null: the number is not withheld, or the carrier asserted none',
+    }),
+  }),
+  errors: { notFound: 'No such call of the account' },
+  cli: 'calls asserted-caller',
 })
 
 export const listOpenCalls = contract({

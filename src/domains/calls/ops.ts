@@ -56,6 +56,8 @@ export type CallEnd = {
   status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>
   reason: string
   agoMs?: number
+  /** There was no talk: nothing is charged even if the call was answered. */
+  isFree?: boolean
   quality?: CallQuality | null
 }
 
@@ -201,7 +203,7 @@ const end = async (
   tx: Tx,
   row: store.CallRow,
   at: Date,
-  { status, reason, quality = null }: CallEnd,
+  { status, reason, isFree = false, quality = null }: CallEnd,
   linkOf?: RecordingLink,
 ): Promise<void> => {
   const talked = row.answered_at ? Math.max(0, at.getTime() - row.answered_at.getTime()) / 1_000 : 0
@@ -209,7 +211,7 @@ const end = async (
   // A call that we end when its held time is over ends some milliseconds later: that is no further second.
   const duration = row.hold_id && talked > held && talked < held + 1 ? held : Math.ceil(talked)
   // Never more than was held: the platform bears the cost of a late end, not the account.
-  const begun = row.answered_at && row.hold_id ? Math.max(1, Math.ceil(duration / 60)) : 0
+  const begun = row.answered_at && row.hold_id && !isFree ? Math.max(1, Math.ceil(duration / 60)) : 0
   const minutes = Math.min(begun, row.held_minutes)
   const price = minutes * rateOf(row)
   // Before the balance: docs/locks.md.

@@ -127,6 +127,11 @@ const operatorCallRoutes = (parts: Services) => {
       return timelineOf(parts, await callOf(db, parse('ACC', params.account_uuid), params.call_uuid), true)
     }),
 
+    route(c.getAssertedCaller, async ({ params }) => {
+      const { asserted_number } = await callOf(db, parse('ACC', params.account_uuid), params.call_uuid)
+      return ok({ asserted_number })
+    }),
+
     route(c.listOpenCalls, async ({ query }) => {
       const pageRequest = requestedPage(query, openCursors.key(query.cursor))
       const { rows, fields } = cutPage(pageRequest, await store.findOpen(db, pageRequest.read), ({ at, id }) =>

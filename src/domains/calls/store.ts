@@ -1,7 +1,7 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
-import { type Narrowing, visibleSql } from '../inbox/narrowing/ops.ts'
+import { anonymousCaller, type Narrowing, visibleSql } from '../inbox/narrowing/ops.ts'
 import type { CallQuality } from './call-quality.ts'
 
 export type Status = 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
@@ -38,6 +38,10 @@ export type CallRow = {
   verstat: string | null
   npdi: boolean
   rn: string | null
+  /** Inbound calls: the number that the caller withholds. Only operators read it. */
+  asserted_number: string | null
+  /** Inbound calls: the number that forwarded the call. */
+  diverted_from: string | null
   created_at: Date
   updated_at: Date
 }
@@ -60,7 +64,7 @@ export type NewCall = Pick<
   | 'toll_free'
   | 'rate'
 > &
-  Partial<Pick<CallRow, 'verstat' | 'npdi' | 'rn'>> & {
+  Partial<Pick<CallRow, 'verstat' | 'npdi' | 'rn' | 'asserted_number' | 'diverted_from'>> & {
     /** Epoch of the process that runs the call. */
     readonly tenure?: number
     /** The call waits until the process that runs the calls places it. */
@@ -70,11 +74,13 @@ export type NewCall = Pick<
 /** Inserts a call; returns null if it exists. */
 export const add = (tx: Tx, c: NewCall) => tx.maybe<CallRow>`
   insert into calls (account_id, id, callid, direction, user_id, from_number, to_number, iso_country_code, status, is_msgapp,
-    is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, epoch, verstat, npdi, rn, queued)
+    is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, epoch, verstat, npdi, rn,
+    asserted_number, diverted_from, queued)
   values (${c.account_id}, ${c.id}, ${c.callid}, ${c.direction}, ${c.user_id}, ${c.from_number}, ${c.to_number},
     ${c.iso_country_code}, 'RINGING', ${c.is_msgapp}, ${c.is_trunk}, ${c.caller_id}, ${c.caller_id_used},
     ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric, ${c.tenure ?? null},
-    ${c.verstat ?? null}, ${c.npdi ?? false}, ${c.rn ?? null}, ${c.queued ?? false})
+    ${c.verstat ?? null}, ${c.npdi ?? false}, ${c.rn ?? null}, ${c.asserted_number ?? null}, ${c.diverted_from ?? null},
+    ${c.queued ?? false})
   on conflict do nothing
   returning *`
 
@@ -197,7 +203,8 @@ const isOpen = 'ended_at is null'
 
 /** Counterparts of a call of the table `examined`: the number, and of a network that hides it the id, or what became
  *  known since. */
-const counterpartsSql = `array[${other}] || case when is_msgapp then array(
+const counterpartsSql = `array[${other}] || case when ${other} = '${anonymousCaller}'
+  then array['remote:' || virtual_number_id || ':' || id] end || case when is_msgapp then array(
   select unnest(array['remote:' || w.channel_id || ':' || w.remote_id, h.number]) from msgapp_calls w
   left join msgapp_chats h on h.account_id = w.account_id and h.channel_id = w.channel_id and h.remote_id = w.remote_id
   where w.account_id = examined.account_id and w.id = examined.id) end`

@@ -3,6 +3,7 @@ import type { Sql } from '../../platform/db/sql.ts'
 import { greatestId } from '../../platform/lib/id.ts'
 import { blockedReason } from '../calls/refusals.ts'
 import { searchedChannels } from './limits.ts'
+import { anonymousCaller, hiddenCounterpart } from './narrowing/ops.ts'
 
 /** A message or call on its way into a conversation. Ids have no prefix. */
 export type NewItem = {
@@ -106,9 +107,6 @@ const chatsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<
     where account_id = ${account} and id >= m.media_id and id <= m.media_id order by id limit 1) f on true
   where m.blocked is not true`
 
-/** Returns the counterpart of a person whose number a network hides. */
-export const hiddenCounterpart = (channel: string, remote: string): string => `remote:${channel}:${remote}`
-
 /** Returns the counterpart of a group. */
 export const groupCounterpart = (group: string): string => `WAG${group}`
 
@@ -168,7 +166,8 @@ const itemOfCall = (row: CallRow): NewItem[] => {
   const other = isInbound ? row.from_number : row.to_number
   // Calls that the platform places, such as those that read out a code, belong to no conversation.
   if (!other || (!isInbound && row.user_id === null && !row.is_msgapp)) return []
-  const isHidden = row.is_msgapp && row.number === null && row.remote_id !== null && row.channel_id !== null
+  const remote = row.is_msgapp ? row.remote_id : other === anonymousCaller ? row.id : null
+  const isHidden = row.number === null && remote !== null && row.channel_id !== null
   const isMissed = isInbound && row.answered_at === null
   return [
     {
@@ -178,9 +177,9 @@ const itemOfCall = (row: CallRow): NewItem[] => {
       at: row.created_at,
       channel: row.channel_id,
       user: row.user_id,
-      counterpart: isHidden ? hiddenCounterpart(row.channel_id ?? '', row.remote_id ?? '') : other,
+      counterpart: isHidden ? hiddenCounterpart(row.channel_id ?? '', remote ?? '') : other,
       group: null,
-      name: null,
+      name: isHidden && !row.is_msgapp ? other : null,
       former: null,
       text: isMissed ? 'missed call' : isInbound ? 'inbound call' : 'outbound call',
       begins: true,

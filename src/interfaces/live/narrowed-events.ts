@@ -1,4 +1,9 @@
-import { hiddenCounterparts, type Narrowing } from '../../domains/inbox/narrowing/ops.ts'
+import {
+  anonymousCaller,
+  hiddenCounterpart,
+  hiddenCounterparts,
+  type Narrowing,
+} from '../../domains/inbox/narrowing/ops.ts'
 import type { Sql } from '../../platform/db/sql.ts'
 import { print } from '../../platform/lib/id.ts'
 import { type FeedEvent, topicsOf } from './topics.ts'
@@ -8,7 +13,18 @@ import { type FeedEvent, topicsOf } from './topics.ts'
 
 type Payload = { readonly [field: string]: unknown }
 
+/** The bare id of a printed one. */
+const withoutPrefix = (printed: string): string => printed.slice(3)
+
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
+
+/** A person whose number the network hides, or a caller who withholds it, who is a counterpart for that call alone. */
+const hiddenCounterpartOf = ({ channel_uuid, remote_id, received_on_number_uuid, from, uuid }: Payload): string[] => {
+  const [channel, remote] =
+    from === anonymousCaller ? [textOf(received_on_number_uuid), textOf(uuid)] : [textOf(channel_uuid), null]
+  const id = remote === null ? textOf(remote_id) : withoutPrefix(remote)
+  return channel !== null && id !== null ? [hiddenCounterpart(withoutPrefix(channel), id)] : []
+}
 
 /** Returns the counterparts that an event of a message or call may be with, as conversations name them. */
 export const counterpartsOf = (payload: Payload): string[] => {
@@ -18,8 +34,7 @@ export const counterpartsOf = (payload: Payload): string[] => {
   })
   // Senders such as INFO have no number.
   const names = ['from_number', 'to_number', 'from', 'to'].flatMap((field) => textOf(payload[field]) ?? [])
-  const [channel, remote] = [textOf(payload.channel_uuid), textOf(payload.remote_id)]
-  return [...new Set([...numbers, ...names, ...(channel && remote ? [`remote:${channel}:${remote}`] : [])])]
+  return [...new Set([...numbers, ...names, ...hiddenCounterpartOf(payload)])]
 }
 
 /** A conversation that went to another user: the page learns that, and no more. */

@@ -4,6 +4,7 @@ import type { ServerTransaction } from '../transaction/server-transaction.ts'
 import type { Flow } from '../transport/flow.ts'
 import { Dialog, hasToken } from './dialog.ts'
 import type { DialogContext, DialogUser } from './dialog-context.ts'
+import { type EarlyEvents, EarlyRequests } from './early-requests.ts'
 import { ReliableProvisionals } from './prack.ts'
 import { negotiateInterval } from './session-timer.ts'
 import { SipSession, type SipSessionEvents } from './sip-session.ts'
@@ -12,7 +13,7 @@ import { SipSession, type SipSessionEvents } from './sip-session.ts'
  * Reports that the caller gave up: CANCEL, BYE before the answer, or no PRACK. Called once, and never after a final
  * response.
  */
-export type IncomingCallEvents = {
+export type IncomingCallEvents = Partial<EarlyEvents> & {
   cancelled(request: SipRequest | null): void
   /** The caller acknowledged a reliable provisional response. */
   acknowledged?(): void
@@ -27,6 +28,7 @@ export class IncomingCall implements DialogUser {
   private readonly transaction: ServerTransaction
   readonly dialog: Dialog
   private readonly reliableProvisionals: ReliableProvisionals | null
+  private readonly earlyRequests: EarlyRequests
 
   constructor(core: DialogContext, transaction: ServerTransaction) {
     const { request, flow, tag } = transaction
@@ -39,6 +41,13 @@ export class IncomingCall implements DialogUser {
     this.reliableProvisionals = isReliable
       ? new ReliableProvisionals(core.timers, transaction, () => this.abandon(504, null))
       : null
+    this.earlyRequests = new EarlyRequests({
+      ...{ context: core, dialog: this.dialog, side: 'callee' },
+      events: {
+        offered: (offer) => this.events.offered?.(offer) ?? { status: 488 },
+        info: (info) => this.events.info?.(info) ?? { status: 200 },
+      },
+    })
     core.register(this.dialog.key, this)
     transaction.events = {
       cancelled: (cancel) => this.abandon(487, cancel),
@@ -84,16 +93,19 @@ export class IncomingCall implements DialogUser {
     else if (method === 'BYE') {
       transaction.reply({ status: 200 })
       this.abandon(487, transaction.request)
-    } else if (method === 'OPTIONS' || method === 'INFO') transaction.reply({ status: 200 })
-    // RFC 3311, 5.2: the offer of the INVITE is still unanswered.
-    else if (method === 'UPDATE') transaction.reply({ status: 500, headers: [['Retry-After', '2']] })
-    else transaction.reply({ status: 405, headers: [['Allow', this.context.allow]] })
+    } else this.earlyRequests.handle(transaction)
   }
 
   private handlePrack(transaction: ServerTransaction): void {
-    const isAwaited = this.reliableProvisionals?.acknowledge(transaction.request) ?? false
-    transaction.reply({ status: isAwaited ? 200 : 481 })
-    if (isAwaited) this.events.acknowledged?.()
+    const acknowledged = this.reliableProvisionals?.acknowledge(transaction.request) ?? null
+    if (!acknowledged) {
+      transaction.reply({ status: 481 })
+      return
+    }
+    // A body without an offer in the INVITE is our offer.
+    if (acknowledged.body && this.invite.body.length > 0) this.earlyRequests.answered()
+    this.earlyRequests.handle(transaction)
+    this.events.acknowledged?.()
   }
 
   acknowledged(): void {}

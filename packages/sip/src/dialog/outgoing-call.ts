@@ -5,8 +5,10 @@ import type { ResponseOptions } from '../response.ts'
 import type { ServerTransaction } from '../transaction/server-transaction.ts'
 import type { Flow } from '../transport/flow.ts'
 import type { RequestOutcome, UacRequest } from '../user-agent/uac.ts'
-import { Dialog, hasToken } from './dialog.ts'
+import { Dialog } from './dialog.ts'
 import type { DialogContext, DialogUser } from './dialog-context.ts'
+import { type EarlyEvents, EarlyRequests } from './early-requests.ts'
+import { isReliable } from './prack.ts'
 import { intervalOfResponse } from './session-timer.ts'
 import { SipSession, type SipSessionEvents } from './sip-session.ts'
 
@@ -113,40 +115,51 @@ export class OutgoingCall {
     const known = this.early.get(tag)
     // A proxy forks to a few branches. The limit bounds memory against a peer that invents tags.
     if (known || this.early.size >= 32 || this.isDone) return known ?? null
-    const early = new EarlyDialog(this.context, Dialog.fromResponse(request, response, flow), this.digest, () =>
-      this.cancel(),
-    )
+    const early = new EarlyDialog(this.context, Dialog.fromResponse(request, response, flow), {
+      digest: this.digest,
+      events: this.events.session,
+      ended: () => this.cancel(),
+    })
     this.early.set(tag, early)
     return early
   }
+}
+
+type EarlyDialogSettings = {
+  readonly digest: DigestClient | undefined
+  readonly events: EarlyEvents
+  /** The peer gave up. */
+  ended(): void
 }
 
 /** Our early dialog: acknowledges reliable provisional responses (RFC 3262, 4). */
 class EarlyDialog implements DialogUser {
   private readonly context: DialogContext
   readonly dialog: Dialog
-  private readonly digest: DigestClient | undefined
-  private readonly ended: () => void
+  private readonly settings: EarlyDialogSettings
+  private readonly requests: EarlyRequests
   private lastRseq = 0
 
-  constructor(core: DialogContext, dialog: Dialog, digest: DigestClient | undefined, ended: () => void) {
+  constructor(core: DialogContext, dialog: Dialog, settings: EarlyDialogSettings) {
     this.context = core
     this.dialog = dialog
-    this.digest = digest
-    this.ended = ended
+    this.settings = settings
+    this.requests = new EarlyRequests({ context: core, dialog, events: settings.events, side: 'caller' })
     core.register(dialog.key, this)
   }
 
   /** False for a response that is repeated or out of order: the caller ignores it (4). */
   receive(response: SipResponse, invite: SipRequest): boolean {
     const rseq = rseqOf(response)
-    if (rseq === null || !hasToken(response, 'Require', '100rel')) return true
+    if (rseq === null || !isReliable(response)) return true
     if (this.lastRseq !== 0 && rseq !== this.lastRseq + 1) return false
     this.lastRseq = rseq
     this.dialog.confirm(response)
+    if (invite.body.length > 0 && response.body.length > 0) this.requests.answered()
+    const { digest } = this.settings
     const prack = this.dialog.build('PRACK', { headers: [['RAck', `${rseq} ${cseqOf(invite).number} INVITE`]] })
     this.context.sendRequest(this.dialog, prack, {
-      ...(this.digest ? { digest: this.digest } : {}),
+      ...(digest ? { digest } : {}),
       nextSeq: () => this.dialog.nextSeq(),
     })
     return true
@@ -162,10 +175,9 @@ class EarlyDialog implements DialogUser {
     const { method } = transaction.request
     if (method === 'BYE') {
       transaction.reply({ status: 200 })
-      this.ended()
-    } else if (method === 'UPDATE') transaction.reply({ status: 500, headers: [['Retry-After', '2']] })
-    else if (method === 'OPTIONS' || method === 'INFO') transaction.reply({ status: 200 })
-    else transaction.reply({ status: 405, headers: [['Allow', this.context.allow]] })
+      this.settings.ended()
+    } else if (method === 'PRACK') transaction.reply({ status: 481 })
+    else this.requests.handle(transaction)
   }
 
   acknowledged(): void {}

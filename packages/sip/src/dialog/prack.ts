@@ -1,8 +1,13 @@
-import { cseqOf, rackOf } from '../fields.ts'
+import { cseqOf, rackOf, rseqOf } from '../fields.ts'
 import type { Header, SipRequest, SipResponse } from '../message.ts'
 import type { ResponseOptions } from '../response.ts'
 import { type Timers, t1Ms, transactionTimeoutMs } from '../timers.ts'
 import type { ServerTransaction } from '../transaction/server-transaction.ts'
+import { hasToken } from './dialog.ts'
+
+/** True for a provisional response that we must acknowledge (RFC 3262, 4). */
+export const isReliable = (response: SipResponse): boolean =>
+  rseqOf(response) !== null && hasToken(response, 'Require', '100rel')
 
 /**
  * Our reliable provisional responses (RFC 3262, 3): each is repeated until its PRACK arrives, one at a time. Only the
@@ -13,7 +18,8 @@ export class ReliableProvisionals {
   private readonly transaction: ServerTransaction
   private readonly onTimeout: () => void
   private rseq = 1 + Math.floor(Math.random() * 1_000_000)
-  private isAwaited = false
+  /** The response whose PRACK is missing. */
+  private awaited: ResponseOptions | null = null
   private next: ResponseOptions | null = null
   private stopResending = () => {}
   private stopWaiting = () => {}
@@ -26,11 +32,11 @@ export class ReliableProvisionals {
   }
 
   send(answer: ResponseOptions): void {
-    if (this.isAwaited) {
+    if (this.awaited) {
       this.next = answer
       return
     }
-    this.isAwaited = true
+    this.awaited = answer
     this.rseq++
     const headers: Header[] = [...(answer.headers ?? []), ['Require', '100rel'], ['RSeq', String(this.rseq)]]
     const response = this.transaction.reply({ ...answer, headers })
@@ -41,20 +47,20 @@ export class ReliableProvisionals {
     })
   }
 
-  /** False when no response waits for this PRACK (481). */
-  acknowledge(prack: SipRequest): boolean {
+  /** Returns the response that a PRACK acknowledges; null when none waits for it (481). */
+  acknowledge(prack: SipRequest): ResponseOptions | null {
     const rack = rackOf(prack)
     const invite = cseqOf(this.transaction.request)
-    if (!this.isAwaited || !rack || rack.rseq !== this.rseq || rack.cseq.number !== invite.number) return false
+    const { awaited, next } = this
+    if (!awaited || !rack || rack.rseq !== this.rseq || rack.cseq.number !== invite.number) return null
     this.stop()
-    const { next } = this
     this.next = null
     if (next && this.transaction.isPending) this.send(next)
-    return true
+    return awaited
   }
 
   stop(): void {
-    this.isAwaited = false
+    this.awaited = null
     this.stopResending()
     this.stopWaiting()
   }

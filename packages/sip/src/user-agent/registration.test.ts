@@ -48,7 +48,7 @@ test('a registration is refreshed in time without a new challenge, and removed o
   const { timers, good, all, states, register } = await open(t, (request) => granted(request, 100))
   const registration = register('pass')
   await until(() => states.at(-1)?.state === 'registered')
-  assert.deepEqual(states.at(-1), { state: 'registered', seconds: 100 })
+  assert.deepEqual(states.at(-1), { state: 'registered', seconds: 100, routes: [] })
   assert.deepEqual([good.length, all.length], [1, 2])
   timers.advance(79_000)
   assert.equal(good.length, 1)

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { DigestClient, type DigestCredentials } from '../digest/digest-client.ts'
-import { contactsOf, cseqOf, expiresOf, retryAfterOf } from '../fields.ts'
+import { contactsOf, cseqOf, expiresOf, printNameAddr, retryAfterOf, routesOf } from '../fields.ts'
 import { header, type SipResponse } from '../message.ts'
 import type { TlsTrust } from '../transport/flow.ts'
 import type { RequestOptions } from './request.ts'
@@ -23,8 +23,11 @@ export type RegistrationSettings = {
 
 export type RegistrationState =
   | { readonly state: 'registering' | 'ended' }
-  /** Valid for `seconds` from now; refreshed before it expires. */
-  | { readonly state: 'registered'; readonly seconds: number }
+  /**
+   * Valid for `seconds` from now; refreshed before it expires. `routes`: values of Route for requests outside dialogs,
+   * as the registrar wants them (RFC 3608).
+   */
+  | { readonly state: 'registered'; readonly seconds: number; readonly routes: readonly string[] }
   /** The registrar refused or did not answer. The next attempt is after `retrySeconds`. */
   | { readonly state: 'refused' | 'unreachable'; readonly reason: string; readonly retrySeconds: number }
 
@@ -37,6 +40,15 @@ const grantedSeconds = (response: SipResponse, contact: string | null, requested
   const contacts = contactsOf(response)
   const own = contacts === '*' ? undefined : contacts.find(({ uri }) => contact?.includes(uri))
   return expiresOf(response, own) ?? requested
+}
+
+/** The route that the registrar wants; none if it is malformed. */
+const serviceRoutesOf = (response: SipResponse): string[] => {
+  try {
+    return routesOf(response, 'Service-Route').map(printNameAddr)
+  } catch {
+    return []
+  }
 }
 
 /** Keeps one address registered with a registrar (RFC 3261, 10.2) until `stop`. */
@@ -113,7 +125,7 @@ export class Registration {
   private registered(response: SipResponse, contact: string | null): void {
     this.failures = 0
     const seconds = Math.max(1, grantedSeconds(response, contact, this.seconds))
-    this.setState({ state: 'registered', seconds })
+    this.setState({ state: 'registered', seconds, routes: serviceRoutesOf(response) })
     // Leaves time for another attempt before it expires.
     this.scheduleRefresh(Math.max(seconds * 0.8, seconds - 60))
   }

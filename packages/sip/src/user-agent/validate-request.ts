@@ -12,6 +12,12 @@ export const supportedExtensions = 'timer, 100rel'
 const methods = new Set(allowedMethods.split(', '))
 const extensions = new Set(supportedExtensions.split(', '))
 
+/** Refuses a method. Calls are not transferred: a REFER would let the peer place calls at the cost of the account. */
+export const refusalOfMethod = (method: string): ResponseOptions => ({
+  ...{ status: 405, headers: [['Allow', allowedMethods]] },
+  ...(method === 'REFER' ? { reason: 'Transfer Not Supported' } : {}),
+})
+
 /**
  * Checks a request (RFC 3261, 8.2). Returns the refusal, or null when its handler may process it without further
  * checks.
@@ -19,7 +25,7 @@ const extensions = new Set(supportedExtensions.split(', '))
  */
 export const validateRequest = (request: SipRequest, isKnown: boolean): ResponseOptions | null => {
   const { method, uri } = request
-  if (!methods.has(method)) return { status: 405, headers: [['Allow', allowedMethods]] }
+  if (!methods.has(method)) return refusalOfMethod(method)
   if (!/^(?:sips?|tel):/i.test(uri)) return { status: 416 }
   const unsupported = tokensOf(request, 'Require').filter((name) => !extensions.has(name))
   if (unsupported.length > 0) return { status: 420, headers: [['Unsupported', unsupported.join(', ')]] }

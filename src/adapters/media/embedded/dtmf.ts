@@ -1,25 +1,68 @@
-import type { RtpPacket } from '@trunkline/rtp/rtp.ts'
-import { digitOf, eventOf, readEvent, writeEvent } from '@trunkline/rtp/telephone-event.ts'
+import { type RtpPacket, sequenceAhead, timestampAhead } from '@trunkline/rtp/rtp.ts'
+import { digitOf, eventOf, type NamedEvent, readEvent, writeEvent } from '@trunkline/rtp/telephone-event.ts'
+
+/** A press whose packets come. */
+type Press = {
+  readonly ssrc: number
+  readonly event: number
+  /** Timestamp of the first packet. */
+  readonly timestamp: number
+  last: { readonly sequence: number; readonly timestamp: number; readonly duration: number }
+  isEnded: boolean
+}
+
+/** Packets of a press that may be lost in a row. */
+const maxLostPackets = 8
 
 /**
  * Detects each key press once, despite lost, duplicate or late packets: all packets of an event have its timestamp
- * (RFC 4733, 2.5.1.3). The first packet counts, so that a press is detected even if all end packets are lost.
+ * (RFC 4733, 2.5.1.3). The first packet counts, so that a press is detected even if all end packets are lost. Some
+ * peers move the timestamp within a press: their packets get that of the first one.
  */
 export class DtmfDetector {
   /** SSRC and timestamp of the last presses, as packets of an earlier press may come after the next has started. */
   private readonly detected: string[] = []
+  private press: Press | null = null
 
-  /** @returns the digit if the packet is the first of a press, otherwise null */
-  detect(packet: RtpPacket): string | null {
+  /**
+   * Returns the digit if the packet is the first of a press, otherwise null, and the packet as it is passed on.
+   * @param clock of the telephone-event, units per second
+   */
+  detect(packet: RtpPacket, clock: number): { readonly digit: string | null; readonly packet: RtpPacket } {
     const event = readEvent(packet.payload)
     const digit = event && digitOf(event.event)
-    if (!digit) return null
-    const press = `${packet.ssrc} ${packet.timestamp}`
-    if (this.detected.includes(press)) return null
-    this.detected.push(press)
+    if (!event || !digit) return { digit: null, packet }
+    const { ssrc, timestamp, sequence } = packet
+    const last = { sequence, timestamp, duration: event.duration }
+    const name = `${ssrc} ${timestamp}`
+    const isKnown = this.detected.includes(name)
+    const { press } = this
+    if (press && (isKnown ? press.timestamp === timestamp : continues(press, packet, event, clock))) {
+      const passed = timestampAhead(press.timestamp, timestamp)
+      // Counted from the start of the press, or from the moved timestamp.
+      const duration = passed === 0 || event.duration > press.last.duration ? event.duration : passed + event.duration
+      press.last = { ...last, duration: event.duration }
+      press.isEnded ||= event.end
+      const payload = passed === 0 ? packet.payload : writeEvent({ ...event, duration })
+      return { digit: null, packet: { ...packet, timestamp: press.timestamp, payload } }
+    }
+    if (isKnown) return { digit: null, packet }
+    this.press = { ssrc, event: event.event, timestamp, last, isEnded: event.end }
+    this.detected.push(name)
     if (this.detected.length > 8) this.detected.shift()
-    return digit
+    return { digit, packet }
   }
+}
+
+/** True if a packet with another timestamp belongs to the press. */
+const continues = (press: Press, packet: RtpPacket, event: NamedEvent, clock: number): boolean => {
+  const { last, isEnded } = press
+  if (packet.ssrc !== press.ssrc || event.event !== press.event || packet.marker) return false
+  const ahead = sequenceAhead(last.sequence, packet.sequence)
+  const passed = timestampAhead(last.timestamp, packet.timestamp)
+  if (ahead < 1 || ahead > maxLostPackets || passed < 0 || passed > (clock * maxLostPackets) / 20) return false
+  // The duration of another press starts again; the end of a press is repeated.
+  return isEnded ? event.end : event.duration >= last.duration
 }
 
 export type DtmfPacket = {

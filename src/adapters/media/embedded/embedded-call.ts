@@ -28,6 +28,8 @@ export class EmbeddedCall {
   private recording: { readonly recorder: Recorder; readonly channels: ReadonlyMap<string, 0 | 1> } | null = null
   /** Start value for a first report after 1 s, so that the round trip is known early. */
   private reportedAt = performance.now() - reportMs + 1_000
+  /** When a leg was on hold last, by the monotonic clock. */
+  private heldAt = 0
   private isClosed = false
 
   constructor(deps: EmbeddedCallDeps, events: MediaEvents) {
@@ -46,6 +48,7 @@ export class EmbeddedCall {
         rtp: (packet) => leg?.receiveRtp(packet, performance.now()),
         rtcp: (packet) => leg?.receiveRtcp(packet, performance.now()),
         connected: () => this.events.connected(id),
+        alive: () => leg?.noteLife(performance.now()),
         failed: (reason) => this.events.failed(id, reason),
         dropped: (from, expected) => this.events.dropped(id, from, expected),
       }
@@ -127,12 +130,24 @@ export class EmbeddedCall {
     this.recording?.recorder.flush(at)
     const isReport = at - this.reportedAt >= reportMs
     if (isReport) this.reportedAt = at
-    for (const leg of this.legs.values()) {
-      if (isReport) leg.report(at)
-      const since = leg.silentSince()
-      if (since === null || leg.isSilenceReported || at - since < this.deps.silenceSeconds * 1_000) continue
+    if (isReport) for (const leg of this.legs.values()) leg.report(at)
+    this.reportSilence(at)
+  }
+
+  /** While one side holds the call, no side need send anything. */
+  private reportSilence(at: number): void {
+    const legs = [...this.legs.values()]
+    if (legs.some(({ isHeld }) => isHeld)) {
+      this.heldAt = at
+      return
+    }
+    for (const leg of legs) {
+      const heard = leg.lastSignAt
+      if (heard === null || leg.isSilenceReported) continue
+      const silentMs = at - Math.max(heard, this.heldAt)
+      if (silentMs < this.deps.silenceSeconds * 1_000) continue
       leg.isSilenceReported = true
-      this.events.silence(leg.id, Math.floor((at - since) / 1_000))
+      this.events.silence(leg.id, Math.floor(silentMs / 1_000))
     }
   }
 

@@ -218,12 +218,10 @@ describe('the embedded engine', { concurrency: true }, () => {
     await call.close()
   })
 
-  test('silence of a leg is reported once, and not for a held leg', async () => {
+  test('silence of a leg is reported once', async () => {
     const short = await start({ silenceSeconds: 1 })
     const [one, other] = [await phone(), await phone()]
-    const { call, callee, log } = await connectPeers(short, [one, 'rtp'], [other, 'rtp'])
-    const answer = (await other.answer(unwrap(await callee.reoffer('sendonly')))).replace('sendrecv', 'recvonly')
-    unwrap(await callee.accept(answer))
+    const { call, log } = await connectPeers(short, [one, 'rtp'], [other, 'rtp'])
     // On a busy machine an active speaker may also seem silent, so the test waits until no further reports come.
     const silent = async (before: number) => {
       one.sendTone(1_000)

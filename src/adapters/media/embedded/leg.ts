@@ -62,6 +62,7 @@ export class Leg {
   private readonly receiver = new RtpReceiver()
   private readonly sender = new RtpSender()
   private lastMediaAt: number | null = null
+  private lastLifeAt = 0
   isSilenceReported = false
   other: Leg | null = null
 
@@ -152,15 +153,16 @@ export class Leg {
   /** Processes a decrypted RTP datagram. */
   receiveRtp(datagram: Buffer, at: number): void {
     const packet = readRtp(datagram)
+    // Any payload type counts: comfort noise (RFC 3389) comes from peers that suppress silence, also unnegotiated.
+    if (packet) this.noteLife(at)
     const format = packet && this.payloadTypes.get(packet.payloadType)
     if (!packet || !format || !this.agreement) return
     if (!this.receiver.receive(packet, at, this.agreement.codec.clock)) return
     this.lastMediaAt = at
-    this.isSilenceReported = false
     if (format.name === 'telephone-event') {
-      const digit = this.dtmf.detect(packet)
+      const { digit, packet: key } = this.dtmf.detect(packet, format.clock)
       if (digit) this.events.dtmf(digit)
-      this.other?.forward(packet, null, at)
+      this.other?.forward(key, null, at)
       return
     }
     const codec = format.name
@@ -170,6 +172,7 @@ export class Leg {
   }
 
   receiveRtcp(datagram: Buffer, at: number): void {
+    this.noteLife(at)
     for (const { ssrc, sent, blocks } of readReports(datagram)) {
       if (sent) this.receiver.noteSenderReport(ssrc, sent.middle, at)
       for (const block of blocks) this.sender.noteReport(block, Date.now())
@@ -234,10 +237,19 @@ export class Leg {
     if (block || info) this.transport.sendRtcp(writeReport(this.sender.ssrc, info, block ? [block] : [], this.name))
   }
 
-  /** Returns the time of the last packet, or of the negotiation; null if no media are expected. */
-  silentSince(): number | null {
-    if (this.agreedAt === null || this.direction !== 'sendrecv') return null
-    return Math.max(this.agreedAt, this.lastMediaAt ?? 0)
+  /** Notes that the peer is alive. */
+  noteLife(at: number): void {
+    this.lastLifeAt = at
+    this.isSilenceReported = false
+  }
+
+  get isHeld(): boolean {
+    return this.agreement !== null && this.direction !== 'sendrecv'
+  }
+
+  /** The time of the last sign of life, or of the negotiation; null before that. */
+  get lastSignAt(): number | null {
+    return this.agreedAt === null ? null : Math.max(this.agreedAt, this.lastLifeAt)
   }
 
   stats(): MediaLegStats {

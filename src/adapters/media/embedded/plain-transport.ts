@@ -3,7 +3,7 @@ import { isRtcp } from '@trunkline/rtp/rtp.ts'
 import { Sdes } from '@trunkline/rtp/sdes.ts'
 import type { AudioDescription } from '@trunkline/rtp/sdp.ts'
 import type { MediaSrtp } from '../../../ports/media.ts'
-import { maxReportedAddresses } from '../limits.ts'
+import { maxReportedAddresses, relearnAfterMs } from '../limits.ts'
 import type { Peer } from './ice.ts'
 import { formatAddress, type Transport, type TransportAddresses, type TransportEvents } from './transport.ts'
 import type { UdpPorts } from './udp-ports.ts'
@@ -16,7 +16,8 @@ const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)
 /**
  * RTP and RTCP over plain UDP towards a carrier. Accepts the first port that sends from the address of the description
  * or of the signalling: a peer behind a NAT names an address of its own network. Other hosts can neither inject audio
- * nor divert it. The choice holds until the peer sends another description.
+ * nor divert it. The choice holds until the peer sends another description, or its address is silent and the peer sends
+ * from another one of those.
  */
 class PlainTransport implements Transport {
   private readonly rtp: Socket
@@ -28,6 +29,8 @@ class PlainTransport implements Transport {
   private readonly events: TransportEvents
   private described: AudioDescription | null = null
   private latched: Peer | null = null
+  /** Time of the last packet of `latched`, by the monotonic clock. */
+  private heardAt = 0
   private isClosed = false
   private readonly reported = new Set<string>()
   dropped = 0
@@ -74,6 +77,8 @@ class PlainTransport implements Transport {
     if (source !== null) this.source = unmapped(source)
     const isSame = this.described?.address === description.address && this.described.port === description.port
     this.described = description
+    // After a hold the peer may begin late.
+    this.heardAt = performance.now()
     this.sdes?.setRemote(description)
     if (!isSame) this.latched = null
   }
@@ -112,11 +117,19 @@ class PlainTransport implements Transport {
     if (open) this.events.rtcp(open)
   }
 
-  private isPeers({ address }: RemoteInfo): boolean {
-    if (!this.described) return false
-    return this.latched
-      ? this.latched.address === address
-      : address === this.described.address || address === this.source
+  private isExpected({ address }: RemoteInfo): boolean {
+    return address === this.described?.address || address === this.source
+  }
+
+  private isPeers(from: RemoteInfo): boolean {
+    if (this.latched && !this.hasMoved) return this.latched.address === from.address
+    return this.isExpected(from)
+  }
+
+  /** The peer may have moved: it sends media, and nothing comes from the chosen address. */
+  private get hasMoved(): boolean {
+    const isSending = this.described?.direction === 'sendrecv' || this.described?.direction === 'sendonly'
+    return isSending && performance.now() - this.heardAt >= relearnAfterMs
   }
 
   /** The described port takes precedence over other ports of its host, whenever it starts to send. */
@@ -143,11 +156,13 @@ class PlainTransport implements Transport {
       packet = open
     }
     if (!this.latched) this.events.connected()
-    if (!this.latched || this.isAsDescribed(from)) this.latched = { address: from.address, port: from.port }
+    if (!this.latched || this.isAsDescribed(from) || this.hasMoved)
+      this.latched = { address: from.address, port: from.port }
     if (from.port !== this.latched.port) {
       this.drop(from)
       return
     }
+    this.heardAt = performance.now()
     if (isControl) this.events.rtcp(packet)
     else this.events.rtp(packet)
   }

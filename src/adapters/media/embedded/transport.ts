@@ -20,6 +20,8 @@ export type TransportEvents = {
   rtp(packet: Buffer): void
   rtcp(packet: Buffer): void
   connected(): void
+  /** The peer proved to be alive otherwise than by media: a signed connectivity check (RFC 7675). */
+  alive(): void
   failed(reason: string): void
   /** Called for the first packet from an unannounced address. */
   dropped(from: string, expected: string): void

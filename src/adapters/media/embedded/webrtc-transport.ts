@@ -97,7 +97,10 @@ class WebRtcTransport implements Transport {
     if (isStun(packet)) {
       const before = this.ice.selected
       const answer = this.ice.answer(packet, from)
-      if (answer) socket.send(answer, from.port, from.address)
+      if (answer) {
+        socket.send(answer, from.port, from.address)
+        this.events.alive()
+      }
       if (this.ice.selected !== before) this.selected = socket
       if (!before && this.ice.selected) this.handshake.begin()
       return

@@ -5,6 +5,9 @@ import type { NgReply } from './ng-client.ts'
 type LegCounts = {
   readonly packets: number
   readonly bytes: number
+  /** Packets of RTP and RTCP, and the time of the last one of any kind in Unix milliseconds, in whole seconds. */
+  readonly allPackets: number
+  readonly lastSignAt: number
   readonly codec: string
   /** Unix milliseconds, in whole seconds. */
   readonly lastAt: number
@@ -26,9 +29,13 @@ export const countsOf = (reply: NgReply, tag: string): LegCounts | null => {
   const media = valueAt(reply, 'tags', tag, 'medias', 0)
   const stream = valueAt(media, 'streams', 0)
   if (stream === undefined) return null
+  const numbersAt = (...path: readonly string[]) =>
+    [0, 1].map((index) => Number(valueAt(media, 'streams', index, ...path) ?? 0))
   return {
     packets: Number(valueAt(stream, 'stats', 'packets') ?? 0),
     bytes: Number(valueAt(stream, 'stats', 'bytes') ?? 0),
+    allPackets: numbersAt('stats', 'packets').reduce((sum, one) => sum + one, 0),
+    lastSignAt: Math.max(...numbersAt('last packet')) * 1_000,
     codec: String(valueAt(media, 'codec') ?? ''),
     lastAt: Number(valueAt(stream, 'last packet') ?? 0) * 1_000,
     local: address(stream, 'local address', 'local port'),

@@ -13,8 +13,8 @@ export type NgLeg = {
   local: string | null
   other: NgLeg | null
   isConnected: boolean
-  /** Packet count, and when it last changed (Unix milliseconds). */
-  packets: number
+  /** Counters that show a living peer, and when they last changed (Unix milliseconds). */
+  signs: string
   changedAt: number
   isSilenceReported: boolean
   /** Media of this leg's peer do not reach the other leg. */

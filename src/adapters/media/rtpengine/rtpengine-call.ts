@@ -79,7 +79,7 @@ export class RtpengineCall {
       local: null,
       other: null,
       isConnected: false,
-      packets: 0,
+      signs: '',
       changedAt: Date.now(),
       isSilenceReported: false,
       isBlocked: false,
@@ -256,10 +256,14 @@ export class RtpengineCall {
     this.isPolling = false
     if (!reply || this.isClosed) return
     const now = Date.now()
+    // While one side holds the call, no side need send anything.
+    const isOnHold = stands.some(isHeld)
     for (const side of stands) {
-      const packets = countsOf(reply, side.options.id)?.packets ?? 0
-      if (packets !== side.packets || isHeld(side)) {
-        side.packets = packets
+      const counts = countsOf(reply, side.options.id)
+      const packets = counts?.packets ?? 0
+      const signs = `${counts?.allPackets} ${counts?.lastSignAt}`
+      if (signs !== side.signs || isOnHold) {
+        side.signs = signs
         side.changedAt = now
         side.isSilenceReported = false
       }

@@ -1,9 +1,15 @@
 import { srtpSuite } from '@trunkline/rtp/sdes.ts'
-import { type AudioDescription, readAudio, type SdpCrypto } from '@trunkline/rtp/sdp.ts'
+import { type AudioDescription, readAudio, type SdpCrypto, sdpLines } from '@trunkline/rtp/sdp.ts'
 import type { MediaCodec, MediaDirection, MediaLegOptions } from '../../../ports/media.ts'
 import { fitnessFor } from '../rtp-profile.ts'
 
 // rtpengine forwards session descriptions, so they are filtered before and after it.
+
+/**
+ * Removes from a line what may name the peer's user (RFC 8866, 5.2 to 5.6): our side is another party (RFC 3323, 5.2).
+ */
+const impersonal = (line: string): string[] =>
+  /^[iuep]=/.test(line) ? [] : [line.replace(/^o=\S+/, 'o=-').replace(/^s=.*/, 's=-')]
 
 /** Returns the payload type of an attribute line, or null. */
 const typeOf = (line: string): number | null => {
@@ -36,7 +42,7 @@ export const agreedKey = ({ crypto }: AudioDescription, { srtp = 'never' }: Pick
 export const withSingleKey = (text: string, isKeyed: boolean): string => {
   const audio = readAudio(text)
   const crypto = typeof audio === 'string' || !isKeyed ? null : (audio.crypto[0] ?? null)
-  return withOnlyKey(text.split(/\r?\n/), crypto).join('\r\n')
+  return withOnlyKey(sdpLines(text), crypto).join('\r\n')
 }
 
 /**
@@ -62,7 +68,7 @@ export const filterSdp = (
   const all = (audio.lines[audio.index] ?? '').split(/\s+/).slice(3).map(Number)
   const dropped = new Set<number | null>(all.filter((type) => !types.includes(type)))
   let index = -1
-  const said = text.split(/\r?\n/)
+  const said = sdpLines(text).flatMap(impersonal)
   const lines = (isTrunk ? withOnlyKey(said, agreedKey(audio, from)) : said)
     .filter((line) => !dropped.has(typeOf(line)))
     .map((line) => {
@@ -77,7 +83,7 @@ export const filterSdp = (
 /** Returns the description with another direction of its audio. */
 export const withDirection = (text: string, direction: MediaDirection): string => {
   const audio = readAudio(text)
-  const lines = text.split(/\r?\n/).filter((line) => !/^a=(?:sendrecv|sendonly|recvonly|inactive)$/.test(line))
+  const lines = sdpLines(text).filter((line) => !/^a=(?:sendrecv|sendonly|recvonly|inactive)$/.test(line))
   const starts = lines.flatMap((line, i) => (line.startsWith('m=') ? [i] : []))
   const next = typeof audio === 'string' ? undefined : starts[audio.index + 1]
   const end = next ?? lines.findLastIndex((line) => line !== '') + 1

@@ -14,7 +14,15 @@ import { CallAccounting } from './call-accounting.ts'
 import { CallLeg, type CallLegEvents, sdpBody } from './call-leg.ts'
 import { type CallTimeline, type CallTimelines, sideOf } from './call-timeline.ts'
 import { Forking, type ForkingResult } from './forking.ts'
-import { causeOfMedia, causeOfRefusal, failure, type HangupCause, hungUp, redactedFailure } from './hangup-cause.ts'
+import {
+  causeOfMedia,
+  causeOfRefusal,
+  failure,
+  type HangupCause,
+  hungUp,
+  redactedFailure,
+  undescribed,
+} from './hangup-cause.ts'
 
 export type CallDeps = {
   readonly gateway: GatewayDeps
@@ -31,6 +39,8 @@ export type Caller = {
   readonly trunk: Trunk | null
   readonly person: VoiceUser | null
   readonly headers: readonly Header[]
+  /** The caller withholds its number: nothing that names the call shows it. */
+  readonly isWithheld: boolean
   /** Asks call control for the plan of the call. */
   requestPlan(): Promise<VoiceDecision<VoicePlan>>
 }
@@ -61,8 +71,8 @@ export class BridgedCall {
   constructor(deps: CallDeps, caller: Caller) {
     this.deps = deps
     this.caller = caller
-    this.timeline = deps.timelines.begin()
     const { incoming, trunk } = caller
+    this.timeline = deps.timelines.begin(caller.isWithheld)
     deps.timelines.follow(this.timeline, callIdOf(incoming.invite), 'caller')
     this.timeline.add({ leg: 'caller', what: 'sip_in', text: `INVITE ${incoming.invite.uri}` })
     this.releases = trunk ? [trunk.load.addCall()] : []
@@ -176,6 +186,12 @@ export class BridgedCall {
     if (added.outcome === 'refused') return this.end(causeOfMedia(added))
     const where = { trunk: trunk?.settings.id ?? null, person, flow: trunk ? null : incoming.flow }
     const caller = new CallLeg('caller', where, added.value, this.legEvents())
+    caller.isAnswerDue = incoming.invite.body.length === 0
+    incoming.events = {
+      ...incoming.events,
+      offered: (request) => caller.offered(request),
+      info: (request) => caller.info(request),
+    }
     const { gateway, registrar, trunks } = this.deps
     this.forking = new Forking({
       ...{
@@ -295,6 +311,7 @@ export class BridgedCall {
           this.end({ how: 'interrupted', status: 408, reason: `The ${side.name} is gone: ${why}`, by: side.name })
       },
       note: (side, text) => this.note(side, text),
+      undescribed: ({ name }) => this.end(undescribed(name)),
     }
   }
 

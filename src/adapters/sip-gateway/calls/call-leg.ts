@@ -2,7 +2,7 @@ import { readAudio } from '@trunkline/rtp/sdp.ts'
 import type { Dialog } from '@trunkline/sip/dialog/dialog.ts'
 import type { SipSession, SipSessionEnd, SipSessionEvents } from '@trunkline/sip/dialog/sip-session.ts'
 import { contentTypeOf } from '@trunkline/sip/fields.ts'
-import type { SipRequest } from '@trunkline/sip/message.ts'
+import { header, type SipRequest } from '@trunkline/sip/message.ts'
 import type { ResponseOptions } from '@trunkline/sip/response.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
@@ -14,6 +14,8 @@ import { causeOfMedia } from './hangup-cause.ts'
 export type CallLegEvents = {
   ended(side: CallLeg, why: SipSessionEnd): void
   note(side: CallLeg, text: string): void
+  /** The peer acknowledged our first offer without an answer: there is no session. */
+  undescribed(side: CallLeg): void
   /** A key received as INFO, for a leg whose keys are not passed on. */
   pressed?(key: string): void
 }
@@ -43,12 +45,16 @@ export class CallLeg implements SipSessionEvents {
   readonly media: MediaLeg
   private readonly events: CallLegEvents
   session: SipSession | null = null
+  /** The peer's INVITE had no offer: its ACK must have the answer to ours (RFC 3261, 13.2.1). */
+  isAnswerDue = false
   partner: CallLeg | null = null
   /** The connection of a browser; null for a trunk. */
   flow: Flow | null
   /** The direction we last sent, and the queue of changes to send. */
   private sentDirection: MediaDirection = 'sendrecv'
   private readonly directionQueue = makeSerialQueue()
+  /** A later offer than the first was answered. */
+  isRenegotiated = false
   private pendingKeys = 0
   private readonly keyQueue = makeSerialQueue()
 
@@ -83,20 +89,29 @@ export class CallLeg implements SipSessionEvents {
         ? await this.media.reoffer(this.sentDirection)
         : await this.media.renegotiate(request.body.toString())
     if (answer.outcome === 'refused') return causeOfMedia(answer)
+    this.isRenegotiated = true
     if (request.body.length > 0) void this.partner?.sendDirection(directionOf(request.body.toString()))
     return { status: 200, body: sdpBody(answer.value) }
   }
 
   async acknowledged(ack: SipRequest): Promise<void> {
-    if (ack.body.length === 0) return
+    if (ack.body.length === 0) {
+      if (this.isAnswerDue) this.events.undescribed(this)
+      return
+    }
+    this.isAnswerDue = false
     const taken = await this.media.accept(ack.body.toString())
     if (taken.outcome === 'refused') this.events.note(this, `its answer was not taken: ${taken.reason}`)
   }
 
   info(request: SipRequest): ResponseOptions {
     const type = contentTypeOf(request)
-    if (type !== 'application/dtmf-relay' && type !== 'application/dtmf')
-      return { status: 415, headers: [['Accept', 'application/dtmf-relay, application/dtmf']] }
+    const isKey = type === 'application/dtmf-relay' || type === 'application/dtmf'
+    // We have announced no package (RFC 6086, 4.2.2).
+    if (!isKey && header(request, 'Info-Package') !== null) return { status: 469, headers: [['Recv-Info', '']] }
+    // INFO without a body and package requests nothing.
+    if (!isKey && request.body.length === 0) return { status: 200 }
+    if (!isKey) return { status: 415, headers: [['Accept', 'application/dtmf-relay, application/dtmf']] }
     const key = dtmfKeyOf(request)
     if (key === null) return { status: 400, reason: 'Not A Key' }
     if (this.events.pressed) {
@@ -129,9 +144,10 @@ export class CallLeg implements SipSessionEvents {
         return
       }
       const outcome = await this.session.reinvite({ body: sdpBody(offer.value) })
-      if (outcome?.outcome === 'answered' && outcome.response.status < 300)
-        await this.media.accept(outcome.response.body.toString())
-      else {
+      if (outcome?.outcome === 'answered' && outcome.response.status < 300) {
+        const taken = await this.media.accept(outcome.response.body.toString())
+        if (taken.outcome === 'refused') this.events.note(this, `its answer was not taken: ${taken.reason}`)
+      } else {
         this.sentDirection = before
         this.events.note(this, 'hold was refused')
       }

@@ -1,7 +1,8 @@
+import { callerOf, diversionOf } from '@trunkline/sip/caller-identity.ts'
 import type { IncomingCall } from '@trunkline/sip/dialog/incoming-call.ts'
-import { callIdOf, fromOf, readNameAddr, toOf } from '@trunkline/sip/fields.ts'
-import { type Header, header, headersOf } from '@trunkline/sip/message.ts'
-import { type TelephoneNumber, telephoneNumberOf } from '@trunkline/sip/telephone-number.ts'
+import { callIdOf, fromOf, toOf } from '@trunkline/sip/fields.ts'
+import { type Header, header } from '@trunkline/sip/message.ts'
+import { telephoneNumberOf } from '@trunkline/sip/telephone-number.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import type { VoiceCodeEntry, VoiceInboundCall, VoicePlan, VoiceUser } from '../../../ports/voice.ts'
 import { type Binding, identityOf } from '../browsers/registrar.ts'
@@ -128,6 +129,7 @@ export class CallRegistry {
         trunk: null,
         person,
         headers,
+        isWithheld: false,
         requestPlan: () => gateway.callControl.placeCall(placed),
       })
     }
@@ -144,8 +146,9 @@ export class CallRegistry {
         ...{ trunk: trunk.settings.id, callId: callIdOf(invite), isFull },
         ...this.parties(incoming, trunk),
       }
+      const isWithheld = received.from === null
       const ask = () => gateway.callControl.receiveCall(received)
-      if (!isFull) return this.run({ incoming, trunk, person: null, headers: [], requestPlan: ask })
+      if (!isFull) return this.run({ incoming, trunk, person: null, headers: [], isWithheld, requestPlan: ask })
       // Refused at once and not counted as a call: it must use no channel while the refusal is persisted.
       incoming.refuse({ status: 503, reason: 'All Channels Are Taken' })
       await ask().catch(gateway.onError)
@@ -155,19 +158,20 @@ export class CallRegistry {
   private parties(
     { invite }: IncomingCall,
     { settings }: Trunk,
-  ): Pick<VoiceInboundCall, 'from' | 'to' | 'name' | 'verstat' | 'npdi' | 'rn'> {
-    const shown = fromOf(invite)
-    const [asserted] = headersOf(invite, 'P-Asserted-Identity')
-    const identity = asserted === undefined ? null : assertedNumber(asserted)
-    const from = telephoneNumberOf(shown.uri)
-    const caller = identity?.user ?? from?.user ?? ''
+  ): Omit<VoiceInboundCall, 'trunk' | 'callId' | 'isFull'> {
+    const caller = callerOf(invite)
+    const numberOf = (number: string) => fromTrunkNumber(settings, number)
+    const asserted = caller.number === '' ? null : numberOf(caller.number)
+    const isShown = asserted !== null && !caller.isWithheld
+    const diversion = diversionOf(invite)
     const dialled = telephoneNumberOf(invite.uri)
     const user = dialled?.user ?? null
     // A registering trunk is called by the user part of its Contact; the dialled number is in To.
     const to = user !== null && /\d{3}/.test(user) ? user : (userOfUri(toOf(invite).uri) ?? user ?? '')
     return {
-      ...{ from: fromTrunkNumber(settings, caller), to: fromTrunkNumber(settings, to), name: shown.name || null },
-      verstat: identity?.verstat ?? from?.verstat ?? null,
+      ...{ from: isShown ? asserted : null, asserted: isShown ? null : asserted },
+      ...{ to: numberOf(to), name: caller.name, verstat: caller.verstat },
+      divertedFrom: diversion === null ? null : numberOf(diversion),
       ...{ npdi: dialled?.npdi ?? false, rn: dialled?.rn ?? null },
     }
   }
@@ -188,14 +192,5 @@ export class CallRegistry {
   private removePlatformCall(call: PlatformCall): void {
     this.platformCalls.delete(call)
     if (this.size === 0) this.onEmpty()
-  }
-}
-
-/** The number of an asserted identity (RFC 3325); null when there is none. */
-const assertedNumber = (value: string): TelephoneNumber | null => {
-  try {
-    return telephoneNumberOf(readNameAddr(value.split(',')[0] ?? '').uri)
-  } catch {
-    return null
   }
 }

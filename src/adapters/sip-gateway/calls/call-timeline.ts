@@ -21,8 +21,9 @@ export class CallTimelines {
     this.now = now
   }
 
-  begin(): CallTimeline {
-    return new CallTimeline(this.trace, this.now)
+  /** @param isWithheld the caller withholds its number */
+  begin(isWithheld = false): CallTimeline {
+    return new CallTimeline(this.trace, this.now, isWithheld)
   }
 
   follow(timeline: CallTimeline, callId: string, leg: VoiceLeg): void {
@@ -32,7 +33,12 @@ export class CallTimelines {
 
   addMessage(direction: 'in' | 'out', message: SipMessage): void {
     const found = this.dialogs.get(callIdOf(message))
-    found?.timeline.add({ leg: found.leg, what: direction === 'in' ? 'sip_in' : 'sip_out', text: messageText(message) })
+    if (!found) return
+    const { timeline, leg } = found
+    // Our requests to the caller go to its Contact, which may have its number.
+    const isToCaller = direction === 'out' && leg === 'caller' && message.kind === 'request'
+    const text = isToCaller && timeline.isWithheld ? `${message.method} sip:anonymous` : messageText(message)
+    timeline.add({ leg, what: direction === 'in' ? 'sip_in' : 'sip_out', text })
   }
 
   end({ callIds }: CallTimeline): void {
@@ -46,14 +52,16 @@ export const sideOf = (mediaLeg: string): VoiceLeg => (mediaLeg === 'caller' ? '
 /** The timeline of one call. */
 export class CallTimeline {
   readonly callIds: string[] = []
+  readonly isWithheld: boolean
   private readonly trace: VoiceCallControl['addTimelineEntries']
   private readonly now: () => number
   private call: string | null = null
   private waiting: VoiceTimelineEntry[] = []
 
-  constructor(trace: VoiceCallControl['addTimelineEntries'], now: () => number) {
+  constructor(trace: VoiceCallControl['addTimelineEntries'], now: () => number, isWithheld: boolean) {
     this.trace = trace
     this.now = now
+    this.isWithheld = isWithheld
   }
 
   setCall(call: string): void {

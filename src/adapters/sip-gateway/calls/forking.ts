@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { isReliable } from '@trunkline/sip/dialog/prack.ts'
 import type { Header, SipResponse } from '@trunkline/sip/message.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import { escapeUser } from '@trunkline/sip/uri.ts'
@@ -8,6 +9,7 @@ import type { MediaCall, MediaCodec, MediaLegOptions } from '../../../ports/medi
 import type { VoicePlan, VoiceTarget, VoiceUser } from '../../../ports/voice.ts'
 import type { Binding, Registrar } from '../browsers/registrar.ts'
 import { type GatewayDeps, personKey } from '../gateway-deps.ts'
+import { maxRedirections } from '../limits.ts'
 import type { Trunk } from '../trunks/trunk.ts'
 import type { TrunkRegistry } from '../trunks/trunk-registry.ts'
 import { CallLeg, type CallLegEvents } from './call-leg.ts'
@@ -19,6 +21,7 @@ import {
   mayFailOver,
   mostSpecific,
   redactedFailure,
+  undescribed,
 } from './hangup-cause.ts'
 
 export type ForkingSettings = {
@@ -229,13 +232,13 @@ export class Forking {
     const { ringingBranches } = this
     const endings: HangupCause[] = []
     // After early media the caller has heard audio: another trunk would ring behind an announcement.
-    let [hasRung, isHeard, isFinal] = [false, false, false]
+    let [hasRung, isHeard, isFinal, isOver] = [false, false, false, false]
     return new Promise((resolve) => {
-      const cancelBranches = (isOver: boolean) => {
+      const stopTimer = gateway.agent.timers.after(plan.ringSeconds * 1_000, () => {
+        isOver = true
         for (const attempt of ringingBranches) attempt.cancel()
-        if (isOver) resolve({ ending: noAnswer, isFinal: true })
-      }
-      const stopTimer = gateway.agent.timers.after(plan.ringSeconds * 1_000, () => cancelBranches(true))
+        resolve({ ending: noAnswer, isFinal: true })
+      })
       this.stopRinging = () => {
         stopTimer()
         if (this.isCancelled) resolve({ ending: noTarget, isFinal: true })
@@ -247,6 +250,14 @@ export class Forking {
         resolve({ ending: mostSpecific(endings) ?? noTarget, isFinal: hasRung || isHeard || isFinal })
       }
       const refused = (attempt: ForkBranch, outcome: RequestOutcome) => {
+        const redirection = isHeard ? null : this.redirected(attempt, outcome)
+        if (redirection) {
+          void redirection.then((next) => {
+            if (!next || this.isAnswered || this.isCancelled || isOver) settle(attempt, causeOfOutcome(outcome))
+            else if (ringingBranches.delete(attempt)) this.startBranch(next)
+          }, gateway.onError)
+          return
+        }
         if (this.mayReturn(attempt, outcome) && hasRung) this.absentBranches.add(attempt)
         if (this.absentBranches.has(attempt)) return
         isFinal ||= !mayFailOver(outcome)
@@ -262,7 +273,9 @@ export class Forking {
               hasRung = true
               this.settings.events.ringing(target)
             }
-            if (response.body.length === 0 || attempts.length > 1) return
+            if (response.body.length === 0) return
+            if (isReliable(response)) attempt.noteReliableAnswer(response)
+            if (attempts.length > 1) return
             isHeard = true
             void this.applyEarlyMedia(attempt, response, flow)
           },
@@ -294,16 +307,46 @@ export class Forking {
     return outcome === 'failed' && leg.person !== null && this.settings.registrar.isExpected(leg.person)
   }
 
-  private async applyEarlyMedia({ media }: ForkBranch, response: SipResponse, flow: Flow): Promise<void> {
-    const taken = await media.accept(response.body.toString(), flow.address)
-    if (taken.outcome === 'done') this.settings.events.early()
+  private async applyEarlyMedia({ leg }: ForkBranch, response: SipResponse, flow: Flow): Promise<void> {
+    const taken = await leg.media.accept(response.body.toString(), flow.address)
+    if (taken.outcome === 'refused') return
+    const { caller, events } = this.settings
+    // Keys of the caller pass from now on.
+    leg.partner = caller
+    if (caller) caller.partner = leg
+    events.early()
   }
 
   /** Null when the media are agreed. */
-  private async applyAnswer({ media }: ForkBranch, response: SipResponse, flow: Flow): Promise<HangupCause | null> {
-    // The answer may have arrived in an earlier, reliable response (RFC 3262, 5).
-    if (response.body.length === 0) return null
-    const taken = await media.accept(response.body.toString(), flow.address)
+  private async applyAnswer(attempt: ForkBranch, response: SipResponse, flow: Flow): Promise<HangupCause | null> {
+    const { media, isRenegotiated } = attempt.leg
+    // A later offer has replaced the first: the 2xx repeats what is over.
+    if (isRenegotiated) return null
+    const answer = response.body.length > 0 ? response.body.toString() : attempt.reliableAnswer(response)
+    if (answer === null) return undescribed('callee')
+    const taken = await media.accept(answer, flow.address)
     return taken.outcome === 'refused' ? causeOfMedia(taken) : null
+  }
+
+  /** The branch to which a redirection of a trunk leads; null when the outcome is none. */
+  private redirected(attempt: ForkBranch, outcome: RequestOutcome): Promise<ForkBranch | null> | null {
+    const trunk = attempt.leg.trunk === null ? null : this.settings.trunks.get(attempt.leg.trunk)
+    if (!trunk || outcome.outcome === 'failed' || outcome.response.status < 300 || outcome.response.status >= 400)
+      return null
+    return this.followRedirection(trunk, attempt, outcome.response)
+  }
+
+  private async followRedirection(
+    trunk: Trunk,
+    attempt: ForkBranch,
+    response: SipResponse,
+  ): Promise<ForkBranch | null> {
+    const { redirections, request, offer, leg } = attempt
+    const tried = [...redirections, request.uri]
+    if (redirections.length >= maxRedirections) return null
+    const target = await trunk.redirection(response, request.uri, tried)
+    if (!target) return null
+    const side = new CallLeg('callee', { trunk: leg.trunk, person: null, flow: null }, leg.media, this.settings.side)
+    return new ForkBranch(side, this.withCallId({ ...request, ...target }), offer, tried)
   }
 }

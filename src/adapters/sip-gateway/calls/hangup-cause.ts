@@ -35,6 +35,11 @@ export const causeOfRefusal = ({ status, reason }: VoiceRefusal): HangupCause =>
   ...{ status, reason, by: null },
 })
 
+/** A final response or ACK without the session description that was due: there is nothing to talk over. */
+export const undescribed = (by: VoiceLeg): HangupCause => ({
+  ...{ how: 'no_sdp', status: 488, reason: `The ${by} answered without a session description`, by },
+})
+
 /** Why our INVITE was not accepted. */
 export const causeOfOutcome = (outcome: RequestOutcome): HangupCause => {
   if (outcome.outcome === 'failed') return redactedFailure(outcome.why === 'timeout' ? 408 : 503, outcome.reason)
@@ -53,6 +58,7 @@ export const causeOfOutcome = (outcome: RequestOutcome): HangupCause => {
 export const mayFailOver = (outcome: RequestOutcome): boolean => {
   if (outcome.outcome === 'failed') return outcome.why !== 'cancelled'
   const { status } = outcome.response
+  if (status >= 300 && status < 400) return true
   return [401, 403, 407, 408, 480, 488].includes(status) || (status >= 500 && status < 600)
 }
 

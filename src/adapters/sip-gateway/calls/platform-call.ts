@@ -194,6 +194,7 @@ export class PlatformCall {
           this.end({ how: 'interrupted', status: 408, reason: `The callee is gone: ${why}`, by: 'callee' })
       },
       note: ({ name }, text) => this.timeline.add({ leg: name, what: 'note', text }),
+      undescribed: () => {},
       pressed: (key) => this.press('info', key),
     }
   }

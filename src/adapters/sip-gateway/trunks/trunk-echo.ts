@@ -55,7 +55,7 @@ export type EchoTestDeps = {
 }
 
 const noEvents: Pick<ForkingSettings, 'side' | 'events' | 'headers'> = {
-  side: { ended: () => {}, note: () => {} },
+  side: { ended: () => {}, note: () => {}, undescribed: () => {} },
   events: { ringing: () => {}, early: () => {}, dialled: () => {} },
   headers: [],
 }

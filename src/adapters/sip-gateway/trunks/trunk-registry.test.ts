@@ -189,7 +189,7 @@ test('parameters of numbers reach call control as separate fields', async (t) =>
   const number = '+33612345678'
   assert.deepEqual(
     await call(
-      '<sip:anonymous@anonymous.invalid>',
+      '<sip:unavailable@unknown.invalid>',
       `<sip:${number};verstat=TN-Validation-Passed@carrier.test;user=phone>`,
     ),
     [number, '+442079460000', 'TN-Validation-Passed', true, '+441632960001'],

@@ -1,10 +1,11 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { DigestClient } from '@trunkline/sip/digest/digest-client.ts'
-import { fromOf, toOf } from '@trunkline/sip/fields.ts'
-import type { SipRequest } from '@trunkline/sip/message.ts'
+import { contactsOf, fromOf, type NameAddr, toOf } from '@trunkline/sip/fields.ts'
+import type { SipRequest, SipResponse } from '@trunkline/sip/message.ts'
+import { telephoneNumberOf } from '@trunkline/sip/telephone-number.ts'
 import { type Flow, formatHost, type TlsTrust } from '@trunkline/sip/transport/flow.ts'
-import { escapeUser, uriOf, userOf } from '@trunkline/sip/uri.ts'
+import { escapeUser, type SipUri, uriOf, userOf } from '@trunkline/sip/uri.ts'
 import { Registration, type RegistrationState } from '@trunkline/sip/user-agent/registration.ts'
 import type { RequestOptions } from '@trunkline/sip/user-agent/request.ts'
 import type { RequestOutcome } from '@trunkline/sip/user-agent/uac.ts'
@@ -12,13 +13,23 @@ import type { UserAgent } from '@trunkline/sip/user-agent/user-agent.ts'
 import { readNetwork } from '../../../platform/lib/outbound-address.ts'
 import type { VoiceTrunk, VoiceTrunkState } from '../../../ports/voice.ts'
 import { trunkTimeoutMs, unregisterMs } from '../limits.ts'
-import { toTrunkNumber } from './number-format.ts'
+import { fromTrunkNumber, toTrunkNumber } from './number-format.ts'
 
 /** The settings that determine a registration. */
 const registrationOf = ({ host, port, transport, username, password, register, domain, ...its }: VoiceTrunk) => {
   if (!register || username === null || password === null) return null
   const { authority, serverName } = its
   return { host, port, transport, username, password, domain, authority, serverName }
+}
+
+/** Contacts of a redirection, the preferred ones first (RFC 3261, 20.10). */
+const byPreference = (contacts: readonly NameAddr[]): NameAddr[] =>
+  contacts.toSorted((a, b) => Number(b.params.get('q') ?? 1) - Number(a.params.get('q') ?? 1))
+
+/** True if a redirection leads to the dialled number, or to a user that is no number, such as a trunk group. */
+const isSameNumber = (settings: VoiceTrunk, uri: string, dialled: string): boolean => {
+  const [next, first] = [uri, dialled].map((one) => fromTrunkNumber(settings, telephoneNumberOf(one)?.user ?? ''))
+  return next === first || !/^\+?[\d().\s-]*\d{3}/.test(next ?? '')
 }
 
 /** The active calls of a trunk; survives changes of the trunk's settings. */
@@ -51,6 +62,8 @@ export class Trunk {
   /** The addresses of its host at the last lookup. */
   private resolvedAddresses: ReadonlySet<string> = new Set()
   private registered: boolean | null = null
+  /** Route of our calls, as the registrar of the carrier wants it (RFC 3608). */
+  private serviceRoutes: readonly string[] = []
   private state: Omit<VoiceTrunkState, 'registered' | 'calls' | 'inFlight' | 'submitted'>
   private stopPing = () => {}
   private stopped: Promise<unknown> | null = null
@@ -111,11 +124,58 @@ export class Trunk {
     this.attempts++
     const user = (text: string) => escapeUser(toTrunkNumber(this.settings, text))
     const from = `<sip:${user(callerId)}@${this.domain}>`
+    const [first] = this.serviceRoutes
+    const via = first === undefined ? undefined : /<([^>]*)>/.exec(first)?.[1]
     return {
       ...{ uri: `sip:${user(number)}@${this.host}`, from, ...this.route, timeoutMs: trunkTimeoutMs },
-      // RFC 3325: the identity that we assert.
-      headers: [['P-Asserted-Identity', from]],
+      ...(via === undefined ? {} : { via }),
+      headers: [
+        ...this.serviceRoutes.map((route) => ['Route', route] as const),
+        // RFC 3325: the identity that we assert.
+        ['P-Asserted-Identity', from],
+      ],
       ...(this.digest ? { digest: this.digest } : {}),
+    }
+  }
+
+  /**
+   * Returns where a redirection leads: to an address of the trunk itself, which alone gets our calls and credentials,
+   * and to the same number, as the price and the permission are those of the dialled one. Null when it leads elsewhere.
+   * @param tried Request-URIs that were tried
+   */
+  async redirection(
+    response: SipResponse,
+    dialled: string,
+    tried: readonly string[],
+  ): Promise<Pick<RequestOptions, 'uri' | 'via' | 'trust'> | null> {
+    const contacts = contactsOf(response)
+    for (const { uri: text } of contacts === '*' ? [] : byPreference(contacts)) {
+      const uri = uriOf(text)
+      // A header part would be ours to copy into the request.
+      if (!uri || uri.headers !== null || tried.includes(text) || !isSameNumber(this.settings, text, dialled)) continue
+      const address = await this.ownAddressOf(uri)
+      if (address === null) continue
+      const { transport, host, authority, serverName } = this.settings
+      const port = uri.port === null ? '' : `:${uri.port}`
+      return {
+        ...{ uri: text, via: `sip:${isIP(address) ? formatHost(address) : address}${port};transport=${transport}` },
+        trust: { ca: authority, name: serverName ?? (isIP(host) ? null : host) },
+      }
+    }
+    return null
+  }
+
+  /** Returns the trunk's address, or its host, that a URI names; null if it names others. */
+  private async ownAddressOf(uri: SipUri): Promise<string | null> {
+    const bare = uri.host.replace(/^\[|\]$/g, '')
+    if (bare === this.settings.host.toLowerCase() || (isIP(bare) && this.isFrom(bare))) return bare
+    if (isIP(bare)) return null
+    try {
+      const found = await this.agent.locate(`sip:${uri.host}${uri.port === null ? '' : `:${uri.port}`}`)
+      // Sent to an address that was checked: the name could lead elsewhere the next time.
+      return found.length > 0 && found.every(({ address }) => this.isFrom(address)) ? (found[0]?.address ?? null) : null
+    } catch {
+      return null
     }
   }
 
@@ -195,6 +255,7 @@ export class Trunk {
 
   private changed(state: RegistrationState): void {
     this.registered = state.state === 'registered'
+    this.serviceRoutes = state.state === 'registered' ? state.routes : []
     if ('reason' in state) this.state = { ...this.state, lastError: state.reason }
   }
 

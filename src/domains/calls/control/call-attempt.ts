@@ -1,6 +1,7 @@
 import { uuid } from '../../../platform/lib/id.ts'
 import { storable } from '../../../platform/lib/storable.ts'
 import type { VoiceInboundCall, VoiceOutboundCall } from '../../../ports/voice.ts'
+import { anonymousCaller } from '../../inbox/narrowing/ops.ts'
 import type { calledNumber } from '../../numbers/ops.ts'
 import type { CallRefusal } from '../refusals.ts'
 import type { NewCall } from '../store.ts'
@@ -48,10 +49,19 @@ export const outboundCall = (
 
 /** Makes the record of a call from a trunk. @param called the account's number that is called */
 export const inboundCall = (
-  { callId, from, verstat, npdi, rn }: Pick<VoiceInboundCall, 'callId' | 'from' | 'verstat' | 'npdi' | 'rn'>,
+  {
+    callId,
+    from,
+    asserted,
+    divertedFrom,
+    verstat,
+    npdi,
+    rn,
+  }: Omit<VoiceInboundCall, 'trunk' | 'to' | 'name' | 'isFull'>,
   called: NonNullable<Awaited<ReturnType<typeof calledNumber>>>,
 ): NewCall => {
-  const caller = storable(from, maxNameLength)
+  const caller = storable(from ?? anonymousCaller, maxNameLength)
+  const numberOf = (number: string | null) => (number === null ? null : storable(number, maxNameLength))
   return {
     account_id: called.account_id,
     id: uuid(),
@@ -68,6 +78,6 @@ export const inboundCall = (
     virtual_number_id: called.id,
     toll_free: called.type === 'tollfree',
     rate: called.ppm,
-    ...{ verstat, npdi, rn },
+    ...{ verstat, npdi, rn, asserted_number: numberOf(asserted), diverted_from: numberOf(divertedFrom) },
   }
 }

@@ -63,7 +63,15 @@ test('a user of a blocked account can neither register nor call, nor be called',
       monthly_price, ppm, status_text, expires_at, inbound_user_id)
     values (${who.id}, gen_random_uuid(), '+441632960222', 'x', 'GB', '', 'local', 'x', 0, 0, 'ACTIVE', 'infinity',
       ${grace.slice(3)})`
-  const came = { trunk: 'x', from: '+447700900123', to: '+441632960222', name: null, isFull: false }
+  const came = {
+    trunk: 'x',
+    from: '+447700900123',
+    to: '+441632960222',
+    name: null,
+    isFull: false,
+    asserted: null,
+    divertedFrom: null,
+  }
   const inbound = { ...came, verstat: null, npdi: false, rn: null }
   const rings = async (callId: string) => {
     const received = await callControl.receiveCall({ ...inbound, callId })
@@ -137,7 +145,8 @@ test('an inbound call to a trunk without a free channel is refused and gets a CD
     values (${who.id}, gen_random_uuid(), '+441632960111', 'x', 'GB', '', 'local', 'x', 0, 0, 'ACTIVE', 'infinity')`
   const parties = { from: '+447700900123', to: '+441632960111', name: null }
   const verified = { verstat: 'TN-Validation-Passed', npdi: true, rn: '+441632960001' }
-  const came = { trunk: 'x', callId: 'a', ...parties, ...verified, isFull: true }
+  const unknown = { asserted: null, divertedFrom: null }
+  const came = { trunk: 'x', callId: 'a', ...parties, ...verified, ...unknown, isFull: true }
   const strict = callControlAt(null, 5)
   const come = async (more = {}) => {
     const received = await strict.receiveCall({ ...came, ...more })

@@ -18,6 +18,7 @@ import type {
 import { callerIdOf, checkTypedCode, codeDigits } from '../../callers/ops.ts'
 import { findBlocked } from '../../contacts/blocking/ops.ts'
 import { expiryOf, newestGeneration, sipSecret } from '../../devices/ops.ts'
+import { anonymousCaller } from '../../inbox/narrowing/ops.ts'
 import { calledNumber } from '../../numbers/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { callPermissionOf } from '../../users/ops.ts'
@@ -212,7 +213,7 @@ const makeReceiveCall = (
     const call = inboundCall(request, called)
     if (request.isFull) return await storeRefusal(call, full)
     if (!called.works) return await refuseInbound(call, callRefusals.numberSuspended())
-    const caller = e164(request.from) ?? request.from
+    const caller = request.from === null ? anonymousCaller : (e164(request.from) ?? request.from)
     const isBlocked = await findBlocked(db, [{ account, number: caller }])
     if (isBlocked(account, caller)) return await refuseInbound(call, callRefusals.callerBlocked())
     const permission = user ? await callPermissionOf(db, user) : null

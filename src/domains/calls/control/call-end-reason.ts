@@ -26,6 +26,7 @@ const endReasons: Partial<Record<VoiceEnd['how'], string>> = {
   operator: 'operator',
   entry_timeout: 'code_timeout',
   interrupted: 'interrupted',
+  no_sdp: 'no_sdp',
 }
 
 const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {
@@ -40,6 +41,8 @@ export const callEndOf = (
   { direction, isAnswered, cutReason }: RunningCall,
 ): CallEnd => {
   const reason = cutReason ?? endReasons[how] ?? String(status)
+  // The answer was none: its other half, the ACK of the caller, had no session description.
+  if (how === 'no_sdp') return { status: 'FAILED', reason, agoMs, isFree: true }
   if (isAnswered) return { status: 'COMPLETED', reason, agoMs, quality: qualityOf(stats) }
   if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
     return { status: 'MISSED', reason, agoMs }

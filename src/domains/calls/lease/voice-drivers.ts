@@ -29,6 +29,7 @@ const advertisedAddress = (config: Config): string => {
 const isForOwnMachine = (config: Config): boolean => config.voicePublicIp === null && isLoopback(bindAddress(config))
 
 const startMedia = async (config: Config, fault: (reason: string) => void): Promise<MediaEngine> => {
+  const silenceSeconds = config.mediaTimeoutSeconds || Number.POSITIVE_INFINITY
   if (config.mediaEngine === 'rtpengine') {
     const { startRtpengineEngine } = await import('../../../adapters/media/rtpengine/rtpengine-engine.ts')
     return startRtpengineEngine({
@@ -36,12 +37,13 @@ const startMedia = async (config: Config, fault: (reason: string) => void): Prom
       dtmf: config.rtpengineKeys,
       recordings: config.rtpengineRecordings,
       calls: config.mediaCalls,
+      silenceSeconds,
     })
   }
   const { rtpPorts, webrtcPorts, mediaWorkers, mediaCalls } = config
   return startEmbedded({
     ...{ bind: bindAddress(config), advertised: advertisedAddress(config), offersOwnAddress: isForOwnMachine(config) },
-    ...{ rtpPorts, webrtcPorts, callsPerWorker: mediaCalls, fault },
+    ...{ rtpPorts, webrtcPorts, callsPerWorker: mediaCalls, silenceSeconds, fault },
     ...(mediaWorkers === null ? {} : { workers: mediaWorkers }),
   })
 }

@@ -17,6 +17,7 @@ const reason = (text: string, step: NextStep): Reason => ({ text, step })
 const reasons = new Map<string, Reason>([
   ['interrupted', reason('The process that carried the call stopped', callAgain('Call again.'))],
   ['media_timeout', reason('One side sent no audio', checkDevice)],
+  ['no_sdp', reason('One side answered without a description of its audio', askOperator('to check the trunk'))],
   ['balance', reason('The balance was used up', { kind: 'top_up', text: 'Add credit to the account.' })],
   ['spend_limit', reason('The daily spend limit of calls was reached', askOperator('to raise the spend limit'))],
   ['suspended', reason('The number or its user was suspended', askOperator('why it is suspended'))],

@@ -91,7 +91,7 @@ test('a call of a blocked contact is declined, and recorded without an event', a
   const id = await contact(who, pest)
   const { number } = await giveNumber(world, who)
   const rings = async (from: string) => {
-    const more = { verstat: null, npdi: false, rn: null, name: null, isFull: false }
+    const more = { verstat: null, npdi: false, rn: null, name: null, isFull: false, asserted: null, divertedFrom: null }
     const decision = await callControl.receiveCall({ trunk: 'x', callId: uuid(), from, to: number, ...more })
     return 'refused' in decision ? decision.refused.status : 'rings'
   }

@@ -49,7 +49,8 @@ export const conversationEvents = async (sql: Sql, account: string, printed: str
     return { keys, counterpart, peers: chats.map(({ peer }) => peer) }
   }
   const [, channel, remote] = hiddenForm.exec(counterpart) ?? []
-  if (channel !== undefined) return { keys: [...keys, `${channel} ${remote}`], counterpart, peers: [] }
+  if (channel !== undefined)
+    return { keys: [...keys, `${channel} ${remote}`, `call ${remote}`], counterpart, peers: [] }
   const forms = numberForms(counterpart)
   return { keys, counterpart, peers: forms.flatMap((form) => [form, `${form.replace(/^\+/, '')}@c.us`]) }
 }

@@ -7,6 +7,18 @@ import { type Capability, hasOneOf } from '../../../platform/http/capability.ts'
 // Every domain that returns messages or calls decides by the functions of this file. The rule follows the counterpart,
 // not the items: a message is hidden from its first moment, before the projector has seen it.
 
+/**
+ * Stands for the number of a caller who withholds it (RFC 3323) or states none, in records, events and browsers. Matches no
+ * contact and no blocked number, and each such call has a conversation of its own.
+ */
+export const anonymousCaller = 'anonymous'
+
+/**
+ * Returns the counterpart of a person whose number a network hides, or of a caller who withholds it: the latter has
+ * the call for its id. Ids have no prefix.
+ */
+export const hiddenCounterpart = (channel: string, remote: string): string => `remote:${channel}:${remote}`
+
 /** A reader who may see only conversations of a user, and those without an assignee. Ids have no prefix. */
 export type Narrowing = {
   readonly account: string
