@@ -1,5 +1,5 @@
-import { callNumber } from '../shell/phone.ts'
 import { isField } from '../shell/expected-field.ts'
+import { callNumber } from '../shell/phone.ts'
 import { type Shortcut, useShortcuts } from '../shell/shell-keys.ts'
 import { words } from '../words/en/inbox.ts'
 import { assignConversation, markUnread, reopenConversation } from './conversation-acts.ts'

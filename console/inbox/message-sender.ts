@@ -35,7 +35,6 @@ export const startSending = (): void =>
       setMoved(conversation, items)
       const found = peekConversation(conversation)
       // The person went on to another conversation, as after "Send and close".
-      if (found && open.peek().uuid !== conversation)
-        showToast(texts.box.movedElsewhere(shownName(found)), 'notice')
+      if (found && open.peek().uuid !== conversation) showToast(texts.box.movedElsewhere(shownName(found)), 'notice')
     },
   })

@@ -72,7 +72,11 @@ export const OutgoingItem = ({ entry, conversation }: { entry: Outgoing; convers
             {state === 'expired' && <p>{texts.failed.expired}</p>}
             <p class="row">
               {isFailed && (
-                <Button size="small" icon="refresh-cw" onClick={() => sendOutgoingAgain(entry.id, seenUntil(entry.conversation))}>
+                <Button
+                  size="small"
+                  icon="refresh-cw"
+                  onClick={() => sendOutgoingAgain(entry.id, seenUntil(entry.conversation))}
+                >
                   {state === 'expired' ? texts.failed.sendNow : texts.failed.again}
                 </Button>
               )}

@@ -9,6 +9,7 @@ import type { Channel, Conversation } from './inbox-types.ts'
 import { shownName } from './list-row.tsx'
 import type { SendOptions } from './reply-sender.ts'
 import { changeDraft, type DraftKind, draftOf } from './saved-drafts.ts'
+import { orderedChannels } from './sim-switch.tsx'
 import { type Suggestion, SuggestionList, suggestionsLabel, useSuggestions } from './suggestion-list.tsx'
 import { suggestionsFor } from './typing-suggestions.ts'
 import { replaceTrigger, triggerAt } from './typing-trigger.ts'
@@ -65,7 +66,7 @@ export const ReplyText = ({ id, box, conversation, kind, channel, onSend, onFile
     if (isComposing(event) || state.onKey(event)) return
     const isChord = event.ctrlKey || event.metaKey
     const digit = event.altKey ? Number(event.code.replace('Digit', '')) : 0
-    const chosen = digit >= 1 ? conversation.channels[digit - 1] : undefined
+    const chosen = digit >= 1 ? orderedChannels(conversation)[digit - 1] : undefined
     if (chosen && !isNote) {
       event.preventDefault()
       changeDraft(uuid, 'message', { channel: chosen.channel_uuid })

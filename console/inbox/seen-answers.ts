@@ -47,9 +47,7 @@ export const rememberOwn = (item: string): void => {
 
 /** True for a message that a colleague, or a program, has sent. */
 export const isAnswer = (item: Item): boolean =>
-  (item.kind === 'sms' || item.kind === 'msgapp') &&
-  isAnswerOfAnother(item, ownUser.peek()) &&
-  !ownItems.has(item.uuid)
+  (item.kind === 'sms' || item.kind === 'msgapp') && isAnswerOfAnother(item, ownUser.peek()) && !ownItems.has(item.uuid)
 
 /** Items of the thread, and those that the server named when it refused a reply, oldest first. */
 const itemsOf = (conversation: string): readonly Item[] => {

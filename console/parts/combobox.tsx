@@ -1,8 +1,8 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { words } from '../words/en/parts.ts'
 import type { Option } from './choice-fields.tsx'
-import { Field, type FieldProps } from './field.tsx'
 import { isComposing } from './composing.ts'
+import { Field, type FieldProps } from './field.tsx'
 import { Icon } from './icon.tsx'
 
 export type ComboboxProps = FieldProps & {

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { words } from '../words/en/parts.ts'
 import { Button } from './button.tsx'
-import { isComposing } from './composing.ts'
 import type { Option } from './choice-fields.tsx'
+import { isComposing } from './composing.ts'
 import { Icon } from './icon.tsx'
 
 /** One filter: its name is that of the parameter in the URL. */

@@ -31,27 +31,31 @@ const opened = async (handset: string, count = 25) => {
   return { page, handset, uuid }
 }
 
-test('a reply stops while the answer of a colleague was not seen, and goes out once it was', needs('chromium'), async () => {
-  allow(/409/)
-  const { page, ...place } = await opened('+447700900401')
-  const tries = isLong ? Array.from({ length: 20 }, (_, n) => n * 100 + 50) : [0, 300, 800]
-  for (const [n, delay] of tries.entries()) {
-    for (const scroll of isLong ? [n % 2 === 0 ? 0 : 600] : [0, 600]) {
-      const outcome = await collide(readerOf(page), place, `Mine ${n} at ${scroll}`, { delay, scroll })
-      assertSeen(outcome, scroll)
-      if (outcome.hasNotice) await discard(readerOf(page))
+test(
+  'a reply stops while the answer of a colleague was not seen, and goes out once it was',
+  needs('chromium'),
+  async () => {
+    allow(/409/)
+    const { page, ...place } = await opened('+447700900401')
+    const tries = isLong ? Array.from({ length: 20 }, (_, n) => n * 100 + 50) : [0, 300, 800]
+    for (const [n, delay] of tries.entries()) {
+      for (const scroll of isLong ? [n % 2 === 0 ? 0 : 600] : [0, 600]) {
+        const outcome = await collide(readerOf(page), place, `Mine ${n} at ${scroll}`, { delay, scroll })
+        assertSeen(outcome, scroll)
+        if (outcome.hasNotice) await discard(readerOf(page))
+      }
     }
-  }
-  await box(page).fill('Now I know')
-  await answer(place.uuid, 'Read me for a second')
-  await thread(page).getByText('Read me for a second').waitFor()
-  await box(page).press('Enter')
-  // Whoever presses too early reads the answer, and sends anyway.
-  await until(async () => {
-    if (await notice(page).isVisible()) await page.getByRole('button', { name: 'Send anyway' }).click()
-    return (await received(place.handset)).includes('Now I know')
-  })
-})
+    await box(page).fill('Now I know')
+    await answer(place.uuid, 'Read me for a second')
+    await thread(page).getByText('Read me for a second').waitFor()
+    await box(page).press('Enter')
+    // Whoever presses too early reads the answer, and sends anyway.
+    await until(async () => {
+      if (await notice(page).isVisible()) await page.getByRole('button', { name: 'Send anyway' }).click()
+      return (await received(place.handset)).includes('Now I know')
+    })
+  },
+)
 
 test('an answer out of sight is announced, and stops a reply however long it is there', needs('chromium'), async () => {
   allow(/409/)
@@ -72,19 +76,22 @@ test('an answer out of sight is announced, and stops a reply however long it is 
 })
 
 test('ordinary answers go out without a stop', needs('chromium'), async () => {
+  // A question that the page does not have yet is no answer: the reply goes out behind it.
+  allow(/409/)
   const { page, handset } = await opened('+447700900403', 2)
-  const refused: string[] = []
-  page.on('response', (reply) => void (reply.status() === 409 && refused.push(reply.url())))
   const count = isLong ? 200 : 8
   for (let n = 1; n <= count; n += 1) {
     if (n % 4 === 0)
-      assert.equal((await call('POST', `/sandbox/handsets/${handset}/sms`, { to: number, text: `And ${n}?` })).status, 202)
+      assert.equal(
+        (await call('POST', `/sandbox/handsets/${handset}/sms`, { to: number, text: `And ${n}?` })).status,
+        202,
+      )
     await box(page).fill(`Answer ${n}.`)
     await box(page).press('Enter')
+    assert.equal(await notice(page).count(), 0, `answer ${n}`)
     if (n % 3 === 0) await thread(page).getByText(`Answer ${n}.`, { exact: true }).waitFor()
   }
   await until(async () => (await received(handset)).length === count, 60)
-  assert.deepEqual(refused, [])
   assert.equal(await notice(page).count(), 0)
 })
 
@@ -97,7 +104,6 @@ test('a draft does not go out in the moment in which its conversation is opened 
   await list.getByRole('link', { name: /Question 1 of 1/ }).click()
   await thread(page).getByText('Question 1 of 1').waitFor()
   await answer(uuid, 'While you were away')
-  await list.getByRole('link', { name: /While you were away/ }).waitFor()
   await page.evaluate(`new Promise((resolve) => {
     const look = () => {
       const box = document.querySelector('.box-text')

@@ -31,7 +31,7 @@ const opened = async (): Promise<Page> => {
 }
 
 /** A word of single keys: most of them are acts of the inbox. */
-const letters = 'e a s x u p t c v f j k n r'
+const letters = 'easxup tcvf jknr'
 
 /** Asserts that no key was an act: the conversation is open here, and nothing about it has changed. */
 const isUntouched = async (page: Page): Promise<void> => {
@@ -43,9 +43,10 @@ const isUntouched = async (page: Page): Promise<void> => {
 
 test('what is typed at once after r or n is in the box, at any speed', needs('chromium'), async () => {
   const page = await opened()
-  const times = process.env.TRUNKLINE_TEST_LONG === '1' ? 100 : 2
+  const isLong = process.env.TRUNKLINE_TEST_LONG === '1'
+  const times = isLong ? 100 : 1
   for (const key of ['r', 'n'])
-    for (const delay of [0, 5, 10, 20, 50])
+    for (const delay of isLong ? [0, 5, 10, 20, 50] : [0, 20])
       for (let n = 0; n < times; n += 1) {
         await page.locator('h1').focus()
         await page.keyboard.type(key + letters, { delay })
