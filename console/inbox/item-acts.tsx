@@ -27,7 +27,7 @@ export const FailedActs = ({
   const again = () => {
     if (isSent || !item.channel_uuid) return
     setSent(true)
-    sendMessage(conversation.uuid, { channel_uuid: item.channel_uuid, text, seen: seenUntil(conversation.uuid) })
+    sendMessage(conversation.uuid, { channel_uuid: item.channel_uuid, text, ...seenUntil(conversation.uuid) })
   }
   return (
     // biome-ignore lint/a11y/useSemanticElements: the acts are no fields of a form.

@@ -44,6 +44,14 @@ export const expire = (entries: readonly Outgoing[], now: number): readonly Outg
 export const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
   left !== undefined && (right === undefined || left.slice(3) > right.slice(3)) ? left : right
 
+type Seen = Pick<MessageBody, 'seen' | 'seen_answer'>
+
+/** A message whose author has seen what is stated elsewhere, too. */
+export const withSeen = (body: MessageBody, { seen, seen_answer }: Seen): MessageBody => {
+  const [item, answer] = [laterOf(body.seen, seen), laterOf(body.seen_answer, seen_answer)]
+  return { ...body, ...(item ? { seen: item } : {}), ...(answer ? { seen_answer: answer } : {}) }
+}
+
 /** The messages of a conversation in their order. */
 export const outgoingOf = (entries: readonly Outgoing[], conversation: string): readonly Outgoing[] =>
   inOrder(entries.filter((entry) => entry.conversation === conversation))

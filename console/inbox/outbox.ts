@@ -7,13 +7,13 @@ import type { Item } from './inbox-types.ts'
 import {
   expire,
   isAnswerOfAnother,
-  laterOf,
   type MessageBody,
   nextToSend,
   type Outgoing,
   outcomeOf,
   outgoingOf,
   pauseAfter,
+  withSeen,
 } from './outbox-rules.ts'
 import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
 
@@ -62,10 +62,11 @@ const request = async (
 ): Promise<ReplyOf<'POST /open/conversations/:conversation_uuid/messages'>> => {
   // What was written since states itself what its author has seen.
   const before = lastSent.get(entry.conversation)
-  const seen = laterOf(entry.body.seen, before && entry.at <= before.at ? before.item : undefined)
+  const item = before && entry.at <= before.at ? before.item : undefined
+  const body = item ? withSeen(entry.body, { seen: item, seen_answer: item }) : entry.body
   return api(
     'POST /open/conversations/:conversation_uuid/messages',
-    { params: { conversation_uuid: entry.conversation }, body: { ...entry.body, ...(seen ? { seen } : {}) } },
+    { params: { conversation_uuid: entry.conversation }, body },
     { idempotencyKey: entry.id, account: entry.account, signal },
   )
 }
@@ -158,17 +159,15 @@ const pumpAll = (): void => {
 }
 
 /** Lets the messages that wait in a conversation go with the next one: the person has seen as much for all of them. */
-const decide = (conversation: string, seen: string | undefined): void => {
-  for (const entry of outgoingOf(outgoing.value, conversation)) {
-    const later = laterOf(entry.body.seen, seen)
-    if (entry.state === 'waiting' && later !== undefined) put({ ...entry, body: { ...entry.body, seen: later } })
-  }
+const decide = (conversation: string, decided: MessageBody): void => {
+  for (const entry of outgoingOf(outgoing.value, conversation))
+    if (entry.state === 'waiting') put({ ...entry, body: withSeen(entry.body, decided) })
 }
 
 /** Puts a message on its way. */
 export const sendMessage = (conversation: string, body: MessageBody, file?: Outgoing['file']): void => {
   lastPlace = Math.max(lastPlace + 1, Date.now())
-  if (held.delete(conversation)) decide(conversation, body.seen)
+  if (held.delete(conversation)) decide(conversation, body)
   const id = newIdempotencyKey()
   untried.add(id)
   put({
@@ -196,13 +195,13 @@ export const takeBack = (id: string): Outgoing | undefined => {
 
 /**
  * Sends a message again under a new key: the server may have forgotten the old one.
- * @param seen the newest message that the person has seen by now
+ * @param seen the newest messages that the person has seen by now
  */
-export const sendOutgoingAgain = (id: string, seen: string): void => {
+export const sendOutgoingAgain = (id: string, seen: Pick<MessageBody, 'seen' | 'seen_answer'>): void => {
   const entry = outgoing.value.find((each) => each.id === id)
   if (!entry) return
   remove(id)
-  const body = { ...entry.body, seen }
+  const body = { ...entry.body, ...seen }
   put({ ...entry, body, id: newIdempotencyKey(), at: Date.now(), state: 'waiting', refusal: undefined })
   void pump(entry.conversation)
 }

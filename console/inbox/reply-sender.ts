@@ -28,7 +28,7 @@ export const sendReply = ({ conversation, channel, text, files }: Reply, { close
   const target = replyTo.peek()
   const base = {
     channel_uuid: channel,
-    seen,
+    ...seen,
     ...(sendAt ? { send_at: sendAt } : {}),
     ...(target?.conversation === conversation ? { reply_to: target.item.uuid } : {}),
   }

@@ -4,7 +4,7 @@ import { peekConversation, threadOf } from './inbox-store.ts'
 import type { Item } from './inbox-types.ts'
 import { compareIds, createdAt } from './item-order.ts'
 import { moved } from './moved-messages.ts'
-import { isAnswerOfAnother } from './outbox-rules.ts'
+import { isAnswerOfAnother, type MessageBody } from './outbox-rules.ts'
 import { ownUser } from './team-members.ts'
 
 // Answers of others that the person has seen. An answer that is loaded, but below the visible part of the thread or there
@@ -148,16 +148,18 @@ export const useSeenAnswers = (
     }
   }, [conversation, key])
 
-/** The newest message up to which the person has seen every answer. */
-export const seenUntil = (conversation: string): string => {
+/** The newest message up to which the person has seen every answer, and the newest answer up to there. */
+export const seenUntil = (conversation: string): Required<Pick<MessageBody, 'seen' | 'seen_answer'>> => {
   // The list shows the last message of a thread that is not loaded yet.
   if (threadOf(conversation).peek() === undefined) {
     const { last } = peekConversation(conversation) ?? {}
-    return last?.direction === 'inbound' ? last.item_uuid : nothingSeen
+    const seen = last?.direction === 'inbound' ? last.item_uuid : nothingSeen
+    return { seen, seen_answer: seen }
   }
   noteVisible(conversation)
   const [first] = unseenAnswers(conversation)
-  const items = itemsOf(conversation)
-  const last = first ? items.findLast(({ uuid }) => compareIds(uuid, first.uuid) < 0) : items.at(-1)
-  return last?.uuid ?? nothingSeen
+  const all = itemsOf(conversation)
+  const items = first ? all.filter(({ uuid }) => compareIds(uuid, first.uuid) < 0) : all
+  const answer = items.findLast(({ direction }) => direction === 'outbound') ?? items[0]
+  return { seen: items.at(-1)?.uuid ?? nothingSeen, seen_answer: answer?.uuid ?? nothingSeen }
 }

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { dialRequest, phone, phoneBarrier } from '../shell/phone.ts'
 import type { PhoneCall } from '../shell/phone-state.ts'
 import { useShortcuts } from '../shell/shell-keys.ts'

@@ -161,6 +161,20 @@ test('a refused send shows the answer of a colleague, however much came in after
   assert.equal(items.at(-1)?.uuid, answer.body.item.uuid)
 })
 
+test('an answer that was taken in after a later message stops a send that has not seen it', async () => {
+  const { who, line, path, channel_uuid, shown, seen } = await stage()
+  const [ada, bob] = await agents(who)
+  const answer = await bob.call('POST', `${path}/messages`, { channel_uuid, text: 'Mine', seen })
+  assert.equal(answer.status, 202)
+  await inbox.write((await shown()).counterpart, line.number, 'Hello?')
+  await until(async () => (await shown()).last.text === 'Hello?')
+  const body = { channel_uuid, text: 'Hi', seen: (await shown()).last.item_uuid }
+  const refused = await ada.call('POST', `${path}/messages`, { ...body, seen_answer: seen })
+  assert.deepEqual([refused.status, refused.body.items[0]?.uuid], [409, answer.body.item.uuid])
+  const sent = await ada.call('POST', `${path}/messages`, { ...body, seen_answer: answer.body.item.uuid })
+  assert.equal(sent.status, 202)
+})
+
 test('a message to a person who sent STOP, or whom the account opted out, is refused and costs nothing', async () => {
   const { who, line, path, channel_uuid, shown } = await stage()
   const { counterpart } = await shown()
