@@ -41,7 +41,7 @@ export const expire = (entries: readonly Outgoing[], now: number): readonly Outg
   )
 
 /** The later of two items, by the time in their ids. */
-export const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
+const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
   left !== undefined && (right === undefined || left.slice(3) > right.slice(3)) ? left : right
 
 type Seen = Pick<MessageBody, 'seen' | 'seen_answer'>

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { peekConversation, threadOf } from './inbox-store.ts'
 import type { Item } from './inbox-types.ts'
-import { compareIds, createdAt } from './item-order.ts'
+import { compareIds, createdAt, mergeItems } from './item-order.ts'
 import { moved } from './moved-messages.ts'
 import { isAnswerOfAnother, type MessageBody } from './outbox-rules.ts'
 import { ownUser } from './team-members.ts'
@@ -52,8 +52,7 @@ export const isAnswer = (item: Item): boolean =>
 /** Items of the thread, and those that the server named when it refused a reply, oldest first. */
 const itemsOf = (conversation: string): readonly Item[] => {
   const shown = threadOf(conversation).peek()?.items ?? []
-  const others = (moved.peek().get(conversation) ?? []).filter(({ uuid }) => !shown.some((item) => item.uuid === uuid))
-  return [...shown, ...others].sort((a, b) => compareIds(a.uuid, b.uuid))
+  return mergeItems(shown, moved.peek().get(conversation) ?? [])
 }
 
 const isUnseen = ({ since, history, seen }: Visit, item: Item): boolean =>

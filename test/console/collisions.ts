@@ -28,7 +28,7 @@ const answerAfter = `async (text, delay) => {
   return performance.now() - since
 }`
 
-export type Outcome = { readonly isSent: boolean; readonly elapsed: number; readonly hasNotice: boolean }
+type Outcome = { readonly isSent: boolean; readonly elapsed: number; readonly hasNotice: boolean }
 
 /** A conversation that Linus answers by HTTP, and another person in a page. */
 export const makeCollisions = ({ url, call }: Pick<Platform, 'url' | 'call'>, linus: Member) => {
