@@ -44,10 +44,10 @@ export const expire = (entries: readonly Outgoing[], now: number): readonly Outg
 const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
   left !== undefined && (right === undefined || left.slice(3) > right.slice(3)) ? left : right
 
-type Seen = Pick<MessageBody, 'seen' | 'seen_answer'>
+type SeenItems = Pick<MessageBody, 'seen' | 'seen_answer'>
 
 /** A message whose author has seen what is stated elsewhere, too. */
-export const withSeen = (body: MessageBody, { seen, seen_answer }: Seen): MessageBody => {
+export const withSeen = (body: MessageBody, { seen, seen_answer }: SeenItems): MessageBody => {
   const [item, answer] = [laterOf(body.seen, seen), laterOf(body.seen_answer, seen_answer)]
   return { ...body, ...(item ? { seen: item } : {}), ...(answer ? { seen_answer: answer } : {}) }
 }
