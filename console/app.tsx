@@ -20,7 +20,7 @@ import { sections } from './sections.ts'
 import { chooseDensity, chooseTheme, density, lastAccount, rememberAccount, theme, themes } from './shell/choices.ts'
 import { NoAccount, NotLoaded } from './shell/faults.tsx'
 import { Frame, WaitingFrame } from './shell/frame.tsx'
-import { isHelpOpen, isPaletteOpen, openPalette } from './shell/open-palette.ts'
+import { isHelpOpen, isPaletteOpen, openHelp, openPalette } from './shell/open-palette.ts'
 import { callNumber } from './shell/phone.ts'
 import { Recovery } from './shell/recovery.tsx'
 import { type Shortcut, useShortcuts } from './shell/shell-keys.ts'
@@ -91,9 +91,7 @@ const everywhere: readonly Shortcut[] = [
   {
     keys: '?',
     text: () => words.keys.help,
-    act: () => {
-      isHelpOpen.value = true
-    },
+    act: openHelp,
     scope: 'everywhere',
   },
   {

@@ -10,7 +10,7 @@ export const houseViews = [
   { slug: 'mine', query: { status: 'open', assignee: 'me' }, counts: ['mine'] },
   { slug: 'unassigned', query: { status: 'open', assignee: 'none' }, counts: ['unassigned'] },
   { slug: 'waiting', query: { status: 'open', waiting: true, sort: 'waiting_since' }, counts: ['waiting'] },
-  { slug: 'mentions', query: { mentioned: 'me' }, counts: [] },
+  { slug: 'mentions', query: { mentioned: 'me' }, counts: ['mentions'] },
   { slug: 'snoozed', query: { status: 'snoozed' }, counts: ['snoozed'] },
   { slug: 'all', query: { status: 'open' }, counts: ['open'] },
   { slug: 'closed', query: { status: 'closed' }, counts: [] },

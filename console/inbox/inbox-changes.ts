@@ -47,7 +47,9 @@ const conversationChange = (data: Data, known: InboxSnapshot): Changes => {
   const added = item && known.items(uuid) ? [{ conversation: uuid, items: [item] }] : []
   if (!current) return { ...nothing, missing: [uuid], items: added }
   const { event, test, note, by_user_uuid, previous_assignee_uuid, item: _, ...fields } = data
-  const isUnread = isNewInbound(current, data) && !known.isRead(uuid)
+  const isInbound = isNewInbound(current, data)
+  const isCall = /call$/.test((data.last as Conversation['last']).kind)
+  const isUnread = isInbound && !isCall && !known.isRead(uuid)
   const whole = { channels: current.channels, unread: current.unread + (isUnread ? 1 : 0) }
   const next = newerOf(current, { ...fields, ...whole } as Conversation) // the event has all other fields
   const shown = known.items(uuid)
@@ -56,7 +58,14 @@ const conversationChange = (data: Data, known: InboxSnapshot): Changes => {
   // A change of the state is an item of its own, and so is a message whose event has not come yet.
   const isBehind =
     shown !== undefined && isChanged && (!shown.some((each) => each.uuid === last) || hasNewState(current, next))
-  return { ...nothing, conversations: next ? [next] : [], items: added, behind: isBehind ? [uuid] : [] }
+  return {
+    ...nothing,
+    conversations: next ? [next] : [],
+    items: added,
+    // The server knows whether the person has answered the call: it is unread for the others only.
+    missing: isInbound && isCall && !known.isRead(uuid) ? [uuid] : [],
+    behind: isBehind ? [uuid] : [],
+  }
 }
 
 const hasNewState = (before: Conversation, after: Conversation): boolean =>

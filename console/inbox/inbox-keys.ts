@@ -1,5 +1,6 @@
+import { isField } from '../shell/expected-field.ts'
 import { callNumber } from '../shell/phone.ts'
-import { isField, type Shortcut, useShortcuts } from '../shell/shell-keys.ts'
+import { type Shortcut, useShortcuts } from '../shell/shell-keys.ts'
 import { words } from '../words/en/inbox.ts'
 import { assignConversation, markUnread, reopenConversation } from './conversation-acts.ts'
 import type { Place } from './inbox-place.ts'
@@ -55,6 +56,10 @@ export const useInboxKeys = (place: Place): void => {
   const onOpen = (act: (uuid: string) => void) => () => {
     const target = uuid || currentRow(place)
     if (target) act(target)
+  }
+  const write = (target: string, kind: 'message' | 'note') => {
+    focusReply(kind)
+    if (target !== uuid) place.openConversation(target)
   }
   const list: readonly Shortcut[] = [
     { keys: 'j', text: () => words.keys.next, act: () => move(place, 1) },
@@ -122,8 +127,8 @@ export const useInboxKeys = (place: Place): void => {
     { keys: 't', text: () => words.keys.tag, act: () => press('tag') },
     { keys: 'p', text: () => words.keys.priority, act: () => press('more') },
     { keys: 'u', text: () => words.keys.unread, act: onOpen((target) => void markUnread(target)) },
-    { keys: 'r', text: () => words.keys.reply, act: () => focusReply('message') },
-    { keys: 'n', text: () => words.keys.note, act: () => focusReply('note') },
+    { keys: 'r', text: () => words.keys.reply, act: onOpen((target) => write(target, 'message')) },
+    { keys: 'n', text: () => words.keys.note, act: onOpen((target) => write(target, 'note')) },
     { keys: '[', text: () => words.keys.olderDay, act: () => stepDay(-1) },
     { keys: ']', text: () => words.keys.newerDay, act: () => stepDay(1) },
     {

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { paths } from '../paths.ts'
 import { words as texts } from '../words/en/conversation.ts'
-import { threadOf } from './inbox-store.ts'
 import type { Item, ThreadTarget } from './inbox-types.ts'
 import { textOf } from './item-state.ts'
 import { sendMessage } from './outbox.ts'
+import { seenUntil } from './seen-answers.ts'
 
 /** Acts on items that ask first. */
 export type ItemActs = {
@@ -27,8 +27,7 @@ export const FailedActs = ({
   const again = () => {
     if (isSent || !item.channel_uuid) return
     setSent(true)
-    const seen = threadOf(conversation.uuid).peek()?.items.at(-1)?.uuid
-    sendMessage(conversation.uuid, { channel_uuid: item.channel_uuid, text, ...(seen ? { seen } : {}) })
+    sendMessage(conversation.uuid, { channel_uuid: item.channel_uuid, text, ...seenUntil(conversation.uuid) })
   }
   return (
     // biome-ignore lint/a11y/useSemanticElements: the acts are no fields of a form.

@@ -1,4 +1,5 @@
 import type { Item } from './inbox-types.ts'
+import { createdAt } from './item-order.ts'
 
 // A thread as it is shown: days, and runs of messages of one author. Pure.
 
@@ -27,9 +28,6 @@ const isRun = (before: Item | undefined, item: Item | undefined): boolean =>
   authorOf(before) === authorOf(item) &&
   dayOf(before.at) === dayOf(item.at) &&
   Date.parse(item.at) - Date.parse(before.at) < runLength
-
-/** Milliseconds: the beginning of a UUIDv7, behind the prefix of three letters. */
-const createdAt = ({ uuid }: Item): number => Number.parseInt(uuid.slice(3, 16).replace('-', ''), 16)
 
 /** True for changes that one act made. Their ids may differ by a few milliseconds. */
 const isSameAct = (item: Item, other: Item | undefined): boolean =>

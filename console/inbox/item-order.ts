@@ -10,6 +10,10 @@ export const compareIds = (a: string, b: string): number => {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
+/** Milliseconds since 1970: the beginning of a UUIDv7. */
+export const createdAt = ({ uuid }: { readonly uuid: string }): number =>
+  Number.parseInt(timeKey(uuid).slice(0, 13).replace('-', ''), 16)
+
 /** Inserts items by their time; an item that is there already is replaced. */
 export const mergeItems = (items: readonly Item[], added: readonly Item[]): readonly Item[] => {
   if (added.length === 0) return items

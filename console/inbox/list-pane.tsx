@@ -3,6 +3,7 @@ import type { ComponentType } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { Button } from '../parts/button.tsx'
+import { isComposing } from '../parts/composing.ts'
 import { Icon } from '../parts/icon.tsx'
 import { List } from '../parts/list.tsx'
 import { ErrorState, Skeleton } from '../parts/page-states.tsx'
@@ -68,6 +69,7 @@ const SearchBox = ({ place }: { place: Place }) => {
             timer.current = setTimeout(() => search(next), typingDelay)
           }}
           onKeyDown={(event) => {
+            if (isComposing(event)) return
             if (event.key === 'Enter') search(event.currentTarget.value)
             else if (event.key === 'Escape' && text !== '') {
               event.preventDefault()

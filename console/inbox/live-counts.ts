@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { useQuery } from '../api/query.ts'
 import { useCounts } from '../live/presence.ts'
-import { savedViews } from './team-members.ts'
+import { ownUser, savedViews } from './team-members.ts'
 
 type Counts = Readonly<Record<string, { readonly n: number; readonly more: boolean }>>
 
@@ -12,10 +12,12 @@ export const counts = signal<Counts | null>(null)
 /** Reads the counts once, and follows those that the line brings. */
 export const useLiveCounts = (enabled: boolean): void => {
   const views = (savedViews.value ?? []).map(({ uuid }) => uuid)
-  const usual = ['open', 'mine', 'unassigned', 'waiting', 'snoozed']
+  const usual = ['open', 'mine', 'unassigned', 'waiting', 'snoozed', ...(ownUser.value ? ['mentions'] : [])]
   const read = useQuery('GET /open/conversations/counts', {
     query: { views: [...usual, ...views].slice(0, 50).join() },
     enabled: enabled && savedViews.value !== undefined,
+    // The line does not count mentions.
+    live: ['conversation.note.created'],
   })
   const live = useCounts()
   useEffect(() => {

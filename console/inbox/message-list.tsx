@@ -17,6 +17,7 @@ import { shownName } from './list-row.tsx'
 import { outgoing } from './outbox.ts'
 import { notYetShown, outgoingOf } from './outbox-rules.ts'
 import { OutgoingItem } from './outgoing-item.tsx'
+import { beginVisit, unseenAnswers, useSeenAnswers } from './seen-answers.ts'
 import { ownUser } from './team-members.ts'
 import { ThreadItem } from './thread-item.tsx'
 import { now } from './waiting-clock.ts'
@@ -45,12 +46,32 @@ const useReadAloud = (items: readonly Item[], name: string): void => {
   }, [last?.uuid])
 }
 
-/** Counts what came while the person reads older messages. */
+/** Counts what others wrote while the person reads older messages. */
 const useNewBelow = (items: readonly Item[], isAtEnd: boolean): number => {
   const seen = useRef(items.at(-1)?.uuid)
   if (isAtEnd) seen.current = items.at(-1)?.uuid
   const index = items.findIndex(({ uuid }) => uuid === seen.current)
-  return index < 0 ? 0 : items.slice(index + 1).filter(({ direction }) => direction === 'inbound').length
+  const isOther = ({ kind, direction, user_uuid }: Item) =>
+    kind !== 'change' && (direction === 'inbound' || user_uuid === undefined || user_uuid !== ownUser.value)
+  return index < 0 ? 0 : items.slice(index + 1).filter(isOther).length
+}
+
+/** Watches the answers of others that the person has not seen. */
+const useUnseen = (uuid: string, isEndLoaded: boolean): void => {
+  // Before the first look at what is unseen.
+  useMemo(() => beginVisit(uuid), [uuid, isEndLoaded])
+  const ids = unseenAnswers(uuid).map((item) => item.uuid)
+  useSeenAnswers(
+    uuid,
+    ids.join(),
+    () =>
+      new Map(
+        ids.flatMap((id) => {
+          const element = document.getElementById(id)
+          return element ? [[element, [id]] as const] : []
+        }),
+      ),
+  )
 }
 
 type ScrollProps = {
@@ -113,6 +134,7 @@ export const Messages = ({ place, conversation, thread }: Props) => {
   const below = useNewBelow(thread.items, isAtEnd)
   const rows = useMemo(() => rowsOf(thread.items), [thread.items])
   useReadAloud(thread.items, name)
+  useUnseen(uuid, thread.newer === undefined)
 
   const { look, toEnd } = useThreadScroll({ box, uuid, thread, newest: waiting.at(-1)?.id, marked })
   return (

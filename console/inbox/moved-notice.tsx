@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { words as texts } from '../words/en/conversation.ts'
@@ -7,13 +8,22 @@ import { shownName } from './list-row.tsx'
 import { moved, setMoved } from './moved-messages.ts'
 import { releaseHeld } from './outbox.ts'
 import { changeDraft } from './saved-drafts.ts'
+import { isAnswer, useSeenAnswers } from './seen-answers.ts'
 import { memberName } from './team-members.ts'
+
+/** Messages that the notice shows. */
+const mostShown = 3
 
 /** Shows the answers that came while the person wrote, above the text that was not sent. The box sends it. */
 export const MovedNotice = ({ conversation }: { conversation: Conversation }) => {
   const { uuid } = conversation
   const items = moved.value.get(uuid) ?? []
-  const answer = items.find(({ direction }) => direction === 'outbound')
+  const box = useRef<HTMLDivElement>(null)
+  const ids = items.map((item) => item.uuid)
+  useSeenAnswers(uuid, ids.join(), () => new Map(box.current ? [[box.current, ids]] : []))
+  const answer = items.find(isAnswer)
+  // The answer is shown, whatever came after it.
+  const shown = [...items.filter(isAnswer), ...items.filter((item) => !isAnswer(item))].slice(0, mostShown)
   const author = answer && (memberName(answer.user_uuid) ?? texts.item.someone)
   const discard = () => {
     setMoved(uuid, undefined)
@@ -21,25 +31,24 @@ export const MovedNotice = ({ conversation }: { conversation: Conversation }) =>
     releaseHeld(uuid)
   }
   return (
-    <div class="box-moved" role="alert">
+    <div ref={box} class="box-moved" role="alert">
       <p>
         <Icon name="triangle-alert" />
         <strong>{author ? texts.box.moved(author) : texts.box.movedOther}</strong>
       </p>
       <ul>
         {items
-          .filter((item) => textOf(item) !== '')
-          .slice(0, 3)
+          .filter((item) => shown.includes(item))
           .reverse()
           .map((item) => (
             <li key={item.uuid} dir="auto">
               <span class="soft">
-                {item.direction === 'outbound'
-                  ? (memberName(item.user_uuid) ?? texts.item.api)
-                  : shownName(conversation)}
+                {item.direction === 'inbound'
+                  ? shownName(conversation)
+                  : (memberName(item.user_uuid) ?? texts.item.api)}
                 :
               </span>{' '}
-              {textOf(item)}
+              {textOf(item) || item.message?.message.media?.name || texts.box.noText}
             </li>
           ))}
       </ul>

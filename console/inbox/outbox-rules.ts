@@ -41,8 +41,16 @@ export const expire = (entries: readonly Outgoing[], now: number): readonly Outg
   )
 
 /** The later of two items, by the time in their ids. */
-export const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
+const laterOf = (left: string | undefined, right: string | undefined): string | undefined =>
   left !== undefined && (right === undefined || left.slice(3) > right.slice(3)) ? left : right
+
+type SeenItems = Pick<MessageBody, 'seen' | 'seen_answer'>
+
+/** A message whose author has seen what is stated elsewhere, too. */
+export const withSeen = (body: MessageBody, { seen, seen_answer }: SeenItems): MessageBody => {
+  const [item, answer] = [laterOf(body.seen, seen), laterOf(body.seen_answer, seen_answer)]
+  return { ...body, ...(item ? { seen: item } : {}), ...(answer ? { seen_answer: answer } : {}) }
+}
 
 /** The messages of a conversation in their order. */
 export const outgoingOf = (entries: readonly Outgoing[], conversation: string): readonly Outgoing[] =>

@@ -7,13 +7,13 @@ import type { Item } from './inbox-types.ts'
 import {
   expire,
   isAnswerOfAnother,
-  laterOf,
   type MessageBody,
   nextToSend,
   type Outgoing,
   outcomeOf,
   outgoingOf,
   pauseAfter,
+  withSeen,
 } from './outbox-rules.ts'
 import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
 
@@ -42,8 +42,8 @@ const failures = new Map<string, number>()
 const requests = new Map<string, AbortController>()
 /** Messages of this page that it has not tried to send. */
 const untried = new Set<string>()
-/** The last item that was sent: whatever came before it was checked with it. */
-const lastSent = new Map<string, string>()
+/** The last item that was sent, and when: whatever came before it was checked with it. */
+const lastSent = new Map<string, { readonly item: string; readonly at: number }>()
 
 const put = (entry: Outgoing): void => {
   outgoing.value = [...outgoing.value.filter(({ id }) => id !== entry.id), entry]
@@ -60,10 +60,13 @@ const request = async (
   entry: Outgoing,
   signal: AbortSignal,
 ): Promise<ReplyOf<'POST /open/conversations/:conversation_uuid/messages'>> => {
-  const seen = laterOf(entry.body.seen, lastSent.get(entry.conversation))
+  // What was written since states itself what its author has seen.
+  const before = lastSent.get(entry.conversation)
+  const item = before && entry.at <= before.at ? before.item : undefined
+  const body = item ? withSeen(entry.body, { seen: item, seen_answer: item }) : entry.body
   return api(
     'POST /open/conversations/:conversation_uuid/messages',
-    { params: { conversation_uuid: entry.conversation }, body: { ...entry.body, ...(seen ? { seen } : {}) } },
+    { params: { conversation_uuid: entry.conversation }, body },
     { idempotencyKey: entry.id, account: entry.account, signal },
   )
 }
@@ -86,7 +89,7 @@ const sendOne = async (entry: Outgoing): Promise<boolean> => {
   try {
     const { item } = await request(entry, controller.signal)
     failures.delete(entry.conversation)
-    lastSent.set(entry.conversation, item.uuid)
+    lastSent.set(entry.conversation, { item: item.uuid, at: Date.now() })
     if (owner.account === entry.account) listeners.onSent(entry.conversation, item)
     remove(entry.id)
     return true
@@ -155,10 +158,16 @@ const pumpAll = (): void => {
   for (const conversation of new Set(outgoing.value.map((entry) => entry.conversation))) void pump(conversation)
 }
 
+/** Lets the messages that wait in a conversation go with the next one: the person has seen as much for all of them. */
+const decide = (conversation: string, decided: MessageBody): void => {
+  for (const entry of outgoingOf(outgoing.value, conversation))
+    if (entry.state === 'waiting') put({ ...entry, body: withSeen(entry.body, decided) })
+}
+
 /** Puts a message on its way. */
 export const sendMessage = (conversation: string, body: MessageBody, file?: Outgoing['file']): void => {
   lastPlace = Math.max(lastPlace + 1, Date.now())
-  held.delete(conversation)
+  if (held.delete(conversation)) decide(conversation, body)
   const id = newIdempotencyKey()
   untried.add(id)
   put({
@@ -184,12 +193,16 @@ export const takeBack = (id: string): Outgoing | undefined => {
   return entry
 }
 
-/** Sends a message again under a new key: the server may have forgotten the old one. */
-export const sendOutgoingAgain = (id: string): void => {
+/**
+ * Sends a message again under a new key: the server may have forgotten the old one.
+ * @param seen the newest messages that the person has seen by now
+ */
+export const sendOutgoingAgain = (id: string, seen: Pick<MessageBody, 'seen' | 'seen_answer'>): void => {
   const entry = outgoing.value.find((each) => each.id === id)
   if (!entry) return
   remove(id)
-  put({ ...entry, id: newIdempotencyKey(), at: Date.now(), state: 'waiting', refusal: undefined })
+  const body = { ...entry.body, ...seen }
+  put({ ...entry, body, id: newIdempotencyKey(), at: Date.now(), state: 'waiting', refusal: undefined })
   void pump(entry.conversation)
 }
 

@@ -12,6 +12,7 @@ import { sendOutgoingAgain, takeBack } from './outbox.ts'
 import type { Outgoing } from './outbox-rules.ts'
 import { focusReply } from './reply-target.ts'
 import { changeDraft, draftOf } from './saved-drafts.ts'
+import { seenUntil } from './seen-answers.ts'
 import { LinkedText } from './thread-item.tsx'
 
 /** True without a connection, as far as the browser and the line know. */
@@ -71,7 +72,11 @@ export const OutgoingItem = ({ entry, conversation }: { entry: Outgoing; convers
             {state === 'expired' && <p>{texts.failed.expired}</p>}
             <p class="row">
               {isFailed && (
-                <Button size="small" icon="refresh-cw" onClick={() => sendOutgoingAgain(entry.id)}>
+                <Button
+                  size="small"
+                  icon="refresh-cw"
+                  onClick={() => sendOutgoingAgain(entry.id, seenUntil(entry.conversation))}
+                >
                   {state === 'expired' ? texts.failed.sendNow : texts.failed.again}
                 </Button>
               )}

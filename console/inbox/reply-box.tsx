@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
 import { asApiError } from '../api/errors.ts'
 import { newIdempotencyKey } from '../api/send.ts'
@@ -25,9 +25,10 @@ import { MovedNotice } from './moved-notice.tsx'
 import { closeAndNext } from './next-conversation.ts'
 import { type SendOptions, sendReply } from './reply-sender.ts'
 import { ReplyTabs } from './reply-tabs.tsx'
-import { focusBox, replyTo } from './reply-target.ts'
+import { focusRequest, replyTo } from './reply-target.ts'
 import { ReplyText } from './reply-text.tsx'
 import { changeDraft, clearDraft, type DraftKind, draftOf, loadDraft } from './saved-drafts.ts'
+import { unseenAnswers } from './seen-answers.ts'
 import { channelFor, reasonOf, SimSwitch } from './sim-switch.tsx'
 import { type Cost, useCost } from './sms-cost.ts'
 import { mentionsIn } from './typing-suggestions.ts'
@@ -107,13 +108,14 @@ const useBlocked = ({ uuid, channels }: Conversation, channel: Channel | undefin
   return channel ? reasonOf(channel) : isRead ? texts.box.noChannel : undefined
 }
 
-/** Takes the focus when another part of the page asks for it. */
+/** Takes the focus when another part of the page asks for it, before the next key is read. */
 const useFocusRequests = (onFocus: (kind: DraftKind) => void): void => {
-  const { kind, n } = focusBox.value
-  const first = useRef(n)
-  useEffect(() => {
-    if (n !== first.current) onFocus(kind)
-  }, [n])
+  const kind = focusRequest.value
+  useLayoutEffect(() => {
+    if (kind === null) return
+    focusRequest.value = null
+    onFocus(kind)
+  }, [kind])
 }
 
 /** Stores notes for colleagues, one at a time. */
@@ -193,7 +195,7 @@ const useReply = ({ conversation, place }: Props, box: RefObject<HTMLTextAreaEle
   const note = useNoteWriter(uuid)
   useFocusRequests((next) => {
     setKind(next)
-    requestAnimationFrame(() => box.current?.focus())
+    box.current?.focus()
   })
   useEffect(() => {
     if (isNote) void loadDraft(uuid, 'note')
@@ -204,9 +206,10 @@ const useReply = ({ conversation, place }: Props, box: RefObject<HTMLTextAreaEle
     if (isEmpty || isUploading) return
     if (isNote) return void note.write(text)
     if (!channel || blocked !== undefined) return
-    sendReply({ conversation: uuid, channel: channel.channel_uuid, text: text.trim(), files }, options)
+    const reply = { conversation: uuid, channel: channel.channel_uuid, text: text.trim(), files }
+    const isFree = sendReply(reply, options)
     box.current?.focus()
-    if (options.close) void closeAndNext(place, uuid, false)
+    if (options.close && isFree) void closeAndNext(place, uuid, false)
   }
   const addFiles = (list: Iterable<File>) => {
     const added = [...list]
@@ -215,7 +218,8 @@ const useReply = ({ conversation, place }: Props, box: RefObject<HTMLTextAreaEle
     for (const file of added) void attach(uuid, file)
   }
   const isMoved = !isNote && moved.value.has(uuid)
-  const isBusy = note.isBusy || isUploading
+  const isReading = isMoved && unseenAnswers(uuid).length > 0
+  const isBusy = note.isBusy || isUploading || isReading
   return { kind, setKind, isNote, channel, blocked, cost, canAttach, isMoved, isBusy, submit, addFiles }
 }
 

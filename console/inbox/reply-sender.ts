@@ -2,11 +2,11 @@ import { announcePresence } from '../live/presence.ts'
 import { type Attachment, detach } from './attached-files.ts'
 import { loadThread } from './inbox-reader.ts'
 import { threadOf } from './inbox-store.ts'
-import { moved, setMoved } from './moved-messages.ts'
+import { setMoved } from './moved-messages.ts'
 import { sendMessage } from './outbox.ts'
-import { laterOf } from './outbox-rules.ts'
 import { replyTo } from './reply-target.ts'
 import { clearDraft } from './saved-drafts.ts'
+import { seenUntil, unseenAnswers } from './seen-answers.ts'
 
 export type SendOptions = { readonly close?: boolean; readonly sendAt?: string }
 
@@ -17,15 +17,18 @@ type Reply = {
   readonly files: readonly Attachment[]
 }
 
-/** Sends a reply. Each file is a message of its own; the text goes with the first. */
-export const sendReply = ({ conversation, channel, text, files }: Reply, { close, sendAt }: SendOptions): void => {
+/**
+ * Sends a reply. Each file is a message of its own; the text goes with the first.
+ * @returns false if the server will refuse it, as the person has not seen an answer
+ */
+export const sendReply = ({ conversation, channel, text, files }: Reply, { close, sendAt }: SendOptions): boolean => {
   const thread = threadOf(conversation).peek()
-  // Items that came meanwhile were shown above the text, and may be newer than the page of the thread.
-  const seen = laterOf(thread?.items.at(-1)?.uuid, moved.peek().get(conversation)?.[0]?.uuid)
+  const seen = seenUntil(conversation)
+  const isUnseen = unseenAnswers(conversation).length > 0
   const target = replyTo.peek()
   const base = {
     channel_uuid: channel,
-    ...(seen ? { seen } : {}),
+    ...seen,
     ...(sendAt ? { send_at: sendAt } : {}),
     ...(target?.conversation === conversation ? { reply_to: target.item.uuid } : {}),
   }
@@ -49,4 +52,5 @@ export const sendReply = ({ conversation, channel, text, files }: Reply, { close
   // The thread was opened at an old message: what was sent is at its end.
   if (thread?.newer !== undefined) void loadThread(conversation)
   announcePresence(conversation, 'viewing')
+  return !isUnseen
 }

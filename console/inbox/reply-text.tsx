@@ -2,12 +2,14 @@ import type { RefObject } from 'preact'
 import { useState } from 'preact/hooks'
 import { useQuery } from '../api/query.ts'
 import { announcePresence } from '../live/presence.ts'
+import { isComposing } from '../parts/composing.ts'
 import { words as texts } from '../words/en/conversation.ts'
 import { enterSends } from './enter-preference.ts'
 import type { Channel, Conversation } from './inbox-types.ts'
 import { shownName } from './list-row.tsx'
 import type { SendOptions } from './reply-sender.ts'
 import { changeDraft, type DraftKind, draftOf } from './saved-drafts.ts'
+import { orderedChannels } from './sim-switch.tsx'
 import { type Suggestion, SuggestionList, suggestionsLabel, useSuggestions } from './suggestion-list.tsx'
 import { suggestionsFor } from './typing-suggestions.ts'
 import { replaceTrigger, triggerAt } from './typing-trigger.ts'
@@ -61,10 +63,10 @@ export const ReplyText = ({ id, box, conversation, kind, channel, onSend, onFile
   const { text, setText, setCaret, trigger, suggestions, choose, state } = useTyping(uuid, kind, channel, box)
 
   const onKeyDown = (event: KeyboardEvent) => {
-    if (state.onKey(event) || event.isComposing) return
+    if (isComposing(event) || state.onKey(event)) return
     const isChord = event.ctrlKey || event.metaKey
     const digit = event.altKey ? Number(event.code.replace('Digit', '')) : 0
-    const chosen = digit >= 1 ? conversation.channels[digit - 1] : undefined
+    const chosen = digit >= 1 ? orderedChannels(conversation)[digit - 1] : undefined
     if (chosen && !isNote) {
       event.preventDefault()
       changeDraft(uuid, 'message', { channel: chosen.channel_uuid })

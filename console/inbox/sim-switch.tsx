@@ -4,6 +4,7 @@ import { words as texts } from '../words/en/conversation.ts'
 import { words } from '../words/en/inbox.ts'
 import { phoneNumber } from '../words/format.ts'
 import type { Channel, Conversation } from './inbox-types.ts'
+import { compareIds } from './item-order.ts'
 
 /** Why nothing can be written on a channel, in words. */
 export const reasonOf = ({ can_write, reason }: Channel): string | undefined =>
@@ -11,6 +12,10 @@ export const reasonOf = ({ can_write, reason }: Channel): string | undefined =>
 
 export const channelName = ({ kind, phone_number }: Channel): string =>
   `${words.kinds[kind]} · ${phoneNumber(phone_number)}`
+
+/** The channels in an order of their own, oldest first, whichever was used last: Alt 1 is the same one after each answer. */
+export const orderedChannels = ({ channels }: Pick<Conversation, 'channels'>): readonly Channel[] =>
+  [...channels].sort((a, b) => compareIds(a.channel_uuid, b.channel_uuid))
 
 /**
  * The channel that a reply goes by: the chosen one, else that of the last message if it can be written on. A person who
@@ -49,7 +54,7 @@ export const SimSwitch = ({ conversation, channel, onChoose }: Props) => {
         label={texts.box.channel}
         kind="quiet"
         size="small"
-        items={channels.map((each, index) => ({
+        items={orderedChannels(conversation).map((each, index) => ({
           text: channelName(each),
           checked: each.channel_uuid === channel.channel_uuid,
           // A channel that is out of reach can be chosen: the box then says why it is.

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { words } from '../words/en/parts.ts'
 import type { Option } from './choice-fields.tsx'
+import { isComposing } from './composing.ts'
 import { Field, type FieldProps } from './field.tsx'
 import { Icon } from './icon.tsx'
 
@@ -121,6 +122,7 @@ const useCombobox = (props: ComboboxProps) => {
   }
 
   const onKeyDown = (event: KeyboardEvent) => {
+    if (isComposing(event)) return
     const last = options.length - 1
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault()

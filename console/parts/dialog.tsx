@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { words } from '../words/en/parts.ts'
 import { Button } from './button.tsx'
+import { isComposing } from './composing.ts'
 import { Icon } from './icon.tsx'
 
 export type DialogProps = {
@@ -138,7 +139,7 @@ export const ConfirmDialog = (props: ConfirmProps) => {
                 value={text}
                 aria-describedby={error === undefined ? undefined : errorId}
                 onInput={({ currentTarget }) => setText(currentTarget.value)}
-                onKeyDown={({ key }) => key === 'Enter' && confirm()}
+                onKeyDown={(event) => event.key === 'Enter' && !isComposing(event) && confirm()}
               />
             </span>
           </div>

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { words } from '../words/en/parts.ts'
 import { Button } from './button.tsx'
 import type { Option } from './choice-fields.tsx'
+import { isComposing } from './composing.ts'
 import { Icon } from './icon.tsx'
 
 /** One filter: its name is that of the parameter in the URL. */
@@ -59,7 +60,7 @@ const TextFilter = ({ filter, value, onChange }: OneProps<Filter>) => {
           setText(currentTarget.value)
           wait(currentTarget.value)
         }}
-        onKeyDown={({ key, currentTarget }) => key === 'Enter' && send(currentTarget.value)}
+        onKeyDown={(event) => event.key === 'Enter' && !isComposing(event) && send(event.currentTarget.value)}
         // Not at once: the rows must not move under the click that took the focus.
         onBlur={({ currentTarget }) => wait(currentTarget.value)}
       />

@@ -20,6 +20,8 @@ export const toastHistory = signal<readonly Toast[]>([])
 
 const shownFor = 10_000
 const historyLength = 50
+/** Above and below the toasts. */
+const gap = 'var(--space-2)'
 let lastId = 0
 
 /** Shows a message for ten seconds. For acts without a place on the page; faults of a form belong to the form. */
@@ -75,7 +77,7 @@ const ToastCard = ({ toast }: { toast: Toast }) => {
   )
 }
 
-/** The place of toasts: once, in the shell. A manual popover puts it above dialogs. */
+/** The place of toasts: once, in the shell. A manual popover puts it above dialogs. The page gives way: by `--toasts`. */
 export const ToastHost = () => {
   const host = useRef<HTMLElement>(null)
   const toasts = visible.value
@@ -86,6 +88,16 @@ export const ToastHost = () => {
     if (element.matches(':popover-open')) element.hidePopover()
     if (toasts.length > 0) element.showPopover()
   }, [toasts])
+  useEffect(() => {
+    const { style } = document.documentElement
+    const measure = () => {
+      const height = host.current?.offsetHeight ?? 0
+      style.setProperty('--toasts', height > 0 ? `calc(${height}px + 2 * ${gap})` : '0px')
+    }
+    const observer = new ResizeObserver(measure)
+    if (host.current) observer.observe(host.current)
+    return () => observer.disconnect()
+  }, [])
   return (
     <>
       <div class="for-readers" role="status">

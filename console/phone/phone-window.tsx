@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { dialRequest, phone, phoneBarrier } from '../shell/phone.ts'
 import type { PhoneCall } from '../shell/phone-state.ts'
 import { useShortcuts } from '../shell/shell-keys.ts'
@@ -23,22 +23,6 @@ const currentOf = (calls: readonly PhoneCall[]): PhoneCall | undefined =>
 const ringingOf = (calls: readonly PhoneCall[]): PhoneCall | undefined =>
   calls.find(({ state, direction }) => state === 'ringing' && direction === 'inbound')
 
-/** Sets `--foot`, so that panes that fill the window end above the bar. */
-const useFootHeight = () => {
-  const bar = useRef<HTMLElement>(null)
-  useLayoutEffect(() => {
-    const { style } = document.documentElement
-    const measure = () => style.setProperty('--foot', `${bar.current?.offsetHeight ?? 0}px`)
-    const observer = new ResizeObserver(measure)
-    if (bar.current) observer.observe(bar.current)
-    return () => {
-      observer.disconnect()
-      style.removeProperty('--foot')
-    }
-  }, [])
-  return bar
-}
-
 const Announcement = ({ ringing }: { ringing: PhoneCall | undefined }) => (
   <span class="for-readers" role="alert">
     {ringing ? words.announce.incoming(nameOf(ringing), ringing.own ? phoneNumber(ringing.own) : '') : ''}
@@ -47,10 +31,9 @@ const Announcement = ({ ringing }: { ringing: PhoneCall | undefined }) => (
 
 const Bar = () => {
   const { calls, ended, problem, line } = phone.value
-  const bar = useFootHeight()
   const isEmpty = calls.length === 0 && !ended && (!problem || line === 'failed')
   return (
-    <section ref={bar} class={isEmpty ? 'phone is-empty' : 'phone'} aria-label={words.title}>
+    <section class={isEmpty ? 'phone is-empty' : 'phone'} aria-label={words.title}>
       <Announcement ringing={ringingOf(calls)} />
       {problem && line !== 'failed' && <ProblemRow text={problem} />}
       {calls.map((call) => (

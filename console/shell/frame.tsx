@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { account, isOperator, session, signOut } from '../api/session.ts'
 import { Icon } from '../parts/icon.tsx'
@@ -14,7 +14,7 @@ import { callNumber } from './phone.ts'
 import { Phone } from './phone-host.tsx'
 import { Popup } from './popup.tsx'
 import type { PageRoute, Section } from './section.ts'
-import { Banners } from './shell-banner.tsx'
+import { LineBanner, VisitBanner } from './shell-banner.tsx'
 import { capsOf } from './shell-keys.ts'
 
 const listed = ({ pages }: Section): readonly PageRoute[] => pages.filter((page) => page.isListed && mayOpen(page))
@@ -242,6 +242,27 @@ const skip = (event: Event): void => {
   document.getElementById('content')?.focus()
 }
 
+/** What is below every page. Panes that fill the window end above it: by `--foot`. */
+const Foot = () => {
+  const foot = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const { style } = document.documentElement
+    const observer = new ResizeObserver(() => style.setProperty('--foot', `${foot.current?.offsetHeight ?? 0}px`))
+    if (foot.current) observer.observe(foot.current)
+    return () => {
+      observer.disconnect()
+      style.removeProperty('--foot')
+    }
+  }, [])
+  return (
+    <div ref={foot} class="frame-foot">
+      <LineBanner />
+      <Phone />
+      <BottomNavigation />
+    </div>
+  )
+}
+
 /** The place of the frame until the first page is known: as in index.html. */
 export const WaitingFrame = () => (
   <div class="frame frame-waiting" aria-hidden="true">
@@ -278,16 +299,13 @@ export const Frame = ({ children }: { children: ComponentChildren }) => (
     </header>
     <Navigation />
     <div class="frame-main">
-      <Banners />
+      <VisitBanner />
       <SectionNavigation />
       <main id="content" tabIndex={-1}>
         {children}
       </main>
     </div>
-    <div class="frame-foot">
-      <Phone />
-      <BottomNavigation />
-    </div>
+    <Foot />
     <Announcer />
   </div>
 )

@@ -2,13 +2,14 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { account, session, signOut } from '../api/session.ts'
 import type { IconName } from '../icons/names.ts'
+import { isComposing } from '../parts/composing.ts'
 import { Icon } from '../parts/icon.tsx'
 import { mayOpen } from '../router.tsx'
 import { sections } from '../sections.ts'
 import { words } from '../words/en/shell.ts'
 import { chooseDensity, chooseTheme, density, theme, themes } from './choices.ts'
 import { useFound } from './found-entries.ts'
-import { isHelpOpen, isPaletteOpen } from './open-palette.ts'
+import { isPaletteOpen, openHelp } from './open-palette.ts'
 
 // The command palette: pages, acts, accounts. It is a combobox with a list (ARIA APG), in a dialog.
 
@@ -59,9 +60,7 @@ const actEntries = (): Entry[] => [
     group: words.palette.acts,
     text: words.keys.open,
     icon: 'keyboard',
-    act: () => {
-      isHelpOpen.value = true
-    },
+    act: openHelp,
   },
   {
     id: 'sign-out',
@@ -161,7 +160,7 @@ export const Palette = () => {
     if (step) {
       event.preventDefault()
       setChosen((Math.min(chosen, entries.length - 1) + step + entries.length) % Math.max(1, entries.length))
-    } else if (event.key === 'Enter' && current && !event.isComposing) {
+    } else if (event.key === 'Enter' && current && !isComposing(event)) {
       event.preventDefault()
       run(current)
     }

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { account, may, session } from '../api/session.ts'
+import { expectField } from './expected-field.ts'
 import { noPhone, type PhoneState } from './phone-state.ts'
 
 // The telephone, as far as every page knows it: its state, and the request to call. console/phone runs it.
@@ -21,6 +22,7 @@ export const dialRequest = signal<DialRequest | null>(null)
  * @param from the caller ID to show. Default: the last one
  */
 export const callNumber = (number = '', { from }: { readonly from?: string } = {}): void => {
+  if (dialRequest.peek() === null) expectField()
   dialRequest.value = { number, ...(from === undefined ? {} : { from }) }
 }
 

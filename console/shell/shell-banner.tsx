@@ -20,9 +20,22 @@ const useLasting = (holds: boolean): boolean => {
   return lasts && holds
 }
 
-/** Lines above the page: an operator inside an account; over the page, so that it stays in its place, a lost connection
- *  and a new version. */
-export const Banners = () => {
+/** The line above the page of an operator inside an account. */
+export const VisitBanner = () => {
+  const isVisiting = entered.value.some(({ uuid }) => uuid === account.value?.uuid)
+  return (
+    <div class="banners" role="status">
+      {isVisiting && (
+        <p class="frame-banner tone-notice">
+          <Icon name="shield" /> {words.operatorHere(account.value?.name ?? '')}
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** Lines below the page, which give way: a lost connection, and a new version. */
+export const LineBanner = () => {
   const { state, since } = line.value
   const [offlineSince, setOffline] = useState<number>()
   useEffect(() => {
@@ -37,34 +50,26 @@ export const Banners = () => {
   }, [])
   const isLost = useLasting(state === 'lost' || offlineSince !== undefined)
   const isOutdated = serverVersion.value !== '' && serverVersion.value !== session.value?.installation.version
-  const isVisiting = entered.value.some(({ uuid }) => uuid === account.value?.uuid)
   return (
-    <div class="banners" role="status">
-      {isVisiting && (
-        <p class="frame-banner tone-notice">
-          <Icon name="shield" /> {words.operatorHere(account.value?.name ?? '')}
+    <div role="status">
+      {isLost && (
+        <p class="frame-banner tone-bad">
+          <Icon name="unlink" /> {words.line.lost(clock(offlineSince ?? since))}
         </p>
       )}
-      <div class="banners-float">
-        {isLost && (
-          <p class="frame-banner tone-bad">
-            <Icon name="unlink" /> {words.line.lost(clock(offlineSince ?? since))}
-          </p>
-        )}
-        {!isLost && state === 'polling' && (
-          <p class="frame-banner tone-notice">
-            <Icon name="hourglass" /> {words.line.polling}
-          </p>
-        )}
-        {isOutdated && (
-          <p class="frame-banner tone-info">
-            <Icon name="refresh-cw" /> {words.line.outdated}
-            <Button size="small" onClick={() => location.reload()}>
-              {words.line.reload}
-            </Button>
-          </p>
-        )}
-      </div>
+      {!isLost && state === 'polling' && (
+        <p class="frame-banner tone-notice">
+          <Icon name="hourglass" /> {words.line.polling}
+        </p>
+      )}
+      {isOutdated && (
+        <p class="frame-banner tone-info">
+          <Icon name="refresh-cw" /> {words.line.outdated}
+          <Button size="small" onClick={() => location.reload()}>
+            {words.line.reload}
+          </Button>
+        </p>
+      )}
     </div>
   )
 }

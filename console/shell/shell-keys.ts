@@ -1,6 +1,8 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { isComposing } from '../parts/composing.ts'
 import { singleKeys } from './choices.ts'
+import { isField } from './expected-field.ts'
 
 // The keyboard map. Single keys act only while no field has the focus, and can be switched off.
 
@@ -26,13 +28,8 @@ const isApple = /Mac|iPhone|iPad/.test(navigator.platform)
 export const capsOf = (keys: string): readonly string[] =>
   keys.split(' ').map((cap) => (cap === 'Ctrl' && isApple ? '⌘' : cap.length === 1 ? cap.toUpperCase() : cap))
 
-/** True for elements in which people type. */
-export const isField = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement &&
-  (target.isContentEditable ||
-    target.matches('input:not([type=checkbox], [type=radio], [type=button]), textarea, select'))
-
-const isDialogOpen = (): boolean => document.querySelector('dialog[open]') !== null
+/** True while a dialog or a pop-up is open: its keys come first, and Escape closes it. */
+const isPopupOpen = (): boolean => document.querySelector('dialog[open], [popover=auto]:popover-open') !== null
 
 let prefix = ''
 let forget: ReturnType<typeof setTimeout> | undefined
@@ -47,10 +44,10 @@ const nameOf = (event: KeyboardEvent): string => {
 }
 
 const onKey = (event: KeyboardEvent): void => {
-  if (event.defaultPrevented || event.isComposing) return
+  if (event.defaultPrevented || isComposing(event)) return
   const name = nameOf(event)
   const isChord = event.ctrlKey || event.metaKey || event.altKey
-  if (!isChord && (!singleKeys.value || isField(event.target) || isDialogOpen())) return
+  if (!isChord && (!singleKeys.value || isField(event.target) || isPopupOpen())) return
   const keys = prefix ? `${prefix} ${name}` : name
   const found = shortcuts.value.findLast((shortcut) => shortcut.keys === keys && shortcut.when?.() !== false)
   clearTimeout(forget)

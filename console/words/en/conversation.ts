@@ -143,6 +143,9 @@ export const words = section('conversation', {
     },
     moved: (name: string) => `${name} answered. Your text was not sent.`,
     movedOther: 'Something new came in. Your text was not sent.',
+    movedElsewhere: (name: string) =>
+      `Someone answered ${name} before you. Your text was not sent and is in the reply box.`,
+    noText: 'A message without text',
     replyingTo: (name: string) => `Reply to ${name}`,
     stopReply: 'Do not reply to this message',
     enterSetting: 'Enter sends the message',

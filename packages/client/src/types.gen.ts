@@ -4366,7 +4366,7 @@ export type AccountOperations = {
      * Numbers stop at 1000: more is then true.
      */
     counts(args?: {
-      /** open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, or VIW…, separated by commas. Default: all but views */
+      /** open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, mentions, or VIW…, separated by commas. Default: all but mentions and views */
       views?: string | undefined
     }, options?: CallOptions): Promise<{
       success: true
@@ -4502,6 +4502,8 @@ export type AccountOperations = {
       send_at?: string | undefined
       /** Id of the newest item that the sender has seen */
       seen?: string | undefined
+      /** Id of the newest outbound item that the sender has seen: an answer may come in after a message with a later id. Default: seen */
+      seen_answer?: string | undefined
       /** Send even if something newer than seen exists */
       anyway?: boolean | undefined
       /** Close the conversation with the message */

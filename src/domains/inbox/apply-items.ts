@@ -163,6 +163,8 @@ export const applyItems = async (
   if (places.length === 0) return []
   const fresh = new Set((await store.insertItems(tx, account, places)).map(({ id }) => id))
   const freshPlaces = places.filter(({ item }) => fresh.has(item.id))
+  const answered = freshPlaces.filter(({ item }) => item.direction === 'inbound' && item.user !== null)
+  if (answered.length > 0) await store.readAnswered(tx, account, answered)
   const newItems = Map.groupBy(freshPlaces, ({ conversation }) => conversation)
   const itemsOf = (id: string) => newItems.get(id)?.map(({ item }) => item) ?? []
   const changed = await changeKnown(

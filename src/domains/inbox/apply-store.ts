@@ -89,6 +89,29 @@ export const insertItems = (tx: Tx, account: string, places: readonly ItemPlace[
   on conflict do nothing
   returning id`
 
+/**
+ * Marks answered calls as read for those who answered them, unless something before the call is unread: the mark of a
+ * reader has no gaps.
+ */
+export const readAnswered = (tx: Tx, account: string, places: readonly ItemPlace[]) => tx.run`
+  insert into conversation_reads as r (account_id, user_id, conversation_id, read_until)
+  select ${account}, c.user_id, c.conversation_id, max(c.id::text)::uuid
+  from unnest(${places.map((p) => p.item.user)}::uuid[], ${places.map((p) => p.conversation)}::uuid[],
+    ${places.map((p) => p.item.id)}::uuid[]) c (user_id, conversation_id, id)
+  join users u on u.account_id = ${account} and u.id = c.user_id
+  join inbox_positions p on p.account_id = ${account}
+  where not exists (
+    select from conversation_items i
+    where i.account_id = ${account} and i.conversation_id = c.conversation_id and i.direction = 'inbound' and i.id < c.id
+      and i.user_id is distinct from c.user_id and i.id > coalesce((
+        select read_until from conversation_reads
+        where account_id = ${account} and user_id = c.user_id and conversation_id = c.conversation_id),
+        greatest(p.unread_after, (lpad(to_hex((extract(epoch from u.created_at) * 1000)::bigint), 12, '0')
+          || '70008000000000000000')::uuid)))
+  group by c.user_id, c.conversation_id
+  on conflict (account_id, user_id, conversation_id) do update set read_until = excluded.read_until
+    where r.read_until < excluded.read_until`
+
 /** The newest reply of a person in each of these conversations. */
 export const lastReplies = (sql: Sql, account: string, conversations: readonly string[]) => sql.many<{
   conversation_id: string

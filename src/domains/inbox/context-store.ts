@@ -44,7 +44,7 @@ export const unreadAfter = async (sql: Sql, account: string, reader: string): Pr
       from inbox_positions p where p.account_id = ${account}`
   )?.id ?? least
 
-/** Counts the inbound items after the read mark of a reader, up to a limit. */
+/** Counts the inbound items after the read mark of a reader, up to a limit. A call that the reader answered is read. */
 export const unreadCounts = (
   sql: Sql,
   account: string,
@@ -57,7 +57,7 @@ export const unreadCounts = (
     select count(*)::integer as n from (
       select from conversation_items i
       where i.account_id = ${account} and i.conversation_id = c.id and i.direction = 'inbound'
-        and i.id > coalesce((
+        and i.user_id is distinct from ${reader}::uuid and i.id > coalesce((
           select r.read_until from conversation_reads r
           where r.account_id = ${account} and r.user_id = ${reader} and r.conversation_id = c.id), ${after})
       order by i.id limit ${countCap.unread}::integer) unread) n`

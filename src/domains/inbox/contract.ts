@@ -57,7 +57,7 @@ export const countConversations = contract({
         maxLength: 2_000,
         pattern: '^[A-Za-z0-9_-]+(?:,[A-Za-z0-9_-]+){0,49}$',
         description:
-          'open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, or VIW…, separated by commas. Default: all but views',
+          'open, mine, unassigned, waiting, mine_waiting, unread, snoozed, closed, mentions, or VIW…, separated by commas. Default: all but mentions and views',
         examples: ['open,mine,unassigned'],
       }),
     ),

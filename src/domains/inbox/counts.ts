@@ -6,7 +6,7 @@ import { unreadAfter } from './context-store.ts'
 import { type ConversationFilter, countConversations } from './conversation-list.ts'
 import * as store from './conversation-store.ts'
 import { countCap, examinedConversations } from './limits.ts'
-import { readFilter } from './list-filters.ts'
+import { noUser, readFilter } from './list-filters.ts'
 import { keyReader } from './presenter.ts'
 import { refusals } from './refusals.ts'
 import { countedLists } from './schemas.ts'
@@ -80,7 +80,10 @@ export const countLists = async (
           ? { ...everything, status: 'open', unread: true }
           : { ...everything, status: name === 'snoozed' ? 'snoozed' : 'closed' },
       )
-    if (!name.startsWith('VIW')) throw refusals.unknownCount(name.slice(0, 60), countedLists.join(', '))
+    if (name === 'mentions')
+      return await countConversations(sql, access, { ...everything, mentioned: access.userId ?? noUser })
+    if (!name.startsWith('VIW'))
+      throw refusals.unknownCount(name.slice(0, 60), [...countedLists, 'mentions'].join(', '))
     const id = parse('VIW', name)
     const view = (id && (await store.view(sql, access, id))) || refuse(refusals.unknownView(name))
     const filter = await readFilter(sql, access, view.query).catch(noneIfGone)

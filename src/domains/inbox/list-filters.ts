@@ -14,7 +14,7 @@ import { refusals } from './refusals.ts'
 export type FilterQuery = Omit<Static<typeof c.listConversations.query>, 'view' | 'cursor' | 'results_per_page'>
 
 /** No user has this id: a key has no conversations of its own. */
-const noUser = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+export const noUser = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 const assigneeOf = async (sql: Sql, { account, userId }: Access, value: string): Promise<string> => {
   if (value === 'none') return keyReader

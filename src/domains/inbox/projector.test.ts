@@ -4,7 +4,7 @@ import { member } from '../../../test/persons.ts'
 import { until } from '../../../test/platform.ts'
 import { makeWorld } from '../../../test/world.ts'
 import { quoteIdentifier } from '../../platform/db/identifier.ts'
-import { timeOf, uuid } from '../../platform/lib/id.ts'
+import { parse, timeOf, uuid } from '../../platform/lib/id.ts'
 import { record } from '../events/ops.ts'
 import { inbound, makeChatHarness } from '../msgapp/messages/testing.ts'
 import { makeInbox } from './inbox-testing.ts'
@@ -178,6 +178,41 @@ test('a missed call begins a conversation, and a call of a person too', async ()
   assert.equal(called?.waiting_since, undefined)
   const { items } = await inbox.items(who, missed?.uuid ?? '')
   assert.equal(items[0].call.status, 'MISSED')
+})
+
+test('a call is read for the person who answered it, unless something before it is unread', async () => {
+  const { who, line } = await account()
+  const [answerer, colleague] = [await member(world, who, 'agent'), await member(world, who, 'agent')]
+  const unreadOf = async (one: typeof answerer, path: string) => {
+    const { conversation } = (await one.call('GET', path)).body
+    const { counts } = (await one.call('GET', '/open/conversations/counts?views=unread')).body
+    const { conversations } = (await one.call('GET', '/open/conversations?unread=true')).body
+    return [conversation.unread, counts.unread.n, conversations.length]
+  }
+  const answered = async (): Promise<string> => {
+    const id = uuid()
+    await db.run`
+      insert into calls (account_id, id, callid, direction, user_id, from_number, to_number, iso_country_code, status,
+        is_msgapp, is_trunk, caller_id_used, virtual_number_id, answered_at, ended_at)
+      values (${who.id}, ${id}, 'c', 'I', ${parse('USR', answerer.user)}, ${ada}, ${line.number}, 'GB', 'COMPLETED',
+        false, true, '', ${line.did}, now(), now())`
+    const event = { account: who.id, name: 'call.incoming.completed' as const, channel: line.did }
+    await db.begin((tx) => record(tx, [{ ...event, conversation: `call ${id}`, payload: { uuid: `CDR${id}` } }]))
+    return `CDR${id}`
+  }
+  const items = async (path: string) => (await call(who, 'GET', `${path}/items`)).body.items as { uuid: string }[]
+  const first = await answered()
+  const { uuid: conversation } = await until(async () => (await inbox.conversations(who))[0])
+  const path = `/open/conversations/${conversation}`
+  assert.deepEqual(await unreadOf(answerer, path), [0, 0, 0])
+  assert.deepEqual(await unreadOf(colleague, path), [1, 1, 1])
+  await inbox.write(ada, line.number, 'And one more thing')
+  await until(async () => (await items(path)).length === 2)
+  const second = await answered()
+  await until(async () => (await items(path)).some((item) => item.uuid === second))
+  assert.notEqual(first, second)
+  assert.deepEqual(await unreadOf(answerer, path), [1, 1, 1], 'the message is unread, the calls are not')
+  assert.deepEqual(await unreadOf(colleague, path), [3, 1, 1])
 })
 
 test('the counters agree with the conversations after every change', async () => {

@@ -6,6 +6,15 @@ import { inbox, oneConversation } from '../endpoint-fields.ts'
 import { maxMessageLength } from '../limits.ts'
 import { ConversationItem, ItemId } from '../schemas.ts'
 
+/** Compared by its time: the item may be one that the inbox is about to take in. */
+const SeenId = (description: string) =>
+  Type.String({
+    pattern: '^[A-Z]{3}[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$',
+    maxLength: 64,
+    description,
+    examples: ['SMI01a1fcca-93ab-7cbc-9f10-be702f775479'],
+  })
+
 export const sendConversationMessage = contract({
   ...inbox,
   ...oneConversation,
@@ -42,14 +51,11 @@ export const sendConversationMessage = contract({
           description: 'Only by SMS: sent at this time, at most a year ahead',
         }),
       ),
-      seen: Type.Optional(
-        Type.String({
-          // Compared by its time: the item may be one that the inbox is about to take in.
-          pattern: '^[A-Z]{3}[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$',
-          maxLength: 64,
-          description: 'Id of the newest item that the sender has seen',
-          examples: ['SMI01a1fcca-93ab-7cbc-9f10-be702f775479'],
-        }),
+      seen: Type.Optional(SeenId('Id of the newest item that the sender has seen')),
+      seen_answer: Type.Optional(
+        SeenId(
+          'Id of the newest outbound item that the sender has seen: an answer may come in after a message with a later id. Default: seen',
+        ),
       ),
       anyway: Type.Optional(Type.Boolean({ description: 'Send even if something newer than seen exists' })),
       close: Type.Optional(Type.Boolean({ description: 'Close the conversation with the message' })),

@@ -27,9 +27,16 @@ export const conversationMessageRoutes = (services: Services) => {
       const channel = await findChannel(tx, account.id, body.channel_uuid)
       if (body.media_uuid !== undefined) await requireUpload(tx, account.id, body.media_uuid)
       if (body.reply_to !== undefined) await requireQuoted(tx, account.id, conversation, body.reply_to)
-      const seen = body.seen === undefined || body.anyway ? null : body.seen.slice(3).toLowerCase()
-      if (seen !== null) {
-        const newer = await store.newerThan(tx, account.id, conversation.id, seen, access.userId, maxShownItems)
+      if (body.seen !== undefined && !body.anyway) {
+        const [seen = '', answer = ''] = [body.seen, body.seen_answer ?? body.seen].map((id) =>
+          id.slice(3).toLowerCase(),
+        )
+        const newer = await store.newerThan(
+          tx,
+          { account: account.id, conversation: conversation.id, user: access.userId },
+          { seen, answer },
+          maxShownItems,
+        )
         if (newer.length > 0) throw refusals.moved(await present(tx, account.id, newer))
       }
       const id = await sendOn(services, tx, account, conversation, channel, body)
