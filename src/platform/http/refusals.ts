@@ -88,7 +88,7 @@ export const refusals = {
     forbidden(`Your role lacks ${capability}: ask an owner of the account for another role`, 'role'),
   secondFactorMissing: () =>
     forbidden(
-      'The account requires a second factor: set up an authenticator app or a passkey under You, Security',
+      'The account requires a second factor: set one up under You, Security',
       'second_factor_required',
     ),
   sessionNoOperator: () =>

@@ -53,7 +53,13 @@ const ordered = async (number = next(), groupId = 'free') => {
     const group = await store.group(tx, groupId, 'real')
     assert.ok(group)
     await inventory.addSupplied(tx, number, groupId, connection, tenant.id, 'owned')
-    const { order } = await placeOrder(tx, tenant.id, group, { number, item: { number }, name: null, by: null })
+    const { order } = await placeOrder(tx, tenant.id, group, {
+      number,
+      item: { number },
+      name: null,
+      rings: null,
+      by: null,
+    })
     return order
   })
   return { tenant, row, number, uuid: `DID${row.virtual_number_id}` }
@@ -159,7 +165,9 @@ test('an order is found again by its key and body for a day; a refused order is 
       const group = await store.group(tx, 'any', 'real')
       assert.ok(group)
       const request = { key: 'key', digest: requestDigest(body) }
-      return (await placeOrder(tx, tenant.id, group, { number: null, item: {}, name: null, by: null, request })).order
+      return (
+        await placeOrder(tx, tenant.id, group, { number: null, item: {}, name: null, rings: null, by: null, request })
+      ).order
     })
   const refused = await order()
   await db.begin((tx) => failOrder(tx, changes, refused, 'canceled', null))
