@@ -34,6 +34,9 @@ export async function* recordsOf(pieces: AsyncIterable<string>): AsyncGenerator<
   if (text !== '') yield { from, to: line, text }
 }
 
+/** True for a row without any text, as spreadsheets write one between others. */
+export const isBlank = (record: string): boolean => !/[^\s",;]/.test(record)
+
 /** Returns the cells of a record. */
 export const cellsOf = (record: string, separator: Separator): string[] => {
   const cells: string[] = []

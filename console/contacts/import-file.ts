@@ -1,5 +1,5 @@
 import { contactFields, type FieldName, nameFields, otherFields } from './contact-details.ts'
-import { cellsOf, type FileRecord, recordsOf, recordText, type Separator, separatorOf } from './csv.ts'
+import { cellsOf, type FileRecord, isBlank, recordsOf, recordText, type Separator, separatorOf } from './csv.ts'
 
 // A file of contacts on the way to the server: its first lines for the preview, its columns, its bad lines.
 
@@ -83,7 +83,7 @@ export const previewOf = async (file: File): Promise<Preview> => {
   }
   const records: FileRecord[] = []
   for await (const record of recordsOf(textOf(file))) {
-    if (record.text.trim() !== '') records.push(record)
+    if (!isBlank(record.text)) records.push(record)
     if (records.length > previewed) break
   }
   const separator = separatorOf(records[0]?.text ?? '')
@@ -130,9 +130,18 @@ export const mappedFile = async (
   let text = `${recordText(meaning.map((one) => (one === 'ignore' ? 'ignored' : one)))}\n`
   let isFirst = true
   for await (const record of recordsOf(textOf(file))) {
+    const lines = record.to - record.from + 1
+    // Blank rows are no contacts. As empty lines they keep the numbers of the lines after them.
+    if (isBlank(record.text)) {
+      text += '\n'.repeat(lines)
+      continue
+    }
     const isHead = isFirst && hasHead
-    if (record.text.trim() !== '') isFirst = false
-    if (isHead) continue
+    isFirst = false
+    if (isHead) {
+      text += '\n'.repeat(lines - 1)
+      continue
+    }
     // Rows with more cells than columns are faults, which the import reports. A shorter one is complete.
     text += `${separator === ',' ? record.text : recordText(cellsOf(record.text, separator))}\n`
     if (text.length < pieceLength) continue

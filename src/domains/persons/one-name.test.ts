@@ -90,7 +90,9 @@ test('a name that a person gives herself is that of her users, with the field th
 
 test('the first person has one name too, also where the first account knew the address', async () => {
   const tenant = await world.tenant()
-  await world.db.run`update accounts set created_at = '2000-01-01' where id = ${tenant.id}`
+  await world.db.run`
+    insert into installation_state (name, value) values ('first-account', ${{ account: tenant.id }})
+    on conflict (name) do update set value = excluded.value`
   const email = 'olive.first@example.com'
   const body = { first_name: 'O.', last_name: 'Operator', email }
   const { user } = (await call('operator', 'POST', `/operator/accounts/${tenant.uuid}/users`, body)).body
