@@ -219,3 +219,30 @@ test('a held number that its supplier no longer sells does not stop the purchase
   const { status, body } = await purchase(tenant, {})
   assert.deepEqual([status, body.purchased, body.failed], [201, [ours], [theirs]])
 })
+
+test('an ordered number rings the user whom its order names, also when the supplier chooses it', async () => {
+  const tenant = await world.tenant()
+  const rings = uuid()
+  await db.run`
+    insert into users (account_id, id, first_name, last_name, email, status)
+    values (${tenant.id}, ${rings}, 'A', 'B', 'a@example.com', 'ACTIVE')`
+  const order = (groupId: string, number: string | null) =>
+    db.begin(async (tx) => {
+      const group = await store.group(tx, groupId, 'real')
+      assert.ok(group)
+      if (number) await inventory.addSupplied(tx, number, groupId, connection, tenant.id, 'owned')
+      const item = number ? { number } : {}
+      return (await placeOrder(tx, tenant.id, group, { number, item, name: null, rings, by: null })).order
+    })
+  const [known, chosen] = [next(), next()]
+  await delivered(await order('free', known), known)
+  await delivered(await order('any', null), chosen)
+  const { numbers } = (await call(tenant, 'GET', '/open/voip/virtual-numbers')).body
+  assert.deepEqual(
+    numbers.map((one: { phone_number: string; inbound_user_uuid: string }) => [
+      one.phone_number,
+      one.inbound_user_uuid,
+    ]),
+    [known, chosen].map((number) => [number, `USR${rings}`]),
+  )
+})
