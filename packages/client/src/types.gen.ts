@@ -304,7 +304,7 @@ export type AuditActor = {
   uuid?: string
   /** Label of the key, or name of the person, at that time */
   label?: string
-  /** Name of the member now */
+  /** Name of the member now, where it differs */
   name?: string
   /** Last four characters of the key */
   last_four?: string

@@ -34,7 +34,7 @@ const act = {
       kind: Kind,
       uuid: Type.Optional(Type.String({ description: 'KEY… or PRS…' })),
       label: Type.Optional(Type.String({ description: 'Label of the key, or name of the person, at that time' })),
-      name: Type.Optional(Type.String({ description: 'Name of the member now' })),
+      name: Type.Optional(Type.String({ description: 'Name of the member now, where it differs' })),
       last_four: Type.Optional(Type.String({ description: 'Last four characters of the key' })),
     }),
   ),

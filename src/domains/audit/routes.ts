@@ -45,7 +45,7 @@ const presentAct = (row: store.AuditRow) => ({
     kind: row.actor_kind === 'operator_person' ? ('person' as const) : row.actor_kind,
     ...(row.actor_id ? { uuid: print(isPerson(row) ? 'PRS' : 'KEY', row.actor_id) } : {}),
     label: row.actor_label,
-    ...(row.actor_name ? { name: row.actor_name } : {}),
+    ...(row.actor_name && row.actor_name !== row.actor_label ? { name: row.actor_name } : {}),
     ...(row.actor_last_four ? { last_four: row.actor_last_four } : {}),
   },
   action: row.action,

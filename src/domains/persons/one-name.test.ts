@@ -34,7 +34,7 @@ const shownNames = async (tenant: Tenant, browser: Browser, user: string) => {
     person: members.find(({ uuid }: Account) => uuid === user).person.name,
     team: team.find(({ user_uuid }: { user_uuid: string }) => user_uuid === user).name,
     key: keys.find(({ created_by }: { created_by?: object }) => created_by)?.created_by.name,
-    acts: [...new Set(acts.map(({ actor }) => actor.name))].join(', '),
+    acts: [...new Set(acts.map(({ actor }) => actor.name ?? actor.label))].join(', '),
     newest: acts[0]?.actor.label,
   }
 }

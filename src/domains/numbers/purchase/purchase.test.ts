@@ -160,7 +160,8 @@ test('a bought number rings the user that the request names; by default, no user
   )
   for (const other of [await addUser(ada.id, 'SUSPENDED'), await addUser(eve.id, 'ACTIVE'), `USR${eve.id}`]) {
     const { status, body } = await buy(ada, { group_id: 'rings', inbound_user_uuid: other })
-    assert.deepEqual([status, body.message], [404, `There is no active user ${other}`])
+    assert.equal(status, 404)
+    assert.match(JSON.stringify(body), new RegExp(`There is no active user ${other}`))
   }
   assert.equal(await free('rings'), 1)
 })
