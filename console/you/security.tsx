@@ -12,7 +12,9 @@ export const SecurityPage = () => (
   <Page title={words.title} lead={words.about} width="narrow">
     {session.value?.person ? (
       <>
-        {account.value?.second_factor_missing && <Banner tone="notice">{words.required(account.value.name, canUsePasskeys())}</Banner>}
+        {account.value?.second_factor_missing && (
+          <Banner tone="notice">{words.required(account.value.name, canUsePasskeys())}</Banner>
+        )}
         <EmailAddress person={session.value.person} />
         <SecondFactor />
         <Passkeys />

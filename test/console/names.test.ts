@@ -43,7 +43,7 @@ test('a name given by API is shown in the console at once, and the reverse', fur
   await page.getByRole('combobox', { name: 'By' }).selectOption({ label: 'Ruth Lanier' })
   await page.waitForURL(/actor=USR/)
   await page.getByRole('cell', { name: 'Ruth Lanier' }).first().waitFor()
-  assert.equal(await page.getByText('Ruth Aiko').count(), 0)
+  assert.equal(await page.getByRole('cell', { name: 'Ruth Aiko Asawa', exact: true }).count(), 0)
 })
 
 test('a colleague is no former one before names are read, or without an inbox', furtherWalk(), async () => {
