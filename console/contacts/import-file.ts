@@ -162,13 +162,3 @@ export const recordsAt = async (file: File, lines: ReadonlySet<number>): Promise
   }
   return found
 }
-
-/** Has the browser save a text. */
-export const saveText = (text: string, name: string): void => {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
-  link.download = name
-  link.click()
-  // The browser has read the address when the click is over.
-  setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
-}

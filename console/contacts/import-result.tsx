@@ -8,7 +8,7 @@ import { words } from '../words/en/contacts.ts'
 import { words as shell } from '../words/en/shell.ts'
 import { number, percent } from '../words/format.ts'
 import { recordText } from './csv.ts'
-import { isCardFile, recordsAt, saveText } from './import-file.ts'
+import { isCardFile, recordsAt } from './import-file.ts'
 
 export type Fault = { readonly line: number; readonly error: string }
 
@@ -34,6 +34,16 @@ export const Running = ({ share }: { share: number }) => {
 
 /** Faults that are shown at a time. */
 const pageSize = 50
+
+/** Has the browser save a text. */
+const saveText = (text: string, name: string): void => {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
+  link.download = name
+  link.click()
+  // The browser has read the address when the click is over.
+  setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
+}
 
 /** The bad lines with their numbers, as they are in the file. */
 const Faults = ({ file, faults, count }: { file: File; faults: readonly Fault[]; count: number }) => {

@@ -38,7 +38,8 @@ test('targets of every page are large enough for a finger at 360 px', furtherWal
 test('a narrow page begins at its top, and Back returns to the place', furtherWalk(), async () => {
   const { tenant, owner } = await account
   const page = await signIn(owner, '/numbers', { viewport: { width: widths.phone, height: 640 } })
-  const place = () => page.locator('.frame-main').evaluate<number>('(element) => element.scrollTop')
+  const place = () =>
+    page.locator('.frame-main').evaluate((element) => (element as unknown as { scrollTop: number }).scrollTop)
   await page.getByRole('link', { name: /^\+1/ }).nth(9).scrollIntoViewIfNeeded()
   const before = await place()
   assert.ok(before > 300, String(before))
