@@ -35,7 +35,7 @@ const routes = sections
   // `/console/you` is matched before `/console/:account`.
   .sort((a, b) => Number(a.pattern.includes('/:account')) - Number(b.pattern.includes('/:account')))
 
-/** What scrolls the page: the window, or a part of the frame where that is narrow (shell.css). */
+/** The parts that scroll the page: the window, or the frame where that is narrow (shell.css). */
 const scrollers = (): readonly Element[] => [document.documentElement, ...document.querySelectorAll('.frame-main')]
 
 const scrollPage = (y: number): void => {

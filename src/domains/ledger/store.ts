@@ -128,7 +128,7 @@ export const balance = (db: Sql, account: string) => db.maybe<{ balance: string;
 export const countHolds = async (db: Sql, account: string): Promise<number> =>
   (await db.one<{ count: number }>`select count(*)::integer as count from holds where account_id = ${account}`).count
 
-/** What is shown of the key or person of a transfer. A deleted key has no label. */
+/** The shown data of the key or person of a transfer. A deleted key has no label. */
 type Maker = {
   maker: 'operator' | 'api_key' | 'person' | null
   maker_id: string
