@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 import lazy from 'preact-iso/lazy'
-import { Route, Router } from 'preact-iso/router'
+import { Route, Router, useLocation } from 'preact-iso/router'
 import { api } from './api/client.ts'
 import { account, isOperator, may, session } from './api/session.ts'
 import { paths } from './paths.ts'
@@ -35,30 +35,44 @@ const routes = sections
   // `/console/you` is matched before `/console/:account`.
   .sort((a, b) => Number(a.pattern.includes('/:account')) - Number(b.pattern.includes('/:account')))
 
+/** The parts that scroll the page: the window, or the frame where that is narrow (shell.css). */
+const scrollers = (): readonly Element[] => [document.documentElement, ...document.querySelectorAll('.frame-main')]
+
+const scrollPage = (y: number): void => {
+  for (const scroller of scrollers()) scroller.scrollTop = y
+}
+
 /** Restores the scroll position after going back, once the content is tall enough again. */
 const useScrollRestoration = (): void => {
+  const { path } = useLocation()
+  useLayoutEffect(() => {
+    if (!history.state?.y) scrollPage(0)
+  }, [path])
   useEffect(() => {
     history.scrollRestoration = 'manual'
     let timer: ReturnType<typeof setTimeout> | undefined
     const store = () => {
       clearTimeout(timer)
-      timer = setTimeout(() => history.replaceState({ ...history.state, y: scrollY }, ''), 100)
+      timer = setTimeout(() => {
+        const y = Math.max(...scrollers().map(({ scrollTop }) => scrollTop))
+        history.replaceState({ ...history.state, y }, '')
+      }, 100)
     }
     const restore = () => {
       clearTimeout(timer)
       const y = Number(history.state?.y ?? 0)
       const end = performance.now() + 1_000
       const step = () => {
-        const room = document.documentElement.scrollHeight - innerHeight
+        const room = Math.max(...scrollers().map(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight))
         if (room < y && performance.now() < end) requestAnimationFrame(step)
-        else scrollTo(0, y)
+        else scrollPage(y)
       }
       requestAnimationFrame(step)
     }
-    addEventListener('scroll', store, { passive: true })
+    addEventListener('scroll', store, { passive: true, capture: true })
     addEventListener('popstate', restore)
     return () => {
-      removeEventListener('scroll', store)
+      removeEventListener('scroll', store, { capture: true })
       removeEventListener('popstate', restore)
     }
   }, [])

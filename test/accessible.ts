@@ -37,3 +37,14 @@ export const isAccessible = async (page: Page, state: string, within = 'html'): 
     assert.deepEqual(findings, [], `${state}, ${colorScheme}`)
   }
 }
+
+/**
+ * Returns the targets below 24 by 24 CSS pixels that are too near to others (WCAG 2.5.8). axe leaves this rule out by
+ * default.
+ */
+export const targetFaults = async (page: Page): Promise<string[]> => {
+  if (!(await page.evaluate(`typeof axe === 'object'`))) await page.evaluate(axeSource)
+  const options = { runOnly: ['target-size'], resultTypes: ['violations'], preload: false }
+  return await page.evaluate<string[]>(`axe.run('html', ${JSON.stringify(options)}).then(({ violations }) =>
+    violations.flatMap(({ nodes }) => nodes.map(({ html }) => html.slice(0, 160))))`)
+}

@@ -33,7 +33,7 @@ const sources = new Map<string, readonly string[]>([
   ['bench/database.ts', ['series']],
   ['scripts/console-data/fill-inbox.ts', ['joined']],
   ['src/platform/db/list-query.ts', ['rowsOfTable', 'each']],
-  ['test/console/pseudo.test.ts', ['change']],
+  ['test/console/full-account.ts', ['change']],
   ['test/list-rows.ts', ['columns']],
 ])
 

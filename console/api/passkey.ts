@@ -1,10 +1,12 @@
 import { api } from './client.ts'
+import { otherAddress } from './public-address.ts'
 
 // Passkeys by the browser's own functions for JSON (WebAuthn, level 3). The types of the DOM library name the options.
 
-/** True where this browser and this address permit passkeys: HTTPS or localhost, and a name. */
+/** True where this browser and this address permit passkeys: the public one, HTTPS or localhost, and a name. */
 export const canUsePasskeys = (): boolean =>
   isSecureContext &&
+  otherAddress() === null &&
   typeof PublicKeyCredential === 'function' &&
   'parseRequestOptionsFromJSON' in PublicKeyCredential &&
   !/^[\d.]+$|^\[/.test(location.hostname)

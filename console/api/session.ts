@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { followAccount } from '../live/socket.ts'
 import { setLinkAccount } from '../paths.ts'
 import { api } from './client.ts'
@@ -13,6 +13,9 @@ export const session = signal<Session | null | undefined>(undefined)
 
 /** The account of the page. */
 export const account = signal<SessionAccount | null>(null)
+
+/** The name of the person in the account of the page, as colleagues see it; undefined for a key. */
+export const ownName = computed(() => account.value?.user_name || session.value?.person?.name)
 
 /** Selects the account of the page. Requests and links use it from then on. */
 export const selectAccount = (selected: SessionAccount | null): void => {

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useList, useQuery } from '../api/query.ts'
-import { may } from '../api/session.ts'
+import { useList } from '../api/query.ts'
 import { Status } from '../parts/status.tsx'
 import { paths } from '../paths.ts'
 import { phone } from '../shell/phone.ts'
+import { useUsers } from '../shell/users.ts'
 import { words } from '../words/en/calls.ts'
 import { phoneNumber, stopwatch } from '../words/format.ts'
 import { type Call, partiesOf } from './call-state.tsx'
@@ -11,13 +11,8 @@ import { otherName } from './party.tsx'
 
 /** Names of users by their ids, for persons who may see them. */
 export const useUserNames = (): ReadonlyMap<string, string> => {
-  const users = useQuery('GET /open/users', { enabled: may('inbox') })
-  return new Map(
-    (users.data?.data.users ?? []).map(({ uuid, first_name, last_name }) => [
-      uuid,
-      `${first_name} ${last_name}`.trim(),
-    ]),
-  )
+  const { users = [] } = useUsers()
+  return new Map(users.map(({ uuid, name }) => [uuid, name]))
 }
 
 const useNow = (): number => {

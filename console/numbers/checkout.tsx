@@ -11,11 +11,12 @@ import { TextField } from '../parts/text-fields.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { Money, PhoneNumber } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
+import { ownAmong, useUsers } from '../shell/users.ts'
 import { add, compare, multiply } from '../words/decimal.ts'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
 import { ringOptions } from './number-settings.tsx'
-import { type Group, useUsers } from './number-state.tsx'
+import type { Group } from './number-state.tsx'
 
 /** The thing that another account took: a number, or the last one of the group. */
 export type TakenNumber = { readonly number: string | undefined }
@@ -98,8 +99,7 @@ const Price = ({ group: { price, total_now: total }, balance }: { group: Group; 
 export const Checkout = ({ group, number, isHeld, onTaken }: Props) => {
   const { route: go } = useLocation()
   const info = useQuery('GET /open/info', { live: ['balance', 'number'] })
-  const users = useUsers()
-  const ring = useAct('PUT /open/voip/virtual-numbers/:virtual_number_uuid')
+  const { users } = useUsers()
   const onError = (error: ApiError) => {
     info.refresh()
     if (isTaken(error)) onTaken({ number })
@@ -118,14 +118,16 @@ export const Checkout = ({ group, number, isHeld, onTaken }: Props) => {
   const submit = async ({ friendly_name, inbound_user_uuid: user }: Readonly<Record<string, string>>) => {
     if (buy.isPending || needsChoice) return
     const bought = await buy({
-      body: { group_id: group.id, number, ...(friendly_name?.trim() ? { friendly_name: friendly_name.trim() } : {}) },
+      body: {
+        group_id: group.id,
+        number,
+        ...(friendly_name?.trim() ? { friendly_name: friendly_name.trim() } : {}),
+        ...(user ? { inbound_user_uuid: user } : {}),
+      },
     })
     const ordered = bought?.data.numbers[0]
     if (!ordered) return
-    const params = { virtual_number_uuid: ordered.uuid }
-    const rings = user ? await ring({ params, body: { inbound_user_uuid: user } }) : true
-    if (rings) showToast(words.checkout.bought(ordered.formatted_phone_number))
-    else showToast(words.checkout.notRinging, 'notice')
+    showToast(words.checkout.bought(ordered.formatted_phone_number))
     go(paths.number({ number: ordered.uuid }))
   }
   const refusal = [buy.error, hold.error].find((error) => error && !isTaken(error))
@@ -153,7 +155,7 @@ export const Checkout = ({ group, number, isHeld, onTaken }: Props) => {
               name="inbound_user_uuid"
               label={words.checkout.rings}
               hint={words.checkout.ringsHint}
-              initial=""
+              initial={ownAmong(users)}
               options={ringOptions(users, null)}
             />
           )}
@@ -161,7 +163,7 @@ export const Checkout = ({ group, number, isHeld, onTaken }: Props) => {
             <Button
               type="submit"
               kind="primary"
-              busy={buy.isPending || ring.isPending}
+              busy={buy.isPending}
               reason={needsChoice ? words.checkout.choose : undefined}
             >
               {words.checkout.buy(format.money(group.total_now, { exact: true }))}

@@ -8,9 +8,10 @@ import { Card } from '../parts/page.tsx'
 import { TextField } from '../parts/text-fields.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { paths } from '../paths.ts'
+import type { Person } from '../shell/users.ts'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
-import type { Person, VirtualNumber } from './number-state.tsx'
+import type { VirtualNumber } from './number-state.tsx'
 
 const zoneOption = (zone: string) => ({ value: zone, text: zone })
 

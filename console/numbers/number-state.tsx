@@ -1,6 +1,5 @@
 import type { ReplyOf } from '../api/client.ts'
 import { useQuery } from '../api/query.ts'
-import { may } from '../api/session.ts'
 import { Status, type Tone } from '../parts/status.tsx'
 import { words } from '../words/en/numbers.ts'
 
@@ -23,17 +22,6 @@ const tones: Readonly<Record<VirtualNumber['status_text'], Tone>> = {
 export const NumberStatus = ({ number: { status_text } }: { number: VirtualNumber }) => (
   <Status tone={tones[status_text]}>{words.states[status_text]}</Status>
 )
-
-export type Person = { readonly uuid: string; readonly name: string }
-
-/** The active users of the account, for those who may list them. */
-export const useUsers = (): readonly Person[] | undefined => {
-  const { data } = useQuery('GET /open/users', { enabled: may('inbox') })
-  return data?.data.users.map(({ uuid, first_name, last_name }) => ({
-    uuid,
-    name: `${first_name} ${last_name}`.trim(),
-  }))
-}
 
 /** Directions in which a number carries texts. */
 export type Texts = { readonly in: boolean; readonly out: boolean }

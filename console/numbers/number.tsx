@@ -10,11 +10,12 @@ import { showToast } from '../parts/toast.tsx'
 import { Copy, Country, Moment, Money } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { Page } from '../shell/section-page.tsx'
+import { useUsers } from '../shell/users.ts'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
 import { NumberDocuments } from './number-documents.tsx'
 import { NumberSettings } from './number-settings.tsx'
-import { NumberStatus, numberEvents, type Texts, useTexts, useUsers, type VirtualNumber } from './number-state.tsx'
+import { NumberStatus, numberEvents, type Texts, useTexts, type VirtualNumber } from './number-state.tsx'
 import { NumberTimeline } from './number-timeline.tsx'
 
 const crumbs = () => [{ text: words.title, href: paths.numbers() }]
@@ -118,7 +119,7 @@ export const NumberPage = ({ params: { number: uuid }, search }: PageOf<typeof p
     params,
     live: numberEvents,
   })
-  const users = useUsers()
+  const { users } = useUsers()
   // A released number has a timeline, and nothing else.
   const isGone = error?.status === 404
   const mayChange = may('numbers')

@@ -9,17 +9,10 @@ import { type PageOf, paths } from '../paths.ts'
 import { ExportButton } from '../shell/export-button.tsx'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
+import { type Person, useUsers } from '../shell/users.ts'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
-import {
-  NumberStatus,
-  numberEvents,
-  type Person,
-  type Texts,
-  useTexts,
-  useUsers,
-  type VirtualNumber,
-} from './number-state.tsx'
+import { NumberStatus, numberEvents, type Texts, useTexts, type VirtualNumber } from './number-state.tsx'
 
 const statuses = ['ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_ACTIVATION', 'SUSPENDED'] as const
 const isStatus = (text: string | undefined): text is (typeof statuses)[number] => statuses.some((one) => one === text)
@@ -85,7 +78,7 @@ export const NumbersPage = ({ search }: PageOf<typeof paths.numbers>) => {
   const status = isStatus(search.status) ? search.status : undefined
   const query = { q: search.q || undefined, status, country: search.country || undefined }
   const numbers = useList('GET /open/voip/virtual-numbers', { query, live: numberEvents })
-  const columns = columnsOf(useUsers(), useTexts())
+  const columns = columnsOf(useUsers().users, useTexts())
   const isFiltered = Object.values(query).some((value) => value !== undefined)
   const rows = numbers.rows ?? []
   const countries = [

@@ -19,9 +19,8 @@ export const passOn = (
   else show({ name, url: invite_url, until: expires_at })
 }
 
-/** Returns the shown name of a member. A person may have changed the name that the invitation gave. */
-export const nameOf = ({ first_name, last_name, person }: Member): string =>
-  person?.name || [first_name, last_name].filter(Boolean).join(' ')
+/** Returns the shown name of a member. */
+export const nameOf = ({ first_name, last_name }: Member): string => `${first_name} ${last_name}`.trim()
 
 /** Returns a refusal in the words of the page, with the way out. */
 export const refusalOf = (error: ApiError | null): Refusal | undefined => {

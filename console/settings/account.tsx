@@ -82,7 +82,7 @@ const Details = ({ info }: { info: Info }) => {
         <CheckboxField
           name="second_factor_required"
           label={words.factor}
-          hint={words.factorHint}
+          hint={session.value?.installation.passkeys ? words.factorHint : words.factorHintApp}
           initial={info.account.second_factor_required}
         />
         <CheckboxField

@@ -13,13 +13,13 @@ const spelled = (name: string): string => {
 export const actionName = (action: string): string =>
   Object.entries(words.audit.actions).find(([name]) => name === action)?.[1] ?? spelled(action)
 
-/** Returns the words for the actor: the name of a person, the label of a key. */
-export const actorName = ({ kind, label, last_four }: Act['actor']): string => {
+/** Returns the words for the actor: the name of a person now, the label of a key. */
+export const actorName = ({ kind, label, name, last_four }: Act['actor']): string => {
   if (kind === 'system') return words.audit.system
   if (kind === 'operator') return words.audit.operator
   if (kind === 'api_key') return words.audit.key(label ?? '', last_four ?? '')
   if (kind === 'visitor') return words.audit.refusedSignIn(label ?? words.audit.unknown)
-  return label ?? words.audit.unknown
+  return name ?? label ?? words.audit.unknown
 }
 
 /** Returns a value of a change as text; undefined for none. */

@@ -44,14 +44,17 @@ const queryOf = ({ actor, action, target, since, until }: Search) => ({
 const withChosen = (options: readonly Option[], chosen: string | undefined): readonly Option[] =>
   !chosen || options.some(({ value }) => value === chosen) ? options : [...options, { value: chosen, text: chosen }]
 
-/** Members and keys of the account, by the names that the trail has. */
+/** Members of the account, and its keys by the labels that the trail has. */
 const useActors = (): Option[] => {
   const members = useList('GET /open/members', { query: { results_per_page: 200 } })
   const keys = useList('GET /open/keys', { enabled: may('develop') })
-  const people = (members.rows ?? []).flatMap(({ person }) => (person ? [person.name] : []))
-  const labels = (keys.rows ?? []).map(({ label }) => label)
-  const names = [...new Set([...people, ...labels])].filter(Boolean)
-  return [...names.map((name) => ({ value: name, text: name })), { value: 'operator', text: words.audit.operator }]
+  const people = (members.rows ?? []).filter(({ person }) => person)
+  const labels = new Set((keys.rows ?? []).map(({ label }) => label))
+  return [
+    ...people.map(({ uuid, first_name, last_name }) => ({ value: uuid, text: `${first_name} ${last_name}`.trim() })),
+    ...[...labels].filter(Boolean).map((label) => ({ value: label, text: label })),
+    { value: 'operator', text: words.audit.operator },
+  ]
 }
 
 const columns = [

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { account, isOperator, session, signOut } from '../api/session.ts'
+import { account, isOperator, ownName, session, signOut } from '../api/session.ts'
 import { Icon } from '../parts/icon.tsx'
 import { paths } from '../paths.ts'
 import { mayOpen } from '../router.tsx'
@@ -177,7 +177,7 @@ const AccountSwitch = () => {
 
 const PersonMenu = () => {
   const { person, kind } = session.value ?? {}
-  const name = person?.name ?? (kind === 'operator-key' ? words.operatorKeyPerson : words.keyPerson)
+  const name = ownName.value ?? (kind === 'operator-key' ? words.operatorKeyPerson : words.keyPerson)
   return (
     <Popup
       id="person"

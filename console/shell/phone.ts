@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { otherAddress } from '../api/public-address.ts'
 import { account, may, session } from '../api/session.ts'
 import { expectField } from './expected-field.ts'
 import { noPhone, type PhoneState } from './phone-state.ts'
@@ -27,9 +28,11 @@ export const callNumber = (number = '', { from }: { readonly from?: string } = {
 }
 
 /** Why the session has no telephone; null if it has one. */
-export const phoneBarrier = (): 'key' | 'role' | 'visitor' | 'insecure' | null => {
+export const phoneBarrier = (): 'key' | 'role' | 'visitor' | 'elsewhere' | 'insecure' | null => {
   if (session.value?.kind !== 'person') return 'key'
   if (!may('inbox')) return 'role'
   if (account.value?.user_uuid === undefined) return 'visitor'
+  // The policy of the page permits no connection to another address.
+  if (otherAddress() !== null) return 'elsewhere'
   return isSecureContext ? null : 'insecure'
 }

@@ -1,10 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
+import { otherAddress } from '../api/public-address.ts'
 import { account, entered, session } from '../api/session.ts'
 import { line, serverVersion } from '../live/socket.ts'
 import { Button } from '../parts/button.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { words } from '../words/en/shell.ts'
 import { clock } from '../words/format.ts'
+import { OtherAddress } from './other-address.tsx'
 
 /** Milliseconds without a line after which a banner says so. */
 const patience = 3_000
@@ -20,7 +22,7 @@ const useLasting = (holds: boolean): boolean => {
   return lasts && holds
 }
 
-/** The line above the page of an operator inside an account. */
+/** Lines above the page: an operator inside an account, and another address than the public one. */
 export const VisitBanner = () => {
   const isVisiting = entered.value.some(({ uuid }) => uuid === account.value?.uuid)
   return (
@@ -28,6 +30,11 @@ export const VisitBanner = () => {
       {isVisiting && (
         <p class="frame-banner tone-notice">
           <Icon name="shield" /> {words.operatorHere(account.value?.name ?? '')}
+        </p>
+      )}
+      {otherAddress() !== null && (
+        <p class="frame-banner tone-notice">
+          <Icon name="triangle-alert" /> <OtherAddress />
         </p>
       )}
     </div>

@@ -4,6 +4,7 @@ import { useAct, useQuery } from '../api/query.ts'
 import { may } from '../api/session.ts'
 import { SelectField } from '../parts/choice-fields.tsx'
 import { ErrorState, Skeleton } from '../parts/page-states.tsx'
+import { ownAmong, useUsers } from '../shell/users.ts'
 import { words } from '../words/en/start.ts'
 import { country as countryName, money } from '../words/format.ts'
 import { Request } from './request.tsx'
@@ -50,14 +51,17 @@ export const NumberStep = ({ isDone }: { isDone: boolean }) => {
   })
   const group = found ?? cheapest(all.data?.data.groups ?? [])
   const [answer, setAnswer] = useState<unknown>()
+  const { users, isRead } = useUsers()
+  const [ringing, setRinging] = useState<string>()
+  const rings = ringing ?? ownAmong(users ?? [])
   const buy = useAct('POST /open/numbers/purchase', {
     stale: ['GET /open/sms/channels', 'GET /open/voip/virtual-numbers'],
     after: setAnswer,
   })
   const failed = list.error ?? mobile.error ?? all.error
   if (failed && !group) return <ErrorState refusal={failed} onRetry={list.error ? list.refresh : mobile.refresh} />
-  if (!list.data || (country !== '' && !group && !all.data)) return <Skeleton rows={10} />
-  const body = { group_id: group?.id ?? '' }
+  if (!list.data || !isRead || (country !== '' && !group && !all.data)) return <Skeleton rows={10} />
+  const body = { group_id: group?.id ?? '', ...(rings ? { inbound_user_uuid: rings } : {}) }
   return (
     <div class="stack start-number">
       <SelectField
@@ -74,6 +78,19 @@ export const NumberStep = ({ isDone }: { isDone: boolean }) => {
             <strong>{words.number.found(money(group.total_now), money(group.price.monthly_price))}</strong>{' '}
             {group.requirements.length > 0 && words.number.needsDocuments}
           </p>
+          {users && (
+            <SelectField
+              name="inbound_user_uuid"
+              label={words.number.rings}
+              hint={words.number.ringsHint}
+              value={rings}
+              onChange={setRinging}
+              options={[
+                { value: '', text: words.number.ringsNoOne },
+                ...users.map(({ uuid, name }) => ({ value: uuid, text: name })),
+              ]}
+            />
+          )}
           <Request
             label={words.number.request}
             example={{ method: 'POST', path: '/open/numbers/purchase', body, call: 'numbers.purchase', args: body }}

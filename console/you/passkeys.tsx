@@ -58,12 +58,12 @@ export const Passkeys = () => {
   const why = obstacle(list.data)
   const error = prepare.error ?? create.error
   return (
-    <Section title={text.title} lead={text.about}>
+    <Section title={text.title} lead={why === null && text.about}>
       <div class="stack">
         {why && <Banner tone="info">{why}</Banner>}
         {error && <Banner tone="bad">{error.message}</Banner>}
         {list.data.passkeys.length === 0 ? (
-          <p class="soft">{text.empty}</p>
+          !why && <p class="soft">{text.empty}</p>
         ) : (
           <ul class="stack" aria-label={text.title}>
             {list.data.passkeys.map((passkey) => (

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useAct } from '../api/query.ts'
-import { session } from '../api/session.ts'
+import { ownName, refreshSession, session } from '../api/session.ts'
 import type { Session } from '../api/session-types.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Button } from '../parts/button.tsx'
@@ -31,6 +31,8 @@ const Details = ({ person }: { person: Person }) => {
   const save = useAct('PATCH /console/me', {
     after: ({ person }) => {
       if (session.value) session.value = { ...session.value, person }
+      // Accounts have the name too.
+      refreshSession()
       showToast(words.saved)
     },
   })
@@ -43,7 +45,14 @@ const Details = ({ person }: { person: Person }) => {
           if (!save.isPending) void save({ body: { name, timezone: timezone || null } })
         }}
       >
-        <TextField name="name" label={words.name} initial={person.name} autocomplete="name" maxLength={100} required />
+        <TextField
+          name="name"
+          label={words.name}
+          initial={ownName.value ?? ''}
+          autocomplete="name"
+          maxLength={100}
+          required
+        />
         <TextField name="email" label={words.email} initial={person.email} readOnly />
         <SelectField
           name="timezone"

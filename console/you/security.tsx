@@ -1,3 +1,4 @@
+import { canUsePasskeys } from '../api/passkey.ts'
 import { account, session } from '../api/session.ts'
 import { Banner } from '../parts/banner.tsx'
 import { Page } from '../shell/section-page.tsx'
@@ -11,7 +12,9 @@ export const SecurityPage = () => (
   <Page title={words.title} lead={words.about} width="narrow">
     {session.value?.person ? (
       <>
-        {account.value?.second_factor_missing && <Banner tone="notice">{words.required(account.value.name)}</Banner>}
+        {account.value?.second_factor_missing && (
+          <Banner tone="notice">{words.required(account.value.name, canUsePasskeys())}</Banner>
+        )}
         <EmailAddress person={session.value.person} />
         <SecondFactor />
         <Passkeys />

@@ -259,7 +259,8 @@ export const openPlatform = (
 /** Asserts that the page fits a width without scrolling sideways. */
 export const fitsWidth = async (page: Page, width: number): Promise<void> => {
   await page.setViewportSize({ width, height: 800 })
-  const content = await page.evaluate<number>('document.documentElement.scrollWidth')
+  const content = await page.evaluate<number>(`Math.max(
+    ...[document.documentElement, ...document.querySelectorAll('.frame-main')].map(({ scrollWidth }) => scrollWidth))`)
   assert.ok(content <= width, `${page.url()} is ${content} px wide in ${width} px`)
 }
 

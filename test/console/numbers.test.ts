@@ -62,7 +62,7 @@ describe('numbers in the console', needs('chromium'), () => {
     await isAccessible(page, 'a held number')
     const checkout = page.getByRole('complementary', { name: 'Your number' })
     await checkout.getByLabel('Name').fill('Front desk')
-    await checkout.getByLabel('Rings').selectOption({ label: 'Mia admin' })
+    assert.equal(await checkout.getByLabel('Rings').inputValue(), mia.user, 'the buyer is chosen')
     // The last act by keyboard.
     await checkout.getByRole('button', { name: /^Buy now for/ }).focus()
     await page.keyboard.press('Enter')

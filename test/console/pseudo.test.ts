@@ -2,14 +2,13 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, describe, test } from 'node:test'
 import type { Page, Route } from 'playwright-core'
-import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import { isAccessible } from '../accessible.ts'
-import { fillLists } from '../list-rows.ts'
 import { furtherWalk, isFullForm, needs } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
 import { accountPages, ownPages, thingPages } from './every-page.ts'
 import { fitsWidth, openConsole, widths } from './fixture.ts'
+import { fullAccount } from './full-account.ts'
 import { servePseudo } from './pseudo-server.ts'
 
 // Every page in the pseudo-locale: each text is in brackets and 40 % longer, and an Arabic browser mirrors the page.
@@ -153,28 +152,6 @@ describe('the console in the pseudo-locale', needs('chromium'), () => {
   )
 })
 
-/** An account with 24 rows in every list. Half of them differ in what the walk filters by. */
-const fullAccount = async () => {
-  const tenant = await world.tenant()
-  const owner = await member(world, tenant, 'owner')
-  const hook = { hook_url: 'http://127.0.0.1:9000/crm', event_names: ['contact.created'] }
-  const { webhooks } = (await world.call(tenant, 'POST', '/open/webhooks', hook)).body
-  const channel = `00000001${tenant.id.slice(8)}`
-  const owners = { account: tenant.id, smsChannel: channel, chatChannel: channel, group: 'GB' }
-  await fillLists(world.db, { ...owners, webhook: webhooks[0].uuid.slice(3) }, { from: 0, to: 24 })
-  for (const [table, change] of [
-    ['virtual_numbers', "status_text = 'SUSPENDED'"],
-    ['contacts', 'blocked_at = now()'],
-    ['sms_messages', "direction = 'inbound', status = 'received'"],
-    ['calls', "direction = 'I'"],
-    ['api_requests', "method = 'POST'"],
-  ])
-    await world.db.raw(
-      `update ${quoteIdentifier(table ?? '')} set ${change} where account_id = '${tenant.id}' and get_byte(uuid_send(id), 3) % 2 = 1`,
-    )
-  return { tenant, owner }
-}
-
 /** Buttons that open a dialog or menu, and items of the menu that open a dialog. */
 const openers: readonly (readonly [path: string, button: RegExp, item?: string])[] = [
   ['/inbox/all', /^New conversation/],
@@ -235,7 +212,7 @@ const savedRows = async (page: Page): Promise<number> => {
 }
 
 describe('every list and dialog', needs('chromium'), () => {
-  const account = fullAccount()
+  const account = fullAccount(world)
 
   test(
     'the address of each list gives the same rows after a reload, Back undoes a filter, and its file has these rows',

@@ -186,7 +186,6 @@ export const words = section('numbers', {
     buy: (amount: string) => `Buy now for ${amount}`,
     hold: (minutes: number) => `Hold for ${minutes} minutes`,
     bought: (number: string) => `${number} is yours`,
-    notRinging: 'The number is bought, but it rings no one yet. Choose the person in its settings.',
     taken: (number: string) => `${number} was taken meanwhile`,
     takenHint: 'Another account bought or holds it. Nothing was charged. Choose another number.',
     soldOut: 'All numbers of this place are taken',

@@ -108,6 +108,7 @@ export const words = section('phone', {
     key: 'A session with a key has no telephone: calls belong to a person. Sign in with your own account.',
     role: 'Your role does not include calls. Ask an administrator for the role agent.',
     visitor: 'You act as the operator here. Only members of the account have a telephone.',
+    elsewhere: 'The telephone works at the public address of the console only. The top of the page names it.',
     insecure: 'Browsers allow a microphone on HTTPS pages only. Open the console by HTTPS.',
   },
   problems: {

@@ -4,8 +4,8 @@ import { section } from '../section.ts'
 export const words = section('security', {
   title: 'Security',
   about: 'How you prove that it is you.',
-  required: (account: string) =>
-    `${account} requires a second factor. Set up an authenticator app or a passkey here, and everything else opens.`,
+  required: (account: string, hasPasskeys: boolean) =>
+    `${account} requires a second factor. Set up an authenticator app${hasPasskeys ? ' or a passkey' : ''} here, and everything else opens.`,
   asKey: 'You are signed in with a key. A key has no second factor and no passkeys.',
   email: {
     title: 'Email address',

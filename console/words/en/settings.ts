@@ -17,6 +17,7 @@ export const words = section('settings', {
   agentsSeeAllHint: 'Without it, they see their own conversations and those without assignee.',
   factor: 'Require a second factor',
   factorHint: 'Members without an authenticator app or passkey have to set one up first.',
+  factorHintApp: 'Members without an authenticator app have to set one up first.',
   inbox: 'Inbox',
   inboxAbout: 'Browsers get no notifications outside the working hours. Without any hours they always get them.',
   closeAfter: 'Close answered conversations after',

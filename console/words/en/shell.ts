@@ -10,6 +10,9 @@ export const words = section('shell', {
   accounts: 'Accounts',
   switchAccount: 'Switch account',
   operatorHere: (name: string) => `You act as the operator in the account ${name}.`,
+  otherAddress: (here: string, there: string) =>
+    `You opened ${here}, but the address of this installation is ${there}. The telephone and passkeys work only there.`,
+  openThere: 'Open it there',
   person: (name: string) => `${name}: your menu`,
   keyPerson: 'API key',
   operatorKeyPerson: 'Operator key',

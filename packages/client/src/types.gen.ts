@@ -304,6 +304,8 @@ export type AuditActor = {
   uuid?: string
   /** Label of the key, or name of the person, at that time */
   label?: string
+  /** Name of the member now, where it differs */
+  name?: string
   /** Last four characters of the key */
   last_four?: string
 }
@@ -377,6 +379,7 @@ export type DeadJob = {
 export type Person = {
   /** Starts with PRS */
   uuid: string
+  /** That of the user, unless the person belongs to several accounts, which may name their users */
   name: string
   email: string
   /** Whether a mail reached the address, or an operator vouched for it */
@@ -402,6 +405,8 @@ export type SessionAccount = {
   second_factor_missing?: boolean
   /** The person’s user in the account */
   user_uuid?: string
+  /** The name of that user */
+  user_name?: string
 }
 
 export type Installation = {
@@ -2190,12 +2195,12 @@ export type BalanceChange = {
   balance: string
 }
 
-/** The key of the request. Absent for the platform itself, for example a renewal */
+/** The key or person of the request. Absent for the platform itself, for example a renewal */
 export type TransferActor = {
-  kind: 'operator' | 'api_key'
-  /** Starts with KEY */
+  kind: 'operator' | 'api_key' | 'person'
+  /** KEY…; USR… for a member, PRS… for a person who operates */
   uuid: string
-  /** Absent if the key was deleted */
+  /** Label of the key, or name of the person. Absent if the key was deleted */
   label?: string
 }
 
@@ -2227,10 +2232,10 @@ export type PaidItem = {
 
 /** Absent for the platform itself, for example a renewal */
 export type OwnTransferActor = {
-  kind: 'operator' | 'api_key'
-  /** Absent for an operator */
+  kind: 'operator' | 'api_key' | 'person'
+  /** KEY…, or USR… of a member. Absent for an operator */
   uuid?: string
-  /** Absent for an operator and for a deleted key */
+  /** Label of the key, or name of the member. Absent for an operator and a deleted key */
   label?: string
 }
 
@@ -3707,7 +3712,7 @@ export type AccountOperations = {
      * Each entry shows the actor, the target and the changed fields; secrets are masked. Follow next_cursor for older entries.
      */
     list(args?: {
-      /** A key or member of the account: the id (KEY…, PRS…), label or name. Or: operator */
+      /** A key or member of the account: the id (KEY…, PRS…, USR…), label or name. Or: operator */
       actor?: string | undefined
       /** Name of the operation, as in OpenAPI */
       action?: string | undefined
@@ -5565,6 +5570,8 @@ export type AccountOperations = {
       number?: string | undefined
       /** Default: the formatted number */
       friendly_name?: string | undefined
+      /** The user whose browser rings. Default: null, no user */
+      inbound_user_uuid?: string | null | undefined
       /** For each requirement a document of the account, or words; see /open/numbers/requirements */
       requirements?: readonly (RequirementAnswer)[] | undefined
     }, options?: CallOptions): Promise<{

@@ -198,7 +198,7 @@ export const countKeys = async (tx: Tx, account: string): Promise<{ valid: numbe
 
 export const keys = (db: Sql, account: string) => db.many<KeyRow>`
   select k.id, k.label, k.last_four, k.scopes, k.expires_at, k.allowed_addresses, k.created_at, k.last_used_at, k.made_by,
-    u.first_name || ' ' || u.last_name as maker_name
+    full_name(u.first_name, u.last_name) as maker_name
   from api_keys k left join users u on u.account_id = k.account_id and u.id = k.made_by
   where k.account_id = ${account} and k.revoked_at is null order by k.created_at, k.id`
 

@@ -34,6 +34,7 @@ const act = {
       kind: Kind,
       uuid: Type.Optional(Type.String({ description: 'KEY… or PRS…' })),
       label: Type.Optional(Type.String({ description: 'Label of the key, or name of the person, at that time' })),
+      name: Type.Optional(Type.String({ description: 'Name of the member now, where it differs' })),
       last_four: Type.Optional(Type.String({ description: 'Last four characters of the key' })),
     }),
   ),
@@ -111,7 +112,7 @@ export const listOwnAudit = contract({
     actor: Type.Optional(
       Type.String({
         maxLength: 100,
-        description: 'A key or member of the account: the id (KEY…, PRS…), label or name. Or: operator',
+        description: 'A key or member of the account: the id (KEY…, PRS…, USR…), label or name. Or: operator',
       }),
     ),
     ...filters,

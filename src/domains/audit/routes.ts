@@ -45,6 +45,7 @@ const presentAct = (row: store.AuditRow) => ({
     kind: row.actor_kind === 'operator_person' ? ('person' as const) : row.actor_kind,
     ...(row.actor_id ? { uuid: print(isPerson(row) ? 'PRS' : 'KEY', row.actor_id) } : {}),
     label: row.actor_label,
+    ...(row.actor_name && row.actor_name !== row.actor_label ? { name: row.actor_name } : {}),
     ...(row.actor_last_four ? { last_four: row.actor_last_four } : {}),
   },
   action: row.action,
@@ -93,6 +94,12 @@ export const auditRoutes = ({ db }: Services) => {
     throw refusals.unknownAction(action, closestWord(action, known), known.join(', '))
   }
 
+  /** Parses an actor of an account, also the id of a member: one without a person has no acts. */
+  const ownActorOf = async (account: string, value: string) => {
+    const user = parse('USR', value)
+    return user ? { actorId: (await store.personOf(db, account, user)) ?? user, actorLabel: null } : actorOf(value)
+  }
+
   const pageBy = async (
     cursors: Cursors,
     query: Query,
@@ -128,7 +135,7 @@ export const auditRoutes = ({ db }: Services) => {
       const by =
         actor === 'operator'
           ? { kinds: operatorKinds, actorId: null, actorLabel: null }
-          : { kinds: actor === '' ? null : ownKinds, ...actorOf(actor) }
+          : { kinds: actor === '' ? null : ownKinds, ...(await ownActorOf(account.id, actor)) }
       const { rows, next } = await pageBy(ownCursors, query, { account: account.id, ...by })
       const shown = (await contentsOf(db, call)).messages ? rows : rows.map(redacted)
       return ok({ count: rows.length, acts: shown.map(presentToAccount), ...next })

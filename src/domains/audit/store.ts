@@ -11,6 +11,8 @@ export type AuditRow = {
   session_id: string | null
   actor_id: string | null
   actor_label: string
+  /** Name of the member now; null for others. */
+  actor_name: string | null
   actor_last_four: string | null
   address: string | null
   user_agent: string | null
@@ -97,7 +99,10 @@ export const page = async (db: Sql, filter: Filter, start: ListPage) => {
   const { text, values } = list.page('*', start)
   const rows = await db.raw<AuditRow>(
     `select account_id, id, ${exactTime('r.at')} as at, actor_kind, actor_id, actor_label, actor_last_four, address,
-       user_agent, request_id, action, targets, changes, session_id
+       user_agent, request_id, action, targets, changes, session_id, (
+         select full_name(first_name, last_name) from users u
+         where r.actor_kind = 'person' and u.account_id = r.account_id and u.person_id = r.actor_id
+         order by u.status = 'DELETED', u.created_at, u.id limit 1) as actor_name
      from (${text}) r order by r.at desc, r.id desc`,
     values,
   )
@@ -106,6 +111,13 @@ export const page = async (db: Sql, filter: Filter, start: ListPage) => {
   const [examined = null] = last === null ? [] : await db.raw<{ time: string; id: string }>(last.text, last.values)
   return { rows, examined }
 }
+
+/** Returns the person of a user; null if the account has no such user, or the user no person. */
+export const personOf = async (db: Sql, account: string, user: string): Promise<string | null> =>
+  (
+    await db.maybe<{ person_id: string | null }>`
+      select person_id from users where account_id = ${account} and id = ${user}`
+  )?.person_id ?? null
 
 export const hasAction = async (db: Sql, action: string): Promise<boolean> =>
   (await db.maybe`select 1 from audit where action = ${action} limit 1`) !== null

@@ -6,6 +6,7 @@ import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { boundOf, cutPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
+import { fullName } from '../../platform/lib/full-name.ts'
 import { parse, print } from '../../platform/lib/id.ts'
 import { dollars } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
@@ -104,7 +105,7 @@ const accountCallRoutes = (parts: Services) => {
                 uuid: print('USR', agent.id),
                 first_name: agent.first_name,
                 last_name: agent.last_name,
-                full_name: `${agent.first_name} ${agent.last_name}`,
+                full_name: fullName(agent),
               },
             }
           : {}),

@@ -154,11 +154,18 @@ export const getLedger = contract({
                 'TransferActor',
                 Type.Object(
                   {
-                    kind: Enum(['operator', 'api_key']),
-                    uuid: Id('KEY'),
-                    label: Type.Optional(Type.String({ description: 'Absent if the key was deleted' })),
+                    kind: Enum(['operator', 'api_key', 'person']),
+                    uuid: Type.String({ description: 'KEY…; USR… for a member, PRS… for a person who operates' }),
+                    label: Type.Optional(
+                      Type.String({
+                        description: 'Label of the key, or name of the person. Absent if the key was deleted',
+                      }),
+                    ),
                   },
-                  { description: 'The key of the request. Absent for the platform itself, for example a renewal' },
+                  {
+                    description:
+                      'The key or person of the request. Absent for the platform itself, for example a renewal',
+                  },
                 ),
               ),
             ),
@@ -258,9 +265,15 @@ export const getOwnLedger = contract({
               'OwnTransferActor',
               Type.Object(
                 {
-                  kind: Enum(['operator', 'api_key']),
-                  uuid: Type.Optional(Id('KEY', 'Absent for an operator')),
-                  label: Type.Optional(Type.String({ description: 'Absent for an operator and for a deleted key' })),
+                  kind: Enum(['operator', 'api_key', 'person']),
+                  uuid: Type.Optional(
+                    Type.String({ description: 'KEY…, or USR… of a member. Absent for an operator' }),
+                  ),
+                  label: Type.Optional(
+                    Type.String({
+                      description: 'Label of the key, or name of the member. Absent for an operator and a deleted key',
+                    }),
+                  ),
                 },
                 { description: 'Absent for the platform itself, for example a renewal' },
               ),

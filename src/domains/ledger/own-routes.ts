@@ -46,11 +46,11 @@ const itemsOf = async (db: Sql, account: string, rows: readonly Paid[]) => {
   })
 }
 
-/** Returns the field `made_by`. The key of an operator is not shown. */
-const madeBy = ({ made_by, maker: kind, maker_label: label }: store.TransferRow) => {
-  if (!made_by || !kind) return {}
-  const key = { uuid: print('KEY', made_by), ...(label === null ? {} : { label }) }
-  return { made_by: kind === 'operator' ? { kind } : { kind, ...key } }
+/** Returns the field `made_by`. The key or person of an operator is not shown. */
+const madeBy = ({ maker: kind, maker_prefix, maker_id, maker_label: label }: store.TransferRow) => {
+  if (!kind) return {}
+  const actor = { uuid: print(maker_prefix, maker_id), ...(label === null ? {} : { label }) }
+  return { made_by: kind === 'operator' ? { kind } : { kind, ...actor } }
 }
 
 const changeOf = ({ debit, credit, amount }: store.TransferRow) => {

@@ -42,8 +42,8 @@ const accountWithBalance = async (db: Sql, printed: string) => {
 }
 
 /** Returns the field `made_by` of a transfer; none for the platform itself. */
-const madeBy = ({ made_by, maker: kind, maker_label: label }: store.TransferRow) =>
-  made_by && kind ? { made_by: { kind, uuid: print('KEY', made_by), ...(label === null ? {} : { label }) } } : {}
+const madeBy = ({ maker: kind, maker_prefix, maker_id, maker_label: label }: store.TransferRow) =>
+  kind ? { made_by: { kind, uuid: print(maker_prefix, maker_id), ...(label === null ? {} : { label }) } } : {}
 
 const transferCursors = cursorsOf(c.getLedger)
 const holdCursors = cursorsOf(c.listHolds)

@@ -128,8 +128,13 @@ export const balance = (db: Sql, account: string) => db.maybe<{ balance: string;
 export const countHolds = async (db: Sql, account: string): Promise<number> =>
   (await db.one<{ count: number }>`select count(*)::integer as count from holds where account_id = ${account}`).count
 
-/** Key data shown with a transfer. A deleted key has no label. */
-type Maker = { maker: 'operator' | 'api_key' | null; maker_label: string | null }
+/** The shown data of the key or person of a transfer. A deleted key has no label. */
+type Maker = {
+  maker: 'operator' | 'api_key' | 'person' | null
+  maker_id: string
+  maker_prefix: 'KEY' | 'PRS' | 'USR'
+  maker_label: string | null
+}
 
 export type TransferRow = Omit<Transfer, 'account' | 'adjusts'> & Maker & { created_at: Date; at: string }
 
@@ -153,11 +158,19 @@ export const page = (db: Sql, account: string, filter: Filter, at: ListPage) => 
     conditions,
   ).page('*', at)
   return db.raw<TransferRow>(
-    `select t.*, ${exactTime('t.created_at')} as at, coalesce(o.label, k.label) as maker_label,
-       case when o.id is not null then 'operator' when t.made_by is not null then 'api_key' end as maker
+    `select t.*, ${exactTime('t.created_at')} as at, coalesce(o.label, k.label, u.name, p.name) as maker_label,
+       case when u.id is not null then 'person' when o.id is not null or p.id is not null then 'operator'
+         when t.made_by is not null then 'api_key' end as maker,
+       coalesce(u.id, t.made_by) as maker_id,
+       case when u.id is not null then 'USR' when p.id is not null then 'PRS' else 'KEY' end as maker_prefix
      from (${text}) t
      left join operator_keys o on o.id = t.made_by
      left join api_keys k on k.account_id = t.account_id and k.id = t.made_by
+     left join persons p on p.id = t.made_by
+     left join lateral (
+       select id, full_name(first_name, last_name) as name from users
+       where account_id = t.account_id and person_id = p.id
+       order by status = 'DELETED', created_at, id limit 1) u on true
      order by t.created_at desc, t.id desc`,
     values,
   )

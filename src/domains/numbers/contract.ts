@@ -316,6 +316,9 @@ export const purchaseNumber = contract({
       group_id: Type.Optional(GroupId),
       number: Type.Optional(Phone('A number that is free or reserved by the account')),
       friendly_name: Type.Optional(FreeText(100, 'Default: the formatted number')),
+      inbound_user_uuid: Type.Optional(
+        Type.Union([Id('USR'), Type.Null()], { description: 'The user whose browser rings. Default: null, no user' }),
+      ),
       requirements: Type.Optional(SubmittedAnswers),
     },
     { examples: [{ group_id: 'GB-local-20-london', friendly_name: 'Reception' }] },
@@ -331,7 +334,7 @@ export const purchaseNumber = contract({
     unavailable: ['supplier_unavailable'],
   },
   errors: {
-    notFound: 'There is no such number group, or no such document of the account',
+    notFound: 'There is no such number group, or no such document or active user of the account',
     conflict:
       'No matching number is free; or the supplier refuses the order (not_delivered) or has not delivered yet (order_pending: repeat the request with its Idempotency-Key)',
     balance: 'The balance does not cover set-up and first month',

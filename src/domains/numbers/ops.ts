@@ -128,8 +128,8 @@ const selectNumbers = async (
   return one ? [one] : refuse(refusals.groupSoldOut(group.id, group.location))
 }
 
-/** The friendly name of bought numbers, and the key that bought them, without prefix. */
-type PurchaseLabels = { readonly name: string | null; readonly by: string | null }
+/** The friendly name of bought numbers, the user whom they ring, and the key or person that bought them, without prefix. */
+type PurchaseLabels = { readonly name: string | null; readonly rings: string | null; readonly by: string | null }
 
 /** Sells one locked number to the account: an own number is charged and ready at once, a supplier's is ordered. */
 const buyOne = async (
@@ -137,14 +137,14 @@ const buyOne = async (
   account: string,
   { number, supplier_id }: inventory.LockedNumber,
   group: store.PlacedGroup,
-  { name, by }: PurchaseLabels,
+  { name, rings, by }: PurchaseLabels,
 ) => {
-  if (supplier_id !== null) return orderHeldNumber(tx, account, number, group, { name, by })
+  if (supplier_id !== null) return orderHeldNumber(tx, account, number, group, { name, rings, by })
   const [setup, month] = [micros(group.setup_price) ?? 0, micros(group.monthly_price) ?? 0]
   const note = `${number} set-up ${decimal(setup)}, first month ${decimal(month)}`
   await charge(tx, account, setup + month, 'numbers', { kind: 'number_purchase', reference: number, note, by })
   const status = group.needs_registration ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const)
-  const row = await assignToAccount(tx, numberForAccount(account, number, group, name, status))
+  const row = await assignToAccount(tx, numberForAccount(account, number, group, { name, rings }, status))
   await inventory.setOwner(tx, number, 'owned', account)
   await inventory.useReservation(tx, account, number)
   await completeProvisioning(tx, row, group)

@@ -174,6 +174,13 @@ const catalogueRoutes = (parts: Services) => {
   ]
 }
 
+/** Returns the bare id of the user whom a number rings. @throws Problem 404 unless the user is active in the account */
+const ringingUser = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> => {
+  if (!printed) return null
+  const id = parse('USR', printed)
+  return id && (await isActive(sql, account, id)) ? id : refuse(refusals.noActiveUser(printed))
+}
+
 /** Free numbers of a group, their reservation and purchase. */
 const purchaseRoutes = (parts: Services) => {
   const { db, config, quotas } = parts
@@ -254,11 +261,13 @@ const purchaseRoutes = (parts: Services) => {
       // Without a selection every reservation is bought: a mistyped selection buys nothing.
       if (body.group_id === undefined && body.number === undefined) checkFields(c.purchaseNumber.body, body)
       const key = request.headers['idempotency-key']
+      const rings = await ringingUser(tx ?? db, account.id, body.inbound_user_uuid)
       const { numbers, failed } = await purchase(tx, account.id, {
         group: body.group_id ?? null,
         number: body.number === undefined ? null : phoneNumber(body.number),
         offered: offeredTo(parts, account.id),
         name: body.friendly_name ?? null,
+        rings,
         answers: body.requirements ?? [],
         request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
         audit,
@@ -294,8 +303,7 @@ const virtualNumberRoutes = ({ db, config, changes }: Services) => [
     const row =
       (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
     const { inbound_user_uuid: user } = body
-    const userId = user ? parse('USR', user) : null
-    if (user && !(userId && (await isActive(tx, account.id, userId)))) throw refusals.noActiveUser(user)
+    const userId = await ringingUser(tx, account.id, user)
     const changed = await virtualNumbers.change(tx, account.id, row.id, {
       friendly_name: body.friendly_name ?? row.friendly_name,
       record_inbound: body.record_inbound ?? row.record_inbound,

@@ -1,9 +1,11 @@
 import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
+import { tidyName } from '../../platform/lib/full-name.ts'
 import { print } from '../../platform/lib/id.ts'
 import { isTimezone } from '../../platform/lib/timezone.ts'
 import type { Services } from '../../services.ts'
+import { lockUsersOf, nameUsersOf } from '../users/ops.ts'
 import * as c from './contract.ts'
 import { rememberPerson } from './known-browser.ts'
 import { maxPreferenceBytes } from './limits.ts'
@@ -20,11 +22,15 @@ export const meRoutes = (services: Services, gate: SignInGate) => {
   const { db, changes } = services
   return [
     route(c.changeMe, async ({ session, body, request, tx }) => {
-      const row = (session.person && (await store.lock(tx, session.person.id))) ?? refuse(refusals.noPerson())
+      const { person } = session
+      const name = body.name === undefined ? null : tidyName(body.name)
+      if (person && name !== null) await lockUsersOf(tx, person.id)
+      const row = (person && (await store.lock(tx, person.id))) ?? refuse(refusals.noPerson())
       if (body.timezone && !isTimezone(body.timezone)) throw refusals.badTimezone(body.timezone)
       if (Buffer.byteLength(JSON.stringify(body.preferences ?? {})) > maxPreferenceBytes)
         throw refusals.preferencesTooLarge(maxPreferenceBytes)
-      const changed = await store.change(tx, row.id, { ...row, ...body })
+      const changed = await store.change(tx, row.id, { ...row, ...body, name: name ?? row.name })
+      if (name !== null) await nameUsersOf(tx, row.id, name)
       const [before, after] = [row, changed].map(({ name, locale, timezone }) => ({ name, locale, timezone }))
       await recordVisit(tx, request, session, 'changeMe', { target: print('PRS', row.id), before, after })
       await changes.invalidate(tx, 'sessions')

@@ -43,13 +43,13 @@ export const presentBoot = (
   kind: session.kind,
   ...(person ? { person: presentPerson(person) } : {}),
   ...(session.operator ? { operator: session.operator.role } : {}),
-  accounts: session.accounts.map(({ account, key, role, userId, lacksFactor }) => ({
+  accounts: session.accounts.map(({ account, key, role, userId, userName, lacksFactor }) => ({
     uuid: print('ACC', account.id),
     name: account.name,
     ...(role ? { role } : {}),
     capabilities: lacksFactor ? [] : namesOf(key.limits.scopes),
     ...(lacksFactor ? { second_factor_missing: true } : {}),
-    ...(userId ? { user_uuid: print('USR', userId) } : {}),
+    ...(userId ? { user_uuid: print('USR', userId), user_name: userName ?? '' } : {}),
   })),
   installation: {
     name: 'Trunkline',

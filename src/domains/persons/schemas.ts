@@ -48,7 +48,10 @@ export const Person = Named(
   'Person',
   Type.Object({
     uuid: Id('PRS'),
-    name: Type.String({ examples: ['Ada Lovelace'] }),
+    name: Type.String({
+      description: 'That of the user, unless the person belongs to several accounts, which may name their users',
+      examples: ['Ada Lovelace'],
+    }),
     email: Type.String({ examples: ['ada@example.com'] }),
     email_proved: Type.Boolean({ description: 'Whether a mail reached the address, or an operator vouched for it' }),
     operator: Type.Optional(OperatorRole),
@@ -83,6 +86,7 @@ export const bootReply = Ok({
           }),
         ),
         user_uuid: Type.Optional(Id('USR', 'The person’s user in the account')),
+        user_name: Type.Optional(Type.String({ description: 'The name of that user' })),
       }),
     ),
   ),

@@ -1,6 +1,7 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import type { Role } from '../../platform/http/role.ts'
+import { fullName, splitName } from '../../platform/lib/full-name.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { record } from '../events/ops.ts'
 import { refusals } from './refusals.ts'
@@ -22,6 +23,8 @@ export const addMember = async (
   return id
 }
 
+const noName = { first_name: '', last_name: '' }
+
 /** Makes a person an owner of an account: as its user with the same e-mail address, or as a new user. */
 export const makeOwner = async (
   tx: Tx,
@@ -30,12 +33,39 @@ export const makeOwner = async (
 ): Promise<void> => {
   const known = await store.findByEmail(tx, account, email)
   const user = known?.id ?? uuid()
-  if (!known) {
-    const [first_name = name, ...rest] = name.trim().split(/\s+/)
-    await store.create(tx, account, user, { first_name, last_name: rest.join(' '), email, status: 'ACTIVE' })
-  }
+  const names = splitName(name, known ?? noName)
+  if (known) await store.setNames(tx, account, user, names)
+  else await store.create(tx, account, user, { ...names, email, status: 'ACTIVE' })
   await store.makeOwner(tx, account, user, id)
 }
+
+/** Locks the users of a person, before the person: changes of users lock both in this order. */
+export const lockUsersOf = store.lockOfPerson
+
+/** Gives the users of a person a name, in all accounts. */
+export const nameUsersOf = async (tx: Tx, person: string, name: string): Promise<void> => {
+  for (const user of await store.lockOfPerson(tx, person)) {
+    if (fullName(user) === name) continue
+    const names = splitName(name, user)
+    await store.setNames(tx, user.account_id, user.id, names)
+    await publishMember(tx, 'member.changed', user.account_id, { ...user, ...names })
+  }
+}
+
+/** Gives a user the name of the person who joined the account as this user. @returns the user with it */
+export const nameJoined = async <U extends Pick<store.UserRow, 'id' | 'first_name' | 'last_name'>>(
+  tx: Tx,
+  account: string,
+  user: U,
+  name: string,
+): Promise<U> => {
+  const names = splitName(name, user)
+  await store.setNames(tx, account, user.id, names)
+  return { ...user, ...names }
+}
+
+/** Gives the person of a user the name that an account gave the user. */
+export const namePersonOf = store.namePerson
 
 /** Fields of a member in events. There is no e-mail address: its right is `people`. */
 type EventMember = Pick<store.UserRow, 'id' | 'first_name' | 'last_name' | 'status'> & { readonly role: Role }

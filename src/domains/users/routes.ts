@@ -88,6 +88,7 @@ export const userRoutes = ({ db, changes }: Services) => [
     const isOther = changed.email.toLowerCase() !== row.email.toLowerCase() || row.status === 'DELETED'
     if (isOther) await checkEmail(tx, row.account_id, changed, row.id)
     const after = await store.change(tx, row.account_id, row.id, changed)
+    await store.namePerson(tx, row.account_id, row.id)
     await publishMember(tx, 'member.changed', row.account_id, after)
     await audit(tx, { account: row.account_id, before: presentUser(row), after: presentUser(after) })
     await changes.invalidate(tx, 'users')

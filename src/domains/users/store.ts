@@ -2,6 +2,7 @@ import { makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Role } from '../../platform/http/role.ts'
+import type { Names } from '../../platform/lib/full-name.ts'
 
 export type Status = 'ACTIVE' | 'PENDING_INVITE' | 'SUSPENDED' | 'DELETED'
 
@@ -17,10 +18,10 @@ export type UserRow = {
   updated_at: Date
 }
 
-type Names = { first_name: string; last_name: string; email: string; status: Status }
+type Details = Names & { email: string; status: Status }
 
 /** Creates a user. Null if the account does not exist. */
-export const create = (tx: Tx, account: string, id: string, user: Names) => tx.maybe<UserRow>`
+export const create = (tx: Tx, account: string, id: string, user: Details) => tx.maybe<UserRow>`
   insert into users (account_id, id, first_name, last_name, email, status)
   select a.id, ${id}, ${user.first_name}, ${user.last_name}, ${user.email}, ${user.status}
   from accounts a where a.id = ${account}
@@ -49,11 +50,30 @@ export const count = (db: Sql, account: string, status: Status | null) =>
 /** Locks and returns a user of any account, for the operator. */
 export const lock = (tx: Tx, id: string) => tx.maybe<UserRow>`select * from users where id = ${id} for no key update`
 
-export const change = (tx: Tx, account: string, id: string, user: Names) => tx.one<UserRow>`
+export const change = (tx: Tx, account: string, id: string, user: Details) => tx.one<UserRow>`
   update users set first_name = ${user.first_name}, last_name = ${user.last_name}, email = ${user.email},
     status = ${user.status}, updated_at = app_now()
   where account_id = ${account} and id = ${id}
   returning *`
+
+/** Locks and returns the users of a person who are not deleted. */
+export const lockOfPerson = (tx: Tx, person: string) => tx.many<UserRow>`
+  select * from users where person_id = ${person} and status <> 'DELETED'
+  order by account_id, id for no key update`
+
+export const setNames = (tx: Tx, account: string, id: string, { first_name, last_name }: Names) => tx.run`
+  update users set first_name = ${first_name}, last_name = ${last_name}, updated_at = app_now()
+  where account_id = ${account} and id = ${id}`
+
+/** Gives the person of a user the name of the user, unless another account has the person too: it must not see a name that
+ *  this account made. */
+export const namePerson = (tx: Tx, account: string, id: string) => tx.run`
+  update persons p set name = full_name(u.first_name, u.last_name), updated_at = clock_timestamp()
+  from users u
+  where u.account_id = ${account} and u.id = ${id} and u.status <> 'DELETED' and p.id = u.person_id
+    and p.name <> full_name(u.first_name, u.last_name)
+    and not exists (
+      select from users o where o.person_id = p.id and o.account_id <> u.account_id and o.status <> 'DELETED')`
 
 /**
  * Whether another undeleted user of the account has the e-mail address, ignoring letter case. Concurrent checks wait

@@ -40,7 +40,7 @@ export const peopleOf = (
   most: number,
 ) => sql.many<PresenceRow>`
   select w.account_id, w.id as conversation_id, p.user_id, p.state,
-    trim(concat_ws(' ', u.first_name, u.last_name)) as name
+    full_name(u.first_name, u.last_name) as name
   from unnest(${accounts}::uuid[], ${conversations}::uuid[]) w (account_id, id)
   cross join lateral (
     select user_id, min(state) as state from presences

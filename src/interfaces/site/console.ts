@@ -118,7 +118,8 @@ export const installConsole = async (app: FastifyInstance, publicUrl: () => stri
     reply.headers(headersOf(publicUrl())).header('link', linksOf(manifest, path)).type('text/html; charset=utf-8')
     // TLS of a proxy is the proxy's to announce.
     if ((request.raw.socket as TLSSocket).encrypted) reply.header('strict-transport-security', 'max-age=31536000')
-    const facts = `data-session="${isSignedOut(request) ? 'none' : 'unknown'}"`
+    const session = isSignedOut(request) ? 'none' : 'unknown'
+    const facts = `data-session="${session}" data-address="${new URL(publicUrl()).href.replace(/\/$/, '')}"`
     return send(request, reply, `${manifest.build} ${frame} ${facts}`, () =>
       manifest.page.replace('$frame', frame).replace('<html ', `<html ${facts} `),
     )

@@ -76,12 +76,17 @@ type AuditRow = {
 
 export type AuditActor = { kind: AuditActorKind; id: string | null; label: string; lastFour: string | null }
 
-/** Writes a row for each account, by one statement: a refused sign-in must not take longer for some persons. */
+/** Writes a row for each account, by one statement: a refused sign-in must not take longer for some persons. A person has
+ *  the name of the user of the account. */
 const insert = (tx: Tx, actor: AuditActor, r: AuditRow, accounts: readonly (string | null)[] = [r.account]) => tx.run`
   insert into audit (account_id, id, actor_kind, actor_id, actor_label, actor_last_four, address, user_agent, request_id,
     action, targets, changes, session_id)
-  select account_id, id, ${actor.kind}, ${actor.id}, ${actor.label}, ${actor.lastFour}, ${r.address}, ${r.userAgent},
-    ${r.requestId}, ${r.action}, ${r.targets}::text[], ${JSON.stringify(r.changes)}::jsonb, ${r.session}
+  select account_id, id, ${actor.kind}, ${actor.id},
+    case when ${actor.kind}::text = 'person' then coalesce((
+      select nullif(full_name(first_name, last_name), '') from users u
+      where u.account_id = rows.account_id and u.person_id = ${actor.id}::uuid
+      order by u.status = 'DELETED', u.created_at, u.id limit 1), ${actor.label}) else ${actor.label} end,
+    ${actor.lastFour}, ${r.address}, ${r.userAgent}, ${r.requestId}, ${r.action}, ${r.targets}::text[], ${JSON.stringify(r.changes)}::jsonb, ${r.session}
   from unnest(${accounts}::uuid[], ${accounts.map(() => uuid())}::uuid[]) as rows (account_id, id)`
 
 /** @param key the hash of an API key, or its id */

@@ -87,10 +87,7 @@ export const refusals = {
   sessionLacks: (capability: string) =>
     forbidden(`Your role lacks ${capability}: ask an owner of the account for another role`, 'role'),
   secondFactorMissing: () =>
-    forbidden(
-      'The account requires a second factor: set up an authenticator app or a passkey under You, Security',
-      'second_factor_required',
-    ),
+    forbidden('The account requires a second factor: set one up under You, Security', 'second_factor_required'),
   sessionNoOperator: () =>
     forbidden('The session has no rights in the installation: sign in as an operator or with an operator key', 'role'),
   sessionObserver: () =>

@@ -27,6 +27,7 @@ const noKeyLimits = { expiresAt: Number.POSITIVE_INFINITY, addresses: null }
 
 type MemberRow = AuthRow & {
   user_id: string
+  user_name: string
   role: Role
   agents_see_log: boolean
   agents_see_all: boolean
@@ -50,7 +51,8 @@ const memberAccount = (row: MemberRow, person: string): SessionAccount => {
     scopes: maskOf(scopes),
     ...noKeyLimits,
   }
-  return { account, key, role: row.role, userId: row.user_id, isOperator: false, lacksFactor: row.lacks_factor }
+  const { role, user_id: userId, user_name: userName, lacks_factor: lacksFactor } = row
+  return { account, key, role, userId, userName, isOperator: false, lacksFactor }
 }
 
 /** Returns the rights of an operator who enters an account: all. */
@@ -59,6 +61,7 @@ export const enteredAccount = (account: Account, id: string): SessionAccount => 
   key: { id, account, limits: { scopes: null, ...unlimited }, scopes: -1, ...noKeyLimits },
   role: null,
   userId: null,
+  userName: null,
   isOperator: true,
   lacksFactor: false,
 })
@@ -74,7 +77,7 @@ export const readAccount = async (db: Db, id: string): Promise<Account | null> =
 const accountsOf = async (db: Db, row: SessionRow): Promise<SessionAccount[] | null> => {
   if (row.kind === 'person') {
     const rows = await db.many<MemberRow>`
-      select u.id as user_id, u.role, a.agents_see_log, a.agents_see_all, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at,
+      select u.id as user_id, full_name(u.first_name, u.last_name) as user_name, u.role, a.agents_see_log, a.agents_see_all, a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at,
         a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas,
         a.second_factor_required and not has_second_factor(u.person_id) as lacks_factor
       from users u join accounts a on a.id = u.account_id
@@ -90,9 +93,8 @@ const accountsOf = async (db: Db, row: SessionRow): Promise<SessionAccount[] | n
     where k.id = ${row.key_id} and (k.revoked_at is null or k.revoked_at >= a.closed_at)`
   if (!key) return null
   const accountKey = accountKeyOfRow(key)
-  return [
-    { account: accountKey.account, key: accountKey, role: null, userId: null, isOperator: false, lacksFactor: false },
-  ]
+  const none = { role: null, userId: null, userName: null, isOperator: false, lacksFactor: false }
+  return [{ account: accountKey.account, key: accountKey, ...none }]
 }
 
 const operatorOf = (row: SessionRow): Session['operator'] => {

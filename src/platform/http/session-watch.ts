@@ -1,17 +1,20 @@
 import type { Session, SessionWatcher } from './session.ts'
 
-/** Returns the rights of a session as text, for comparison. */
-const rightsOf = ({ operator, accounts }: Session): string =>
+/** Returns the rights of a session and the names of its person as text, for comparison. */
+const stateOf = ({ operator, person, accounts }: Session): string =>
   JSON.stringify([
     operator?.role,
-    accounts.map(({ account, key, role, lacksFactor }) => [account.id, account.blocked, key.scopes, role, lacksFactor]),
+    person?.name,
+    accounts.map(({ account, key, role, lacksFactor, userName }) => [
+      ...[account.id, account.blocked, key.scopes, role, lacksFactor, userName],
+    ]),
   ])
 
 /** A session with the pages that follow it. */
 type WatchedSession = { session: Session; readonly watchers: Set<SessionWatcher> }
 
 /**
- * Reports the end of sessions and changes of their rights.
+ * Reports the end of sessions, and changes of their rights and names.
  * @param read returns the current state of a session; null if it ended
  */
 export const makeSessionWatch = (read: (id: string) => Promise<Session | null>, onError: (error: unknown) => void) => {
@@ -19,11 +22,11 @@ export const makeSessionWatch = (read: (id: string) => Promise<Session | null>, 
   let isChecking = false
   let isStale = false
 
-  /** Ends a watched session, or reports its new rights. */
+  /** Ends a watched session, or reports its new state. */
   const update = (id: string, fresh: Session | null) => {
     const before = watched.get(id)
     if (!before) return
-    const isSame = fresh !== null && rightsOf(fresh) === rightsOf(before.session)
+    const isSame = fresh !== null && stateOf(fresh) === stateOf(before.session)
     if (fresh === null) watched.delete(id)
     else before.session = fresh
     if (isSame) return

@@ -15,6 +15,8 @@ export type SessionAccount = {
   readonly role: Role | null
   /** Bare uuid of the person's user in the account; null for a key or an operator. */
   readonly userId: string | null
+  /** Name of that user; null without one. */
+  readonly userName: string | null
   /** True for an operator who entered the account without being a member. */
   readonly isOperator: boolean
   /** True for a member who lacks the second factor that the account requires. */
@@ -25,7 +27,7 @@ export type SessionAccount = {
 export type Session = {
   readonly id: string
   readonly kind: SessionKind
-  /** Null for a session of a key. */
+  /** Null for a session of a key. The name is the one outside of accounts. */
   readonly person: { readonly id: string; readonly email: string; readonly name: string } | null
   /** Rights in the installation; null for none. The id is that of the key or person. */
   readonly operator: OperatorKey | null
@@ -40,7 +42,7 @@ export type Session = {
 export type SessionWatcher = {
   /** The session ended: signed out, revoked, expired, or its person or key is no longer valid. */
   onEnd(): void
-  /** The rights of the session changed. */
+  /** The rights of the session changed, or the name of its person. */
   onChange(session: Session): void
 }
 

@@ -1,6 +1,7 @@
 import { ok, route } from '../../../platform/http/endpoint.ts'
 import { roleCapabilities, roles } from '../../../platform/http/role.ts'
 import { iso } from '../../../platform/lib/clock.ts'
+import { fullName } from '../../../platform/lib/full-name.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { actorOf } from '../actor.ts'
@@ -37,7 +38,7 @@ export const teamRoutes = ({ db, changes }: Pick<Services, 'db' | 'changes'>) =>
     return ok({
       members: members.map((row) => ({
         user_uuid: print('USR', row.id),
-        name: `${row.first_name} ${row.last_name}`.trim(),
+        name: fullName(row),
         availability: row.availability,
         ...(row.availability_since ? { since: iso(row.availability_since) } : {}),
         ...(row.call_id ? { call_uuid: print('CDR', row.call_id) } : {}),

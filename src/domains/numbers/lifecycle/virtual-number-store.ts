@@ -42,6 +42,7 @@ export type NewNumber = Pick<
   | 'type'
   | 'friendly_name'
   | 'timezone'
+  | 'inbound_user_id'
   | 'monthly_price'
   | 'ppm'
   | 'status_text'
@@ -50,9 +51,9 @@ export type NewNumber = Pick<
 /** Inserts a virtual number with its first month. */
 export const add = (tx: Tx, n: NewNumber) => tx.one<NumberRow>`
   insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
-    timezone, monthly_price, ppm, status_text, expires_at)
+    timezone, inbound_user_id, monthly_price, ppm, status_text, expires_at)
   values (${n.account_id}, ${n.id}, ${n.number}, ${n.group_id}, ${n.iso_country_code}, ${n.region_name}, ${n.type},
-    ${n.friendly_name}, ${n.timezone}, ${n.monthly_price}::numeric, ${n.ppm}::numeric, ${n.status_text}, app_now() + interval '1 month')
+    ${n.friendly_name}, ${n.timezone}, ${n.inbound_user_id}, ${n.monthly_price}::numeric, ${n.ppm}::numeric, ${n.status_text}, app_now() + interval '1 month')
   returning *`
 
 export const addChannel = (tx: Tx, n: NewNumber, id: string, sms: { in: boolean; out: boolean }) => tx.run`

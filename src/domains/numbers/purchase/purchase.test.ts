@@ -141,6 +141,31 @@ test('a buyer waits for a number that another buyer may fail to pay for', async 
   assert.equal((await answer)?.status, 201)
 })
 
+test('a bought number rings the user that the request names; by default, no user', async () => {
+  const [ada, eve] = [await shop.customer(), await shop.customer()]
+  await shop.group('rings', 3)
+  const addUser = async (account: string, status: string) => {
+    const { id } = await shop.db.one<{ id: string }>`
+      insert into users (account_id, id, first_name, last_name, email, status)
+      values (${account}, gen_random_uuid(), 'A', 'B', 'a@example.com', ${status}) returning id`
+    return `USR${id}`
+  }
+  const user = await addUser(ada.id, 'ACTIVE')
+  const bought = await buy(ada, { group_id: 'rings', inbound_user_uuid: user })
+  assert.equal(bought.status, 201, JSON.stringify(bought.body))
+  assert.equal((await buy(ada, { group_id: 'rings', inbound_user_uuid: null })).status, 201)
+  assert.deepEqual(
+    (await listed(ada)).map((row) => row.inbound_user_uuid),
+    [user, null],
+  )
+  for (const other of [await addUser(ada.id, 'SUSPENDED'), await addUser(eve.id, 'ACTIVE'), `USR${eve.id}`]) {
+    const { status, body } = await buy(ada, { group_id: 'rings', inbound_user_uuid: other })
+    assert.equal(status, 404)
+    assert.match(JSON.stringify(body), new RegExp(`There is no active user ${other}`))
+  }
+  assert.equal(await free('rings'), 1)
+})
+
 test('a purchase without balance is 402 and changes nothing', async () => {
   const poor = await shop.customer('2.49')
   await shop.group('dear', 1)

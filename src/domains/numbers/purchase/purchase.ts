@@ -18,6 +18,8 @@ import * as inventory from './inventory-store.ts'
 /** A purchase request. */
 export type Purchase = PurchaseRequest & {
   readonly name: string | null
+  /** The user whose browser rings, without prefix. */
+  readonly rings: string | null
   /** Answers to the requirements. */
   readonly answers: readonly SubmittedAnswer[]
   readonly request: RequestKey | null
@@ -50,7 +52,7 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
     account: string,
     purchase: Purchase,
   ): Promise<Pick<PurchaseResult, 'numbers' | 'failed'>> => {
-    const { group, number, name, answers: submitted, request, audit, by, offered } = purchase
+    const { group, number, name, rings, answers: submitted, request, audit, by, offered } = purchase
     if (group !== null) await groupOf(db, group, offered)
     const who = { account, isKeyed: tx !== null }
     const from = await supplierPurchase.seek(who, purchase)
@@ -65,6 +67,7 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
         numbers: [
           await supplierPurchase.buyAny(account, from, {
             name,
+            rings,
             by,
             request,
             audit,
@@ -79,7 +82,7 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
     const work = async (tx: Tx) => {
       if (held) await reserveHeld(tx, account, held, config.reservationMinutes)
       const request = { group, number: held ? held.number : number, offered }
-      const bought = await buy(tx, account, request, { name, by })
+      const bought = await buy(tx, account, request, { name, rings, by })
       await register(tx, parts, account, bought.unregistered, submitted)
       const target = bought.numbers.map(({ id }) => print('DID', id))
       await audit(tx, {

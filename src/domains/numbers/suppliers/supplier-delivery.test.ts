@@ -53,7 +53,13 @@ const ordered = async (number = next(), groupId = 'free') => {
     const group = await store.group(tx, groupId, 'real')
     assert.ok(group)
     await inventory.addSupplied(tx, number, groupId, connection, tenant.id, 'owned')
-    const { order } = await placeOrder(tx, tenant.id, group, { number, item: { number }, name: null, by: null })
+    const { order } = await placeOrder(tx, tenant.id, group, {
+      number,
+      item: { number },
+      name: null,
+      rings: null,
+      by: null,
+    })
     return order
   })
   return { tenant, row, number, uuid: `DID${row.virtual_number_id}` }
@@ -159,7 +165,9 @@ test('an order is found again by its key and body for a day; a refused order is 
       const group = await store.group(tx, 'any', 'real')
       assert.ok(group)
       const request = { key: 'key', digest: requestDigest(body) }
-      return (await placeOrder(tx, tenant.id, group, { number: null, item: {}, name: null, by: null, request })).order
+      return (
+        await placeOrder(tx, tenant.id, group, { number: null, item: {}, name: null, rings: null, by: null, request })
+      ).order
     })
   const refused = await order()
   await db.begin((tx) => failOrder(tx, changes, refused, 'canceled', null))
@@ -210,4 +218,31 @@ test('a held number that its supplier no longer sells does not stop the purchase
   await db.run`update number_groups set offered = false where id in ('own', 'withdrawn')`
   const { status, body } = await purchase(tenant, {})
   assert.deepEqual([status, body.purchased, body.failed], [201, [ours], [theirs]])
+})
+
+test('an ordered number rings the user whom its order names, also when the supplier chooses it', async () => {
+  const tenant = await world.tenant()
+  const rings = uuid()
+  await db.run`
+    insert into users (account_id, id, first_name, last_name, email, status)
+    values (${tenant.id}, ${rings}, 'A', 'B', 'a@example.com', 'ACTIVE')`
+  const order = (groupId: string, number: string | null) =>
+    db.begin(async (tx) => {
+      const group = await store.group(tx, groupId, 'real')
+      assert.ok(group)
+      if (number) await inventory.addSupplied(tx, number, groupId, connection, tenant.id, 'owned')
+      const item = number ? { number } : {}
+      return (await placeOrder(tx, tenant.id, group, { number, item, name: null, rings, by: null })).order
+    })
+  const [known, chosen] = [next(), next()]
+  await delivered(await order('free', known), known)
+  await delivered(await order('any', null), chosen)
+  const { numbers } = (await call(tenant, 'GET', '/open/voip/virtual-numbers')).body
+  assert.deepEqual(
+    numbers.map((one: { phone_number: string; inbound_user_uuid: string }) => [
+      one.phone_number,
+      one.inbound_user_uuid,
+    ]),
+    [known, chosen].map((number) => [number, `USR${rings}`]),
+  )
 })

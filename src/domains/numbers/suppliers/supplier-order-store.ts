@@ -13,6 +13,7 @@ export type OrderRow = {
   number: string | null
   virtual_number_id: string | null
   friendly_name: string | null
+  inbound_user_id: string | null
   hold_id: string
   amount: string
   request_key: string | null
@@ -44,9 +45,9 @@ export type NewOrder = Omit<OrderRow, 'state' | 'external_id' | 'delivery_id' | 
 
 export const add = (tx: Tx, o: NewOrder) => tx.one<OrderRow>`
   insert into number_orders (account_id, id, connection_id, group_id, sku, item, number, virtual_number_id, friendly_name,
-    hold_id, amount, request_key, request_digest, answers, job_id)
+    inbound_user_id, hold_id, amount, request_key, request_digest, answers, job_id)
   values (${o.account_id}, ${o.id}, ${o.connection_id}, ${o.group_id}, ${o.sku}, ${o.item}, ${o.number},
-    ${o.virtual_number_id}, ${o.friendly_name}, ${o.hold_id}, ${o.amount}::numeric, ${o.request_key},
+    ${o.virtual_number_id}, ${o.friendly_name}, ${o.inbound_user_id}, ${o.hold_id}, ${o.amount}::numeric, ${o.request_key},
     ${o.request_digest}, ${JSON.stringify(o.answers)}::jsonb, ${o.job_id})
   returning *`
 

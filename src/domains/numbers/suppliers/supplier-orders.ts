@@ -29,7 +29,7 @@ export const numberForAccount = (
   account: string,
   number: string,
   group: store.PlacedGroup,
-  name: string | null,
+  { name, rings }: { readonly name: string | null; readonly rings: string | null },
   status: virtualNumbers.StatusText,
 ): virtualNumbers.NewNumber => ({
   account_id: account,
@@ -41,6 +41,7 @@ export const numberForAccount = (
   type: group.type,
   friendly_name: name ?? formatNumber(number),
   timezone: group.timezone,
+  inbound_user_id: rings,
   monthly_price: group.monthly_price,
   ppm: group.ppm,
   status_text: status,
@@ -70,7 +71,9 @@ export const placeOrder = async (
     number: string | null
     item: orders.Item
     name: string | null
-    /** The key that orders, without prefix. */
+    /** The user whom the number rings, without prefix. */
+    rings: string | null
+    /** The key or person that orders, without prefix. */
     by: string | null
     request?: RequestKey | null
     answers?: readonly AnswerRow[]
@@ -79,11 +82,11 @@ export const placeOrder = async (
   await assertOpen(tx, account)
   const from = (await offers.supplierGroup(tx, group.id)) ?? refuse(refusals.unknownGroup(group.id))
   const amount = purchasePriceOf(group)
-  const { number, item, name, by, request = null, answers = [] } = details
+  const { number, item, name, rings, by, request = null, answers = [] } = details
   const reference = number ?? group.id
   const held = await hold(tx, account, amount, 'numbers', { kind: 'number_purchase', reference, by })
   const row = number
-    ? await assignToAccount(tx, numberForAccount(account, number, group, name, 'PENDING_ACTIVATION'))
+    ? await assignToAccount(tx, numberForAccount(account, number, group, { name, rings }, 'PENDING_ACTIVATION'))
     : null
   const id = uuid()
   const order = await orders.add(tx, {
@@ -96,6 +99,7 @@ export const placeOrder = async (
     number,
     virtual_number_id: row?.id ?? null,
     friendly_name: name,
+    inbound_user_id: rings,
     hold_id: held,
     amount: decimal(amount),
     request_key: request?.key ?? null,
@@ -178,10 +182,8 @@ export const deliverOrder = async (
   if (row.virtual_number_id === null) {
     if (!(await inventory.addSupplied(tx, number, group.id, row.connection_id, account, 'owned')))
       return failOrder(tx, changes, row, `${number} already exists here`, delivery)
-    const assigned = await assignToAccount(
-      tx,
-      numberForAccount(account, number, group, row.friendly_name, 'PENDING_ACTIVATION'),
-    )
+    const labels = { name: row.friendly_name, rings: row.inbound_user_id }
+    const assigned = await assignToAccount(tx, numberForAccount(account, number, group, labels, 'PENDING_ACTIVATION'))
     await orders.complete(tx, account, row.id, { number, delivery, virtualNumber: assigned.id })
     if (group.needs_registration) await registerWithAnswers(tx, parts, assigned, orders.parseAnswers(row))
     await activateNumber(tx, parts, assigned, group, awaitsRegistration)
@@ -202,13 +204,13 @@ export const orderHeldNumber = async (
   account: string,
   number: string,
   group: store.PlacedGroup,
-  { name, by }: { name: string | null; by: string | null },
+  { name, rings, by }: { name: string | null; rings: string | null; by: string | null },
 ): Promise<virtualNumbers.NumberRow> => {
   const supplierHold = await inventory.supplierHoldOf(tx, account, number)
   const item = supplierHold?.supplier_reservation
     ? { reservation: supplierHold.supplier_reservation }
     : { number: supplierHold?.supplier_number ?? '' }
-  const { number: row } = await placeOrder(tx, account, group, { number, item, name, by })
+  const { number: row } = await placeOrder(tx, account, group, { number, item, name, rings, by })
   if (!row) throw new Error(`${number} was ordered as if it were not known`)
   await inventory.setOwner(tx, number, 'owned', account)
   await inventory.useReservation(tx, account, number)

@@ -37,6 +37,7 @@ type Requester = { readonly account: string; readonly isKeyed: boolean }
 /** A purchase of any number of a group. */
 type AnyNumberPurchase = {
   name: string | null
+  rings: string | null
   by: string | null
   request: RequestKey | null
   answers: readonly AnswerRow[]
@@ -168,7 +169,7 @@ const makeBuyAny = (parts: Deps) => {
   return async (
     account: string,
     from: offers.SuppliedGroup,
-    { name, by, request, answers, audit }: AnyNumberPurchase,
+    { name, rings, by, request, answers, audit }: AnyNumberPurchase,
   ) => {
     const before = request && (await orders.findByRequest(db, account, request.key))
     if (before && request && !before.request_digest?.equals(request.digest)) throw httpRefusals.idempotencyKeyReused()
@@ -177,7 +178,8 @@ const makeBuyAny = (parts: Deps) => {
       (await db.begin(async (tx) => {
         const group = await groupOf(tx, from.group_id, 'real')
         if (request) await orders.releaseRequestKey(tx, account, request.key)
-        const { order } = await placeOrder(tx, account, group, { number: null, item: {}, name, by, request, answers })
+        const details = { number: null, item: {}, name, rings, by, request, answers }
+        const { order } = await placeOrder(tx, account, group, details)
         // The order is the audited act: its number may arrive after this request was rejected.
         await audit(tx, { target: from.group_id, after: { order: order.id, friendly_name: name } })
         return order

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../../platform/http/problem.ts'
+import { tidyName } from '../../../platform/lib/full-name.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { keyHash } from '../../../platform/lib/secret.ts'
 import type { Services } from '../../../services.ts'
 import { firstAccount } from '../../accounts/ops.ts'
-import { makeOwner, publishMember } from '../../users/ops.ts'
+import { makeOwner, nameJoined, publishMember } from '../../users/ops.ts'
 import { refusals } from '../refusals.ts'
 import { endAccessAndVoice } from '../sessions/end-access.ts'
 import type { SignInGate } from '../sign-in-gate.ts'
@@ -37,7 +38,7 @@ export const claimWith = async (
     await recordRefusal(services, request, null)
     throw refusals.wrongClaimToken()
   }
-  const entrant = await entrantOf(services, gate, request, { ...claim, proves: true })
+  const entrant = await entrantOf(services, gate, request, { ...claim, name: tidyName(claim.name), proves: true })
   return await db.begin(async (tx) => {
     const person = await takePerson(tx, services, entrant, true)
     // One of several concurrent claims inserts this row, also if they have several links.
@@ -108,7 +109,7 @@ export const acceptWith = async (
   const { email, formerPerson } = subject
   const entrant = await entrantOf(services, gate, request, {
     email,
-    name: name ?? (subject.name || email),
+    name: tidyName(name ?? '') || subject.name || email,
     password,
     code,
     existing,
@@ -124,7 +125,8 @@ export const acceptWith = async (
       // The account invites the owner of the address in the place of the person who yielded it.
       if (formerPerson) await endAccessAndVoice(tx, services, formerPerson, null)
       const joined = await store.joinUser(tx, account, user, person.id, formerPerson)
-      await publishMember(tx, 'member.joined', account, joined ?? refuse(refusals.unknownInvitation()))
+      const member = joined ?? refuse(refusals.unknownInvitation())
+      await publishMember(tx, 'member.joined', account, await nameJoined(tx, account, member, person.name))
     }
     if (operator && person.operator !== 'operator') await persons.setOperator(tx, person.id, operator)
     if (operator === 'operator') await persons.markClaimed(tx, person.id)

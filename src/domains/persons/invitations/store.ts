@@ -96,7 +96,7 @@ export const subject = (sql: Sql, account: string, user: string) => sql.maybe<{
   /** Null before a person joined. */
   person_id: string | null
 }>`
-  select a.name as account_name, u.email, u.first_name || ' ' || u.last_name as name, u.status, u.person_id
+  select a.name as account_name, u.email, full_name(u.first_name, u.last_name) as name, u.status, u.person_id
   from users u join accounts a on a.id = u.account_id where u.account_id = ${account} and u.id = ${user}`
 
 /** Joins a person to an account as the invited user, in the place of `former`. Null if the user has another person now. */

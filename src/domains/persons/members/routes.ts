@@ -6,10 +6,11 @@ import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { iso } from '../../../platform/lib/clock.ts'
+import { fullName } from '../../../platform/lib/full-name.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { revokeKeysOf } from '../../accounts/ops.ts'
-import { addMember, publishMember } from '../../users/ops.ts'
+import { addMember, namePersonOf, publishMember } from '../../users/ops.ts'
 import { deliverInvitation, deliverPasswordLink, deliveryOf } from '../invitations/deliver.ts'
 import { makePasswordLink, makeUserLink } from '../invitations/links.ts'
 import * as invitations from '../invitations/store.ts'
@@ -25,9 +26,9 @@ const presentMember = (row: store.MemberRow) => ({
   email: row.email,
   status: row.status,
   role: row.role,
-  ...(row.person_name === null
+  ...(row.person_id === null
     ? {}
-    : { person: { name: row.person_name, second_factor: row.has_second_factor, passkeys: row.passkeys } }),
+    : { person: { name: fullName(row), second_factor: row.has_second_factor, passkeys: row.passkeys } }),
   ...(row.last_seen_at ? { last_seen_at: iso(row.last_seen_at) } : {}),
   availability: row.availability,
   created_at: iso(row.created_at),
@@ -42,14 +43,14 @@ const audited = ({ first_name, last_name, email, status, role }: store.MemberRow
 })
 
 /** Shown to the invited person. */
-const inviter = ({ session }: FastifyRequest, account: { readonly name: string }): string =>
-  session?.person?.name ?? account.name
+const inviter = ({ sessionAccount }: FastifyRequest, account: { readonly name: string }): string =>
+  sessionAccount?.userName ?? account.name
 
 /** Fields of a mail that an account sends. */
-const letter = ({ session }: FastifyRequest, { id, name }: { readonly id: string; readonly name: string }) => ({
+const letter = ({ sessionAccount }: FastifyRequest, { id, name }: { readonly id: string; readonly name: string }) => ({
   account: id,
   accountName: name,
-  inviter: session?.person?.name ?? null,
+  inviter: sessionAccount?.userName ?? null,
 })
 
 const isActiveOwner = ({ role, status, person_id }: Pick<store.MemberRow, 'role' | 'person_id'> & { status: string }) =>
@@ -107,6 +108,7 @@ export const memberRoutes = (services: Services) => {
       if (isActiveOwner(row) && !isActiveOwner({ ...row, ...member }))
         if ((await store.countOtherOwners(tx, account.id, row.id)) === 0) throw refusals.lastOwner()
       await store.change(tx, account.id, row.id, member)
+      await namePersonOf(tx, account.id, row.id)
       const isBarred = member.status !== 'ACTIVE' && member.status !== row.status
       if (isBarred) await invitations.deleteUnused(tx, { user: row.id, person: null })
       const revoked = isBarred && body.revoke_keys ? await revokeKeysOf(tx, account.id, row.id, key) : null

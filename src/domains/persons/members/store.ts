@@ -13,7 +13,6 @@ export type MemberRow = {
   status: MemberStatus
   role: Role
   person_id: string | null
-  person_name: string | null
   person_operator: string | null
   has_second_factor: boolean
   passkeys: number
@@ -22,7 +21,7 @@ export type MemberRow = {
   created_at: Date
 }
 
-const columns = `r.id, r.first_name, r.last_name, r.email, r.status, r.role, r.person_id, p.name as person_name,
+const columns = `r.id, r.first_name, r.last_name, r.email, r.status, r.role, r.person_id,
   p.operator as person_operator, r.availability, r.created_at,
   exists (select 1 from person_totp t where t.person_id = r.person_id and t.activated_at is not null)
     as has_second_factor,
