@@ -88,7 +88,7 @@ async function* smallChunks(head: Buffer, rest: AsyncIterable<Uint8Array>): Asyn
 }
 
 /**
- * Reads lines as a stream with backpressure, and skips empty ones. Commas, semicolons or tabs divide the cells, as the
+ * Reads lines as a stream with backpressure, and skips those without any text. Commas, semicolons or tabs divide the cells, as the
  * first line shows. The reader yields to the event loop after 5 ms, including the work of the caller between two lines.
  * @param longestLine bytes
  * @param found is called with the separator
@@ -111,6 +111,8 @@ export async function* linesOf(
     // A quote within a field is content, so that the lines after it are read too.
     relax_quotes: true,
     skip_empty_lines: true,
+    // Spreadsheets write rows of separators between others.
+    skip_records_with_empty_values: true,
     max_record_size: longestLine,
     // The line number is added as a cell: the parser may be ahead when the record is consumed.
     on_record: (cells: string[], { lines }) => {

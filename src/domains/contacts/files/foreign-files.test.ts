@@ -158,6 +158,14 @@ const outlook =
   '"Title","First Name","Middle Name","Last Name","Suffix","Company","Department","Job Title","Business Street","Business City","Business Country/Region","Home Street","Home City","Business Fax","Business Phone","Business Phone 2","Home Phone","Mobile Phone","Other Phone","Pager","Primary Phone","Account","Anniversary","E-mail Address","E-mail Type","E-mail Display Name","E-mail 2 Address","Notes"\r\n' +
   '"Dr","Ada","K.","Byron","","Engines Ltd","R&D","Lead","1 Example Street","London","United Kingdom","2 Home Lane","Leeds","+44 20 7946 0100","+44 20 7946 0101","","+44 113 496 0001","+44 7911 100001","","","","","0/0/00","ada@example.com","SMTP","Ada Byron (ada@example.com)","ada2@example.com","line one\r\nline two, with ""quotes"""\r\n'
 
+test('a row without any text is no bad line, and the lines after it keep their numbers', async () => {
+  const rows = [';;', 'Vorname;Telefon;E-Mail', ';;', 'Ada;+447700900123;', ' ; ;', '', 'Eve;12;', ';;', '']
+  const { status, body } = await send(rows.join('\r\n'))
+  assert.equal(status, 400)
+  assert.match(body.error_message, /\b7\b/)
+  assert.deepEqual(await peopleOf(rows.filter((row) => !row.startsWith('Eve')).join('\r\n')), ['Ada | +447700900123'])
+})
+
 test('columns with values that are not taken over are named', async () => {
   const { body, people } = await send(outlook)
   assert.deepEqual(people, [
