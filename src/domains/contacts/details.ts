@@ -50,8 +50,8 @@ export type DetailChanges = {
   readonly removed: readonly number[]
 }
 
-/** Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. Of several
- *  stored forms of one number, one stays. */
+/** Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. One of several
+ *  stored forms of one number stays. */
 export const changesOf = (had: readonly DetailRow[], details: readonly Detail[]): DetailChanges => {
   const byKey = new Map(had.map((row) => [keyOf(row.type, row.value), row]))
   const wanted = unique(details)
