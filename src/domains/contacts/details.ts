@@ -81,8 +81,8 @@ export type DetailChanges = {
 }
 
 /**
- * Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. Of several
- * stored forms of one number, one stays.
+ * Computes the changes. Matching details keep their ids, and a number found on the messaging app stays `WAPH`. One of several
+ * stored forms of one number stays.
  */
 export const changesOf = (had: readonly DetailRow[], details: readonly Detail[]): DetailChanges => {
   const rowsById = new Map(had.map((row) => [identityOf(toInput(row)), row]))

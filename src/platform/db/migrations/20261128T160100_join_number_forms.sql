@@ -7,7 +7,7 @@ declare
   place record;
   found record;
 begin
-  -- Of two channels of one number, one that was never connected is deleted: its network did not find it.
+  -- A second channel of one number that was never connected is deleted: its network did not find it.
   update msgapp_channels c set enabled = false, deleted_at = app_now(), updated_at = app_now()
   from msgapp_channels o
   where o.account_id = c.account_id and o.id <> c.id and o.deleted_at is null and c.deleted_at is null
@@ -47,7 +47,7 @@ where from_number <> current_number(from_number) or to_number <> current_number(
 update contact_details set match_key = canonical_number(match_key)
 where type in ('PH', 'WAPH') and match_key <> canonical_number(match_key);
 
--- Of two opt-outs of one person, one that the account made counts more than the word of the person.
+-- One opt-out of a person stays: one that the account made counts more than the word of the person.
 delete from sms_opt_outs o using sms_opt_outs p
 where p.account_id = o.account_id and p.number = o.number and p.contact <> o.contact
   and canonical_number(p.contact) = canonical_number(o.contact)
