@@ -100,9 +100,11 @@ const useThreadScroll = ({ box, uuid, thread, newest, marked }: ScrollProps) => 
   useLayoutEffect(() => {
     if (newest && box.current) box.current.scrollTop = 0
   }, [newest])
+  // The part of the thread with the item may come later than its address.
+  const isMarkedLoaded = thread.items.some((item) => item.uuid === marked)
   useLayoutEffect(() => {
-    if (marked) document.getElementById(marked)?.scrollIntoView({ block: 'center' })
-  }, [marked, thread.items.length > 0])
+    if (marked && isMarkedLoaded) document.getElementById(marked)?.scrollIntoView({ block: 'center' })
+  }, [marked, isMarkedLoaded])
 
   const toEnd = () => {
     if (thread.newer !== undefined) void loadThread(uuid)

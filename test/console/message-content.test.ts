@@ -112,10 +112,10 @@ test(
     const person = '+447911220004'
     const referral = { source_url: 'javascript:alert(1)', headline: 'Half \u202eprice' }
     await shop.write(person, { type: 'text', text: { body: 'Saw your ad' }, referral })
-    const { thread } = await opened(person, 'Saw your ad')
+    const { page, thread } = await opened(person, 'Saw your ad')
     await thread.getByText('Half').waitFor()
     assert.equal(await thread.getByRole('link', { name: 'Open the page' }).count(), 0)
-    const isolation = await thread.getByText('Half').evaluate('(element) => getComputedStyle(element).unicodeBidi')
+    const isolation = await page.evaluate("getComputedStyle(document.querySelector('[role=log] strong')).unicodeBidi")
     assert.match(String(isolation), /isolate|plaintext/)
   },
 )
