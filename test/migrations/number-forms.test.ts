@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { canonicalNumber, currentNumber } from '@trunkline/phone/number-forms.ts'
 import fc from 'fast-check'
+import { quoteIdentifier } from '../../src/platform/db/identifier.ts'
 import { migrate } from '../../src/platform/db/migrate.ts'
 import { connect, type Db } from '../../src/platform/db/sql.ts'
 import { onEachPostgres } from '../database.ts'
@@ -140,7 +141,9 @@ onEachPostgres((database) => {
         ],
       )
       const counts = (table: string) =>
-        rows(`select count(*)::integer from ${table} t join conversations c on c.id = t.conversation_id group by c.id`)
+        rows(
+          `select count(*)::integer from ${quoteIdentifier(table)} t join conversations c on c.id = t.conversation_id group by c.id`,
+        )
       assert.deepEqual(await counts('conversation_items'), [[4], [4]])
       assert.deepEqual(await counts('conversation_notes'), [[2], [2]])
       assert.deepEqual(await rows('select words from conversation_words'), [[[2, 1]], [[2, 1]]])
