@@ -4,7 +4,7 @@ import { words } from '../words/en/webhook-portal.ts'
 
 // Fields of forms for the headers that an endpoint is called with, credentials among them.
 
-type Body = RequestOf<'PUT /open/webhooks/:webhook_uuid'>['body']
+type Body = NonNullable<RequestOf<'PUT /open/webhooks/:webhook_uuid'>['body']>
 type HeadersRequest = Pick<Body, 'headers' | 'basic_auth'>
 type Values = Readonly<Record<string, string>>
 

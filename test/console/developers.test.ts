@@ -209,7 +209,7 @@ test(
     await isWellMade(page, 'the form of an address')
     await headers.fill('X-Api-Key: •••')
     await dialog.getByRole('button', { name: 'Change address or headers' }).click()
-    await page.getByText('The endpoint is changed').waitFor()
+    await page.getByText('The endpoint is changed').first().waitFor()
     const { endpoints } = (await call('GET', '/open/webhooks/endpoints')).body
     assert.deepEqual(endpoints[0].webhooks[0].headers, { 'X-Api-Key': '•••' })
 
