@@ -4408,7 +4408,7 @@ export type AccountOperations = {
       kind?: 'message' | 'note' | undefined
     }, options?: CallOptions): Promise<Success>
     /**
-     * What oneself has written in a conversation and not sent.
+     * Own text of a conversation, written and not sent.
      * Drafts of colleagues are never shown. Keys of the account share theirs.
      */
     get(args: {
