@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { median, table } from './lib.ts'
 
-// What all benches share: options, rounds, medians and stored results.
+// Shared by all benches: options, rounds, medians and stored results.
 
 /** A figure that a bench reports, the median of its rounds. */
 export type FigureSpec = {

@@ -9,7 +9,7 @@ export type TimelineStep = {
   readonly key: string
   /** ISO 8601. */
   readonly time: string
-  /** What happened: `submitted part 1`. */
+  /** The event: `submitted part 1`. */
   readonly title: string
   readonly tone?: TimelineTone
   readonly text?: ComponentChildren

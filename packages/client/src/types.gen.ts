@@ -1469,9 +1469,9 @@ export type ContactDetail = {
   value: string
   /** E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app */
   type: 'E' | 'A' | 'PH' | 'WAPH'
-  /** What the detail is: mobile, work, home, main, other, or any text */
+  /** Label of the detail: mobile, work, home, main, other, or any text */
   label?: string
-  /** What is dialled after the number: digits, with `,` `p` `w` `;` for pauses, or `x123` or `;ext=123` */
+  /** Dialled after the number: digits, with `,` `p` `w` `;` for pauses, or `x123` or `;ext=123` */
   extension?: string
   /** Unix seconds */
   created_at: number
@@ -4105,7 +4105,7 @@ export type AccountOperations = {
       bad_lines?: 'refuse' | 'skip' | undefined
       /** Country whose national numbers are accepted too, such as 07700 900123 of GB */
       country?: string | undefined
-      /** What the columns of a CSV file are, in their order, with commas: ignore, name, company, phone, email, address, first_name, last_name, profile_pic_url. Empty: by the name in the first line */
+      /** Meanings of the columns of a CSV file, in their order, with commas: ignore, name, company, phone, email, address, first_name, last_name, profile_pic_url. Empty: by the name in the first line */
       columns?: string | undefined
       /** false: the first line of a CSV file is a contact, and columns has the names */
       header?: boolean | undefined
@@ -4203,7 +4203,7 @@ export type AccountOperations = {
       success: true
       /** The encoding in which the file was read */
       encoding: string
-      /** Of a CSV file: comma, semicolon or tab */
+      /** Separator of a CSV file: comma, semicolon or tab */
       separator?: string
       columns: readonly (ContactImportColumn)[]
       /** The first line, and up to 20 lines after it */
@@ -4626,7 +4626,7 @@ export type AccountOperations = {
       kind?: 'message' | 'note' | undefined
     }, options?: CallOptions): Promise<Success>
     /**
-     * What oneself has written in a conversation and not sent.
+     * Own text of a conversation, written and not sent.
      * Drafts of colleagues are never shown. Keys of the account share theirs.
      */
     get(args: {

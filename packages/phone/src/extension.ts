@@ -1,4 +1,4 @@
-/** What follows a number: `,` `;` `p` `w` are pauses before what is keyed; `x123` and `;ext=123` (RFC 3966) extensions. */
+/** The text after a number: `,` `;` `p` `w` are pauses before what is keyed; `x123` and `;ext=123` (RFC 3966) extensions. */
 export const extensionPattern = '^(?:;ext=|[xX,;pPwW])[0-9*#,;pPwW]+$'
 
 const extensionShape = new RegExp(extensionPattern)

@@ -9,9 +9,8 @@ export const DetailKind = Enum([...detailTypes], {
   description: 'E e-mail address, A physical address, PH phone number, WAPH phone number on the messaging app',
 })
 
-const labelText = 'What the detail is: mobile, work, home, main, other, or any text'
-const extensionText =
-  'What is dialled after the number: digits, with `,` `p` `w` `;` for pauses, or `x123` or `;ext=123`'
+const labelText = 'Label of the detail: mobile, work, home, main, other, or any text'
+const extensionText = 'Dialled after the number: digits, with `,` `p` `w` `;` for pauses, or `x123` or `;ext=123`'
 
 /** A contact in replies and events. */
 export const Contact = Named(

@@ -14,9 +14,9 @@ export type Detail = {
   readonly type: DetailType
   readonly value: string
   readonly key: string
-  /** What the number or address is: `work`, `mobile`, or the text of the person who wrote it. */
+  /** `work`, `mobile`, or any text of a person. */
   readonly label: string | null
-  /** What is dialled after the number, as it was written: pauses and digits. */
+  /** Dialled after the number, as it was written: pauses and digits. */
   readonly extension: string | null
 }
 

@@ -45,6 +45,9 @@ export const maxLabelLength = 50
 /** Characters dialled after a number: the access code of a conference and a PIN, with pauses. */
 export const maxExtensionLength = 50
 
+/** Types of a property of a vCard that are read: cards have three. */
+export const maxPropertyTypes = 10
+
 /** Bytes of the beginning of a file that a preview reads. */
 export const previewBytes = 256 * 1024
 

@@ -4,28 +4,30 @@ import { chardet } from 'jschardet'
 export type EncodingSample = { readonly sample: Uint8Array }
 
 /** The encodings of files that programs write today, by the names of the detector. */
-const encodings: Readonly<Record<string, string>> = {
-  cp1250: 'windows-1250',
-  cp1251: 'windows-1251',
-  cp1252: 'windows-1252',
-  cp1253: 'windows-1253',
-  cp1254: 'windows-1254',
-  cp1255: 'windows-1255',
-  cp1256: 'windows-1256',
-  cp1257: 'windows-1257',
-  cp1258: 'windows-1258',
-  'iso8859-2': 'iso-8859-2',
-  'iso8859-5': 'iso-8859-5',
-  'koi8-r': 'koi8-r',
-  'koi8-u': 'koi8-u',
-  'mac-roman': 'macintosh',
-  cp874: 'windows-874',
-  cp932: 'shift_jis',
-  cp949: 'euc-kr',
-  euc_jis_2004: 'euc-jp',
-  gb18030: 'gb18030',
-  big5hkscs: 'big5',
-}
+const encodings = new Map(
+  Object.entries({
+    cp1250: 'windows-1250',
+    cp1251: 'windows-1251',
+    cp1252: 'windows-1252',
+    cp1253: 'windows-1253',
+    cp1254: 'windows-1254',
+    cp1255: 'windows-1255',
+    cp1256: 'windows-1256',
+    cp1257: 'windows-1257',
+    cp1258: 'windows-1258',
+    'iso8859-2': 'iso-8859-2',
+    'iso8859-5': 'iso-8859-5',
+    'koi8-r': 'koi8-r',
+    'koi8-u': 'koi8-u',
+    'mac-roman': 'macintosh',
+    cp874: 'windows-874',
+    cp932: 'shift_jis',
+    cp949: 'euc-kr',
+    euc_jis_2004: 'euc-jp',
+    gb18030: 'gb18030',
+    big5hkscs: 'big5',
+  }),
+)
 
 /** Encodings of Latin scripts, which share most letters with windows-1252. */
 const latin = /^(?:windows-125[0478]|iso-8859-2)$/
@@ -40,9 +42,9 @@ const misread = /\p{L}[^\p{L}\s\0-\x7f“”‘’´¨–—]|[^\p{L}\s\0-\x7f�
 /** Returns the likeliest encoding of a text that is not UTF-8. */
 const detect = (sample: Uint8Array): string => {
   const found = chardet
-    .detectAll(sample, { includeEncodings: Object.keys(encodings), ignoreThreshold: true, compatNames: false })
+    .detectAll(sample, { includeEncodings: encodings.keys(), ignoreThreshold: true, compatNames: false })
     .flatMap(({ encoding, confidence }) => {
-      const name = encodings[encoding ?? '']
+      const name = encodings.get(encoding ?? '')
       return name === undefined ? [] : [{ name, confidence }]
     })
   const [best] = found

@@ -23,7 +23,7 @@ type Head = readonly (Column | null)[]
 /** Separator of several values in one cell, as address books write it. */
 const valueSeparator = ' ::: '
 
-/** What divides several numbers in one cell: people write a comma, a semicolon or a line break. */
+/** Separators of several numbers in one cell: people write a comma, a semicolon or a line break. */
 const numberSeparator = /\s*(?:\n|[,;|/]\s)\s*(?=[+(]?\d(?:[\s().-]{0,3}\d){6})/
 
 const valuesOf = (kind: 'phone' | 'email' | 'address', cell: string): string[] =>
@@ -102,7 +102,7 @@ export type ReadOptions = {
   readonly hasHeader?: boolean | undefined
 }
 
-/** What the reader of a file notes beside its contacts. */
+/** Notes of the reader of a file, besides its contacts. */
 export type FileNotes = {
   separator?: Separator
   /** Names of columns or properties with values that are not taken over. */

@@ -60,7 +60,7 @@ const importChunk = async (
       account,
       entries.flatMap(({ entry }) => entry.details.flatMap(({ type, key }) => (type === 'A' ? [] : [key]))),
     )
-    // Of the matches by number, those with the same extension: people of one company share its number.
+    // Matches by number, with the same extension: people of one company share its number.
     const wanted = new Set(entries.flatMap(({ entry }) => keysOf(entry)))
     const found = matches.flatMap(({ match_key, extension, contact_id }) => {
       const id = identityOf({ key: match_key, extension })

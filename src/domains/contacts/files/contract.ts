@@ -64,7 +64,7 @@ export const importContacts = contract({
     columns: Type.Optional(
       Type.String({
         maxLength: 10_000,
-        description: `What the columns of a CSV file are, in their order, with commas: ${meanings.join(', ')}. Empty: by the name in the first line`,
+        description: `Meanings of the columns of a CSV file, in their order, with commas: ${meanings.join(', ')}. Empty: by the name in the first line`,
         examples: ['name,,ignore,phone'],
       }),
     ),
@@ -122,7 +122,9 @@ export const previewContactImport = contract({
   status: 200,
   reply: Ok({
     encoding: fileFields.encoding,
-    separator: Type.Optional(Type.String({ description: 'Of a CSV file: comma, semicolon or tab', examples: [';'] })),
+    separator: Type.Optional(
+      Type.String({ description: 'Separator of a CSV file: comma, semicolon or tab', examples: [';'] }),
+    ),
     columns: Type.Array(
       Named(
         'ContactImportColumn',

@@ -3,7 +3,7 @@ import { decodeText, type TextFile } from '../../../platform/lib/text-encoding.t
 import { contactFields, otherFields } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
 import type { DetailRow, DetailType } from '../details.ts'
-import { maxDetails } from '../limits.ts'
+import { maxDetails, maxPropertyTypes } from '../limits.ts'
 import { addIgnored, type FileNotes, type ReadOptions } from './contact-csv.ts'
 import {
   emptyEntry,
@@ -63,7 +63,7 @@ const propertyOf = (octets: string, encoding: string): Property | null => {
     const name = !isBare ? first.toUpperCase() : /^quoted-printable$/i.test(first) ? 'ENCODING' : 'TYPE'
     // RFC 6868, 3.1.
     const value = (rest ?? first).replace(/^"|"$/g, '').replace(/\^[n'^]/g, decaret)
-    if (name === 'TYPE') types.push(...value.toLowerCase().split(',', maxTypes))
+    if (name === 'TYPE') types.push(...value.toLowerCase().split(',', maxPropertyTypes))
     else parameters.set(name, value)
   }
   const isQuoted = /^quoted-printable$/i.test(parameters.get('ENCODING') ?? '')
@@ -102,17 +102,17 @@ const components = (value: string): string[] =>
 const joined = (parts: readonly (string | undefined)[], between: string): string =>
   parts.filter((part) => part !== undefined && part !== '').join(between)
 
-/** Types of a property that are read: cards have three. */
-const maxTypes = 10
-
 /** Types that say nothing about the place of a number or an address. */
 const plainTypes = /^(?:voice|pref|internet|text|msg|video|dom|intl|postal|parcel|x-.*|)$/
 
 /** Types of which a known label has another name. */
-const typeLabels: Readonly<Record<string, string>> = { cell: 'mobile', iphone: 'mobile' }
+const typeLabels = new Map([
+  ['cell', 'mobile'],
+  ['iphone', 'mobile'],
+])
 
 const labelOfTypes = (types: readonly string[]): string | null => {
-  const labels = types.filter((type) => !plainTypes.test(type)).map((type) => typeLabels[type] ?? type)
+  const labels = types.filter((type) => !plainTypes.test(type)).map((type) => typeLabels.get(type) ?? type)
   return labels.length === 0 ? null : labelOf(labels.join(' '))
 }
 
@@ -224,13 +224,15 @@ const folded = (text: string): string => {
   return `${lines.join('\r\n')}\r\n`
 }
 
-const cardTypes: Readonly<Record<string, string>> = {
-  mobile: 'cell',
-  work: 'work',
-  home: 'home',
-  fax: 'fax',
-  pager: 'pager',
-}
+const cardTypes = new Map(
+  Object.entries({
+    mobile: 'cell',
+    work: 'work',
+    home: 'home',
+    fax: 'fax',
+    pager: 'pager',
+  }),
+)
 
 const contentOf = ({ type, value, extension }: DetailRow): string => {
   if (type === 'E') return `:${escaped(value)}`
@@ -244,7 +246,7 @@ const propertiesOf = (detail: DetailRow, i: number): string[] => {
   const name = { E: 'EMAIL', A: 'ADR', PH: 'TEL', WAPH: 'TEL' }[detail.type]
   const { label } = detail
   if (label === null) return [name + contentOf(detail)]
-  const types = label.split(' ').map((word) => cardTypes[word])
+  const types = label.split(' ').map((word) => cardTypes.get(word))
   return types.every((type) => type !== undefined)
     ? [`${name};TYPE=${types.join()}${contentOf(detail)}`]
     : [`item${i + 1}.${name}${contentOf(detail)}`, `item${i + 1}.X-ABLabel:${escaped(label)}`]

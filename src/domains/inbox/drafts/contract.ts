@@ -32,7 +32,7 @@ export const getDraft = contract({
   client: 'drafts.get',
   method: 'GET',
   url: '/open/conversations/:conversation_uuid/draft',
-  summary: 'What oneself has written in a conversation and not sent',
+  summary: 'Own text of a conversation, written and not sent',
   description: 'Drafts of colleagues are never shown. Keys of the account share theirs.',
   query,
   status: 200,
