@@ -115,6 +115,7 @@ const ask = async ({ scene, pool, stock }: Stage, contract: Contract, input: Inp
  */
 const together = new Set([
   'getCallTimelineOfAccount',
+  'getAssertedCaller',
   'hangUpCall',
   'getMsgappChannelQrCode',
   'editFromHandset',

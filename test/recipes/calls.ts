@@ -71,6 +71,9 @@ export const callRecipes: Recipes = {
   getCallTimelineOfAccount: {
     ok: async (scene) => ({ params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene) } }),
   },
+  getAssertedCaller: {
+    ok: async (scene) => ({ params: { account_uuid: scene.tenant.uuid, call_uuid: await call(scene) } }),
+  },
   listOpenCalls: {
     ok: async (scene) => {
       await call(scene)

@@ -62,6 +62,8 @@ test('the same key pressed again is another press, also if packets of its begin 
   })
   assert.equal(detected([...one, ...again.slice(1)]).keys, '55')
   assert.equal(detected([...one.slice(0, 2), ...again.slice(0, 1)]).keys, '55')
+  // The end of the second press arrives alone.
+  assert.equal(detected([...one.slice(0, 3), ...again.slice(3)]).keys, '55')
   // A packet of the earlier press that comes late is no press.
   assert.equal(detected([...one.slice(0, 2), ...again, ...one.slice(2)]).keys, '55')
 })

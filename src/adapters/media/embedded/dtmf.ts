@@ -11,6 +11,9 @@ type Press = {
   isEnded: boolean
 }
 
+/** Repetitions of the end of a press (RFC 4733, 2.5.1.4). */
+const maxRepeatedEnds = 2
+
 /** Packets of a press that may be lost in a row. */
 const maxLostPackets = 8
 
@@ -61,8 +64,8 @@ const continues = (press: Press, packet: RtpPacket, event: NamedEvent, clock: nu
   const ahead = sequenceAhead(last.sequence, packet.sequence)
   const passed = timestampAhead(last.timestamp, packet.timestamp)
   if (ahead < 1 || ahead > maxLostPackets || passed < 0 || passed > (clock * maxLostPackets) / 20) return false
-  // The duration of another press starts again; the end of a press is repeated.
-  return isEnded ? event.end : event.duration >= last.duration
+  // The duration of another press starts again; the end of a press is repeated at once.
+  return isEnded ? event.end && ahead <= maxRepeatedEnds : event.duration >= last.duration
 }
 
 export type DtmfPacket = {
