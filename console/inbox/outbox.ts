@@ -60,7 +60,7 @@ const request = async (
   entry: Outgoing,
   signal: AbortSignal,
 ): Promise<ReplyOf<'POST /open/conversations/:conversation_uuid/messages'>> => {
-  // What was written since states itself what its author has seen.
+  // A message that was written since states itself what its author has seen.
   const before = lastSent.get(entry.conversation)
   const item = before && entry.at <= before.at ? before.item : undefined
   const body = item ? withSeen(entry.body, { seen: item, seen_answer: item }) : entry.body

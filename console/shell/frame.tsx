@@ -242,7 +242,7 @@ const skip = (event: Event): void => {
   document.getElementById('content')?.focus()
 }
 
-/** What is below every page. Panes that fill the window end above it: by `--foot`. */
+/** The lines below every page. Panes that fill the window end above it: by `--foot`. */
 const Foot = () => {
   const foot = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {

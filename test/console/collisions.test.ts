@@ -49,7 +49,7 @@ test(
     await answer(place.uuid, 'Read me for a second')
     await thread(page).getByText('Read me for a second').waitFor()
     await box(page).press('Enter')
-    // Whoever presses too early reads the answer, and sends anyway.
+    // A person who presses too early reads the answer, and sends anyway.
     await until(async () => {
       if (await notice(page).isVisible()) await page.getByRole('button', { name: 'Send anyway' }).click()
       return (await received(place.handset)).includes('Now I know')

@@ -146,35 +146,6 @@ test('a send stops for what came in since, not for the sender’s own words, and
   assert.equal((await send({ anyway: true })).status, 202)
 })
 
-test('a refused send shows the answer of a colleague, however much came in after it', async () => {
-  const { who, line, path, channel_uuid, shown, seen } = await stage()
-  const [ada, bob] = await agents(who)
-  const answer = await bob.call('POST', `${path}/messages`, { channel_uuid, text: 'Mine', seen })
-  assert.equal(answer.status, 202)
-  const { counterpart } = await shown()
-  const texts = Array.from({ length: 25 }, (_, n) => `And ${n}`)
-  await inbox.write(counterpart, line.number, ...texts)
-  await until(async () => (await shown()).last.text === 'And 24')
-  const { status, body } = await ada.call('POST', `${path}/messages`, { channel_uuid, text: 'Hi', seen })
-  const items: { uuid: string; sms: { text: string } }[] = body.items
-  assert.deepEqual([status, items.length, items[0]?.sms.text], [409, 20, 'And 24'])
-  assert.equal(items.at(-1)?.uuid, answer.body.item.uuid)
-})
-
-test('an answer that was taken in after a later message stops a send that has not seen it', async () => {
-  const { who, line, path, channel_uuid, shown, seen } = await stage()
-  const [ada, bob] = await agents(who)
-  const answer = await bob.call('POST', `${path}/messages`, { channel_uuid, text: 'Mine', seen })
-  assert.equal(answer.status, 202)
-  await inbox.write((await shown()).counterpart, line.number, 'Hello?')
-  await until(async () => (await shown()).last.text === 'Hello?')
-  const body = { channel_uuid, text: 'Hi', seen: (await shown()).last.item_uuid }
-  const refused = await ada.call('POST', `${path}/messages`, { ...body, seen_answer: seen })
-  assert.deepEqual([refused.status, refused.body.items[0]?.uuid], [409, answer.body.item.uuid])
-  const sent = await ada.call('POST', `${path}/messages`, { ...body, seen_answer: answer.body.item.uuid })
-  assert.equal(sent.status, 202)
-})
-
 test('a message to a person who sent STOP, or whom the account opted out, is refused and costs nothing', async () => {
   const { who, line, path, channel_uuid, shown } = await stage()
   const { counterpart } = await shown()
