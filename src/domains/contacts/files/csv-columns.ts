@@ -152,13 +152,18 @@ const chosenColumn = (meaning: Meaning, index: number): Column | null => {
 export const columnsOf = (titles: readonly string[], chosen: readonly (Meaning | null)[] = []): (Column | null)[] => {
   const named = namedColumns(titles)
   const count = Math.max(titles.length, chosen.length)
-  return Array.from({ length: count }, (_, i) => {
+  const all = Array.from({ length: count }, (_, i) => {
     const meaning = chosen[i] ?? null
     const column = named[i] ?? null
     // The column keeps the label that its title gives.
     if (meaning === null || meaning === meaningOf(column)) return column
     return chosenColumn(meaning, i)
   })
+  const streets = new Set(
+    all.flatMap((column) => (column?.kind === 'part' && column.part === 'street' ? [column.place] : [])),
+  )
+  // A city or a country alone is no address.
+  return all.map((column) => (column?.kind === 'part' && !streets.has(column.place) ? null : column))
 }
 
 /** Parses a list of meanings of a request. @returns null if one is unknown */
@@ -173,15 +178,11 @@ const namedColumns = (titles: readonly string[]): (Column | null)[] => {
   const isGiven = found.some((column) => column?.kind === 'given')
   const isFamily = found.some((column) => column?.kind === 'family')
   const [hasFirst, hasLast] = [has('first_name'), has('last_name')]
-  const streets = new Set(
-    found.flatMap((column) => (column?.kind === 'part' && column.part === 'street' ? [column.place] : [])),
-  )
   return found.map((column): Column | null => {
     if (column?.kind === 'given')
       return hasFirst || !(hasLast || isFamily) ? { kind: 'whole' } : { kind: 'field', name: 'first_name' }
     if (column?.kind === 'family')
       return hasLast || !(hasFirst || isGiven) ? { kind: 'whole' } : { kind: 'field', name: 'last_name' }
-    // A city or a country alone is no address.
-    return column?.kind === 'part' && !streets.has(column.place) ? null : column
+    return column
   })
 }
