@@ -21,6 +21,7 @@ import type { Channel, Conversation } from './inbox-types.ts'
 import { textOf } from './item-state.ts'
 import { shownName } from './list-row.tsx'
 import { moved } from './moved-messages.ts'
+import { MovedNotice } from './moved-notice.tsx'
 import { closeAndNext } from './next-conversation.ts'
 import { type SendOptions, sendReply } from './reply-sender.ts'
 import { ReplyTabs } from './reply-tabs.tsx'
@@ -32,7 +33,6 @@ import { channelFor, reasonOf, SimSwitch } from './sim-switch.tsx'
 import { type Cost, useCost } from './sms-cost.ts'
 import { mentionsIn } from './typing-suggestions.ts'
 
-const MovedNotice = lazy(() => import('./moved-notice.tsx').then(({ MovedNotice }) => MovedNotice))
 const AskTime = lazy(() => import('./snooze-until.tsx').then(({ AskTime }) => AskTime))
 
 /** Parts and price of an SMS. */
