@@ -39,14 +39,14 @@ const withImports = (file: string, found = new Set<string>()): ReadonlySet<strin
   return found
 }
 
-test('the usable inbox has at most 60 KB of script, 76 KB with a thread, 14 KB of styles and 3 KB of HTML', () => {
+test('the usable inbox has at most 60 KB of script, 78 KB with a thread, 14 KB of styles and 3 KB of HTML', () => {
   const [, list = []] = manifest.routes.find(([pattern]) => pattern.includes('/inbox/')) ?? []
   const first = new Set([...manifest.entry, ...list])
   const script = sum([...first].map(gzipped))
   assert.ok(script > 20 * kilobyte && script <= 60 * kilobyte, `script: ${script}`)
   const [pane = ''] = globSync('assets/thread-pane-*.js', { cwd: dist })
   const thread = sum([...new Set([...first, ...withImports(pane)])].map(gzipped))
-  assert.ok(thread > script && thread <= 76 * kilobyte, `with a thread: ${thread}`)
+  assert.ok(thread > script && thread <= 78 * kilobyte, `with a thread: ${thread}`)
   assert.ok(gzipped(manifest.style) <= 14 * kilobyte, `styles: ${gzipped(manifest.style)}`)
   const html = gzipSync(manifest.page).length
   assert.ok(html <= 3 * kilobyte, `HTML: ${html}`)
