@@ -38,6 +38,9 @@ const routes = sections
 /** The parts that scroll the page: the window, or the frame where that is narrow (shell.css). */
 const scrollers = (): readonly Element[] => [document.documentElement, ...document.querySelectorAll('.frame-main')]
 
+/** Milliseconds in which a page gets its content after going back. */
+const restoringMs = 2_000
+
 const scrollPage = (y: number): void => {
   for (const scroller of scrollers()) scroller.scrollTop = y
 }
@@ -51,6 +54,7 @@ const useScrollRestoration = (): void => {
   useEffect(() => {
     history.scrollRestoration = 'manual'
     let timer: ReturnType<typeof setTimeout> | undefined
+    let ends: AbortController | undefined
     const store = () => {
       clearTimeout(timer)
       timer = setTimeout(() => {
@@ -61,11 +65,22 @@ const useScrollRestoration = (): void => {
     const restore = () => {
       clearTimeout(timer)
       const y = Number(history.state?.y ?? 0)
-      const end = performance.now() + 1_000
+      const end = performance.now() + restoringMs
+      ends?.abort()
+      const restoring = new AbortController()
+      ends = restoring
+      const { signal } = restoring
+      // The person goes on: the place is theirs.
+      for (const input of ['wheel', 'touchstart', 'pointerdown', 'keydown'])
+        addEventListener(input, () => restoring.abort(), { passive: true, signal })
+      // The former page may be high enough, and is replaced after that: the place is set until the page is complete.
       const step = () => {
+        if (signal.aborted) return
         const room = Math.max(...scrollers().map(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight))
-        if (room < y && performance.now() < end) requestAnimationFrame(step)
-        else scrollPage(y)
+        const isOver = y === 0 || performance.now() > end
+        if (room >= y || isOver) scrollPage(y)
+        if (isOver) restoring.abort()
+        else requestAnimationFrame(step)
       }
       requestAnimationFrame(step)
     }
