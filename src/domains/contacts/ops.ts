@@ -175,7 +175,9 @@ export const changeContactNumber = async (tx: Tx, account: string, before: strin
   for (const was of await load(tx, account, ids)) {
     const details = was.details
       .map(toInput)
-      .map((detail): Detail => (detail.key === before ? { ...detail, type: 'WAPH', value: number, key: number } : detail))
+      .map(
+        (detail): Detail => (detail.key === before ? { ...detail, type: 'WAPH', value: number, key: number } : detail),
+      )
     await change(tx, was, { ...mapFields((name) => was[name]), channel_id: was.channel_id, details: unique(details) })
   }
 }
