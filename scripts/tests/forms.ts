@@ -66,6 +66,7 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
     files: [
       'test/console/{inbox,inbox-sending,contacts,numbers,developers,people,logs,phone}.test.ts',
       'test/console/{parts,security,mailed-links,ground,notifications,pseudo,channels}.test.ts',
+      'test/console/{address,message-content,names,overlays,targets}.test.ts',
     ],
   },
   {

@@ -9,7 +9,12 @@ import { openConsole, widths } from './fixture.ts'
 import { fullAccount } from './full-account.ts'
 
 const { world, signIn, allow } = await openConsole()
-const account = fullAccount(world)
+let made: ReturnType<typeof fullAccount> | undefined
+/** The account of both walks: it is filled once, and not in the fast form. */
+const account = () => {
+  made ??= fullAccount(world)
+  return made
+}
 
 /** Shows another page, as a link in the console does. */
 const show = async (page: Page, path: string) => {
@@ -23,7 +28,7 @@ const show = async (page: Page, path: string) => {
 }
 
 test('targets of every page are large enough for a finger at 360 px', furtherWalk(), async () => {
-  const { tenant, owner } = await account
+  const { tenant, owner } = await account()
   // Pages follow each other without an act of the person.
   allow(/^layout shift/, /^404 GET/)
   const page = await signIn(owner, '/no/page', { viewport: { width: widths.phone, height: 640 } })
@@ -36,7 +41,7 @@ test('targets of every page are large enough for a finger at 360 px', furtherWal
 })
 
 test('a narrow page begins at its top, and Back returns to the place', furtherWalk(), async () => {
-  const { tenant, owner } = await account
+  const { tenant, owner } = await account()
   const page = await signIn(owner, '/numbers', { viewport: { width: widths.phone, height: 640 } })
   const place = () =>
     page.locator('.frame-main').evaluate((element) => (element as unknown as { scrollTop: number }).scrollTop)

@@ -57,7 +57,10 @@ export const contactRecipes: Recipes = {
     ok: ({ mark }) => ({ body: `first_name,email\n${mark},${unique('import').replace(' ', '.')}@example.com\n` }),
     invalid: () => ({ body: 'first_name,phone\nAda,nobody\n' }),
   },
-  previewContactImport: { ok: ({ mark }) => ({ body: `first_name,email\n${mark},ada@example.com\n` }) },
+  previewContactImport: {
+    ok: ({ mark }) => ({ body: `first_name,email\n${mark},ada@example.com\n` }),
+    invalid: () => ({}),
+  },
   exportContacts: { ok: () => ({}), invalid: () => ({ query: { format: 'xlsx' } }) },
   getContact: { ok: async (scene) => ({ params: await contact(scene) }) },
   blockContact: { ok: async (scene) => ({ params: await contact(scene) }) },

@@ -1849,6 +1849,11 @@ export type MsgappGroup = {
   updated_at: string
 }
 
+export type BasicCredentials = {
+  username: string
+  password: string
+}
+
 export type Webhook = {
   /** Starts with WHK */
   uuid: string
@@ -6287,10 +6292,7 @@ export type AccountOperations = {
       /** Headers of each call, at most 10, such as Authorization. They are sealed and never returned. Refused: host, webhook-*, content-*, and those of the connection. They replace the stored ones; ••• as a value keeps one. null removes all */
       headers?: Record<string, string> | null | undefined
       /** Sent as the header Authorization (RFC 7617); null removes it. Sealed and never returned */
-      basic_auth?: {
-        username: string
-        password: string
-      } | null | undefined
+      basic_auth?: BasicCredentials | null | undefined
       /** Names as in listEventTypes */
       event_names: readonly (string)[]
       /** An SMS channel, a virtual number, or a channel of the messaging app */
@@ -6496,10 +6498,7 @@ export type AccountOperations = {
       /** Headers of each call, at most 10, such as Authorization. They are sealed and never returned. Refused: host, webhook-*, content-*, and those of the connection. They replace the stored ones; ••• as a value keeps one. null removes all */
       headers?: Record<string, string> | null | undefined
       /** Sent as the header Authorization (RFC 7617); null removes it. Sealed and never returned */
-      basic_auth?: {
-        username: string
-        password: string
-      } | null | undefined
+      basic_auth?: BasicCredentials | null | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** The same as channel_uuid, of a channel of the messaging app */
@@ -6539,10 +6538,7 @@ export type AccountOperations = {
       /** Headers of each call, at most 10, such as Authorization. They are sealed and never returned. Refused: host, webhook-*, content-*, and those of the connection. They replace the stored ones; ••• as a value keeps one. null removes all */
       headers?: Record<string, string> | null | undefined
       /** Sent as the header Authorization (RFC 7617); null removes it. Sealed and never returned */
-      basic_auth?: {
-        username: string
-        password: string
-      } | null | undefined
+      basic_auth?: BasicCredentials | null | undefined
       /** false pauses: deliveries pending now fail, and events of the pause are skipped. After true, replayWebhook sends them: without since, from the start of the pause */
       enabled?: boolean | undefined
       /** true: for every webhook with the same hook_url, in one step. Default: false */

@@ -37,10 +37,13 @@ export const requestHeaders = {
     Confidential(
       Type.Union(
         [
-          Type.Object({
-            username: Type.String({ maxLength: maxBasicAuthLength }),
-            password: Type.String({ maxLength: maxBasicAuthLength }),
-          }),
+          Named(
+            'BasicCredentials',
+            Type.Object({
+              username: Type.String({ maxLength: maxBasicAuthLength }),
+              password: Type.String({ maxLength: maxBasicAuthLength }),
+            }),
+          ),
           Type.Null(),
         ],
         {

@@ -128,8 +128,8 @@ test('a developer operates a webhook with contents, and sends it to no other add
 const envelope = `
   account_uuid active agent_id assignee_uuid at blocked blocked_at by_user_uuid call_price caller_id_used
   caller_id_uuid callid channel_phone_number channel_uuid checked code conversation_uuid counterpart created_at
-  destination direction duration edited edited_at end_dt end_reason end_time error error_code event field
-  forwarded fragments from group_uuid id is_from_agent is_from_api is_from_chatter is_from_flow_run
+  destination direction diverted_from duration edited edited_at end_dt end_reason end_time error error_code event
+  field forwarded fragments from group_uuid id is_from_agent is_from_api is_from_chatter is_from_flow_run
   is_msgapp_call is_sip_trunk_call iso_country_code item_uuid jitter_ms kind last_updated loss_percent mentions
   mos note npdi number participants phone_number previous_assignee_uuid previous_message_at price priority
   reacted_at reaction_by read read_at reason received received_on_number received_on_number_uuid redacted
