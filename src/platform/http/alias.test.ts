@@ -68,6 +68,30 @@ test('requests and responses stay unchanged without a second spelling', async ()
   assert.deepEqual((await app.inject({ url: '/open/groups' })).json().features, ['voice', 'msgapp', 'msgapp_business'])
 })
 
+test('what users write is never translated: words of a search, names of accounts and of headers', async () => {
+  const app = server('chatapp')
+  app.get('/open/msgapp/query', (request) => ({ text: JSON.stringify(request.query) }))
+  const seen: unknown[] = []
+  app.post('/open/msgapp/headers', (request) => {
+    seen.push(request.body)
+    return { headers: { 'x-msgapp-token': '1' } }
+  })
+  for (const [sent, got] of [
+    ['q=chatapp&query=my%20chatapp', { q: 'chatapp', query: 'my chatapp' }],
+    ['name=chatapp', { name: 'chatapp' }],
+    ['q=who%3F&name=chatapp.message.new', { q: 'who?', name: 'msgapp.message.new' }],
+    ['kind=chatapp-call&q=chatapp', { kind: 'msgapp-call', q: 'chatapp' }],
+    ['kinds=sms,chatapp', { kinds: 'sms,msgapp' }],
+    ['route=%2Fopen%2Fchatapp%2Fquery', { route: '/open/msgapp/query' }],
+    ['event_name=chatapp.message.new', { event_name: 'msgapp.message.new' }],
+  ] as const)
+    assert.deepEqual(JSON.parse((await app.inject({ url: `/open/chatapp/query?${sent}` })).json().text), got, sent)
+
+  const headers = { 'x-chatapp-token': 'secret' }
+  const answer = await app.inject({ method: 'POST', url: '/open/chatapp/headers', payload: { headers } })
+  assert.deepEqual([seen, answer.json()], [[{ headers }], { headers: { 'x-msgapp-token': '1' } }])
+})
+
 test('a streamed file stays unchanged', async () => {
   const app = server('chatapp')
   app.addContentTypeParser('text/csv', (_request, payload, done) => done(null, payload))

@@ -20,13 +20,19 @@ const nameFields = new Set(['event', 'event_name', 'event_names', 'features', 'e
 /** Fields whose values stay as documented for a request in neither spelling. */
 const documentedFields = new Set(['features', 'error_message', 'detail'])
 
+/** Fields whose keys are not names of the interface: headers of webhooks, and of their receivers' responses. */
+const contentFields = new Set(['headers', 'response_headers'])
+
 /** Renames keys, and values of the fields that hold names, at any depth. */
 const renamed = (value: unknown, from: RegExp, to: string, isName = false): unknown => {
   if (Array.isArray(value)) return value.map((item) => renamed(item, from, to, isName))
   if (typeof value === 'string') return isName ? value.replace(from, to) : value
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key.replace(from, to), renamed(inner, from, to, nameFields.has(key))]),
+    Object.entries(value).map(([key, inner]) => [
+      key.replace(from, to),
+      contentFields.has(key) ? inner : renamed(inner, from, to, nameFields.has(key)),
+    ]),
   )
 }
 
@@ -39,6 +45,7 @@ const doubled = (value: unknown, from: RegExp, to: string, isName = false): unkn
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, inner]) => {
+      if (contentFields.has(key)) return [[key, inner]]
       const isName = nameFields.has(key) && !documentedFields.has(key)
       const original: [string, unknown] = [key, doubled(inner, from, to, isName)]
       const other = key.replace(from, to)
@@ -51,6 +58,10 @@ const doubled = (value: unknown, from: RegExp, to: string, isName = false): unkn
 const isText = (body: unknown): boolean =>
   body !== undefined && body !== null && !Buffer.isBuffer(body) && !(body instanceof Readable)
 
+/** Query parameters whose values are names of the interface. `name` is one if an event follows. */
+const nameParameters = (name: string) =>
+  new RegExp(`(?<=[?&])(?:(?:event_name|kinds?|route)=|name=(?=${name}\\.))[^&#]*`, 'g')
+
 const word = (name: string, flags: string) => new RegExp(`(?<![a-z0-9])${name}(?![a-z0-9])`, flags)
 
 /** Returns a value in the second spelling of `msgapp`. */
@@ -62,6 +73,7 @@ export const makeAlias = (alias: string | null): Alias => {
   const toOwn = word(alias, 'g')
   const toAlias = word('msgapp', 'g')
   const spells = word(alias, '')
+  const nameValues = nameParameters(alias)
   const spellsOwn = word('msgapp', '')
 
   const spellingOf = (url: string, body: unknown): RequestSpelling => {
@@ -72,7 +84,11 @@ export const makeAlias = (alias: string | null): Alias => {
   }
 
   return {
-    rewriteUrl: ({ url = '/' }) => url.replace(toOwn, 'msgapp'),
+    rewriteUrl: ({ url = '/' }) => {
+      const [path = '', ...queries] = url.split(/(?=\?)/)
+      const query = queries.join('').replace(nameValues, (pair) => pair.replace(toOwn, 'msgapp'))
+      return path.replace(toOwn, 'msgapp') + query
+    },
     install: (app) => {
       app.decorateRequest('spelling', 'both')
       app.addHook('preValidation', (request, _reply, done) => {
