@@ -128,12 +128,13 @@ const makeWorkload = (context: Context, schedule: Schedule, processes: Processes
     const db = m.sql.connect({ url: database.url, connections: 4 })
     const changes = await m.bus.startInvalidationBus(db, () => {})
     const outbound = outboundOf(process)
+    const config = readConfig({})
     const engine = m.engine.startDeliveryEngine(
       {
-        ...{ db, seal, changes, log, version: '0.0.0', clock: m.clock.makeClock() },
+        ...{ db, seal, changes, log, config, version: '0.0.0', clock: m.clock.makeClock() },
         outbound: { of: () => outbound, close: () => {} },
         sandboxAccounts: { has: () => false, exclude: () => {} },
-        quotas: m.quotas.makeQuotas(readConfig({}).quotas, m.metrics.makeMetrics()),
+        quotas: m.quotas.makeQuotas(config.quotas, m.metrics.makeMetrics()),
       },
       { leaseSeconds },
     )

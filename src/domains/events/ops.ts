@@ -1,5 +1,5 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { applyAlias } from '../../platform/http/alias.ts'
+import { addAlias, applyAlias } from '../../platform/http/alias.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { closestWord } from '../../platform/lib/levenshtein.ts'
@@ -110,15 +110,32 @@ export const recordFor = async (
   return id
 }
 
-/** Event name and second spelling of msgapp under which a webhook subscribed. */
+/** Event name under which a webhook subscribed, and the second spelling of msgapp if its payloads have it. */
 export type EventSpelling = { readonly eventName: string; readonly msgappName: string | null }
 
-/** Returns the delivered body of an event, in the spelling of the subscription. Every attempt sends the same bytes. */
+const spellsMsgapp = (eventName: string): boolean => eventName.startsWith('msgapp.')
+
+/**
+ * Returns the spelling of a subscription. A name without msgapp, such as that of a call, is in neither spelling.
+ * @param requested the second spelling, if the subscription uses it
+ * @param configured the second spelling of the installation
+ */
+export const spellingOf = (eventName: string, requested: string | null, configured: string | null): EventSpelling => ({
+  eventName,
+  msgappName: spellsMsgapp(eventName) ? requested : configured,
+})
+
+/**
+ * Returns the delivered body of an event, in the spelling of the subscription; fields in both if it is in neither.
+ * Every attempt sends the same bytes.
+ */
 export const eventBody = (payload: string, { eventName, msgappName }: EventSpelling): string => {
   const isRespelt = !payload.includes(`"event":${JSON.stringify(eventName)}`)
-  if (msgappName === null && !isRespelt) return payload
+  const alias = msgappName !== null && payload.includes('msgapp') ? msgappName : null
+  if (alias === null && !isRespelt) return payload
   const event = { ...JSON.parse(payload), event: eventName }
-  return JSON.stringify(msgappName === null ? event : applyAlias(event, msgappName))
+  if (alias === null) return JSON.stringify(event)
+  return JSON.stringify(spellsMsgapp(eventName) ? applyAlias(event, alias) : addAlias(event, alias))
 }
 
 /** Returns the event for a name or alias. @throws Problem 400 that suggests the closest name, or lists all */

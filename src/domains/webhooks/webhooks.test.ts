@@ -148,7 +148,10 @@ test('payloads use the spelling of the subscription', async () => {
   assert.equal((await delivered('/alias')).event, 'chatapp.call.received')
   const outgoing = await delivered('/outgoing')
   assert.deepEqual([outgoing.event, outgoing.test], ['call.outgoing.completed', true])
-  assert.equal(typeof outgoing.is_msgapp_call, 'boolean')
+  assert.deepEqual([outgoing.is_msgapp_call, outgoing.is_chatapp_call], [false, false], 'in neither spelling: in both')
+  const [listed] = (await call(ada, 'GET', `/open/webhooks/${three.uuid}/deliveries`)).body.deliveries
+  const { request } = (await call(ada, 'GET', `/open/webhooks/deliveries/${listed.id}`)).body
+  assert.equal(request.body, receiver.of('/outgoing')[0]?.body)
 })
 
 test('during a rotation both secrets sign; a day later only the new one does', async () => {

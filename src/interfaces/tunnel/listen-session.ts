@@ -59,7 +59,7 @@ export const startListenSession = (deps: ListenSessionDeps): ListenSession => {
       for (const { id: bare, name: own, payload } of events) {
         const spelling = spellings?.get(own) ?? { eventName: own, msgappName: null }
         const body = eventBody(redactPayload(own, payload, contents), spelling)
-        const name = spelling.msgappName ? own.replace(/^msgapp\b/, spelling.msgappName) : spelling.eventName
+        const name = spelling.eventName.replace(/^msgapp\b/, spelling.msgappName ?? 'msgapp')
         const id = print('EVT', bare)
         unanswered.add(id)
         const headers = { 'content-type': 'application/json', ...signatureHeaders([key], id, body, Date.now()) }

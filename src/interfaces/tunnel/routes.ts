@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import { type EventSpelling, onRecorded, requireEventName } from '../../domains/events/ops.ts'
+import { type EventSpelling, onRecorded, requireEventName, spellingOf } from '../../domains/events/ops.ts'
 import { contentsOf } from '../../domains/inbox/narrowing/ops.ts'
 import type { Alias } from '../../platform/http/alias.ts'
 import type { AccountKey } from '../../platform/http/auth.ts'
@@ -24,7 +24,8 @@ const readQuery = (url: string, { rewriteUrl }: Alias, msgappName: string | null
   const names = new Map<string, EventSpelling>()
   for (const spelt of (query.get('events') ?? '').split(',').filter(Boolean)) {
     const eventName = rewriteUrl?.({ url: spelt }) ?? spelt
-    names.set(requireEventName(eventName), { eventName, msgappName: eventName === spelt ? null : msgappName })
+    const requested = eventName === spelt ? null : msgappName
+    names.set(requireEventName(eventName), spellingOf(eventName, requested, msgappName))
   }
   const after = query.get('after') || null
   const id = after && (parse('EVT', after) ?? refuse(refusals.badAfter()))

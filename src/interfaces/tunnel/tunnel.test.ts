@@ -203,10 +203,13 @@ test('a list of events accepts each of them in either spelling, and each is deli
   await receives(received, 4)
   assert.equal(received.map(({ name }) => name).join(), list)
   assert.equal(received.map(({ body }) => JSON.parse(body).event).join(), list)
+  const completed = { account: ada.id, channel: null, conversation: null, payload: { is_msgapp_call: false } }
   const own = await listen(ada, '?events=call.outbound.completed')
-  await recordEvents(ada, 1, 'call.outbound.completed')
+  await db.begin((tx) => record(tx, [{ ...completed, name: 'call.outbound.completed' }]))
   await receives(own.received, 1)
   assert.equal(own.received[0]?.name, 'call.outbound.completed')
+  const { is_msgapp_call, is_chatapp_call } = JSON.parse(own.received[0]?.body ?? '')
+  assert.deepEqual([is_msgapp_call, is_chatapp_call], [false, false], 'in neither spelling: in both')
 })
 
 test('an event made to test one webhook is not delivered to laptops', async () => {

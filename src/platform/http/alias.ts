@@ -67,6 +67,9 @@ const word = (name: string, flags: string) => new RegExp(`(?<![a-z0-9])${name}(?
 /** Returns a value in the second spelling of `msgapp`. */
 export const applyAlias = (value: unknown, alias: string): unknown => renamed(value, word('msgapp', 'g'), alias)
 
+/** Returns a value with its fields in both spellings of `msgapp`. */
+export const addAlias = (value: unknown, alias: string): unknown => doubled(value, word('msgapp', 'g'), alias)
+
 /** @param alias null for no second spelling: nothing is translated */
 export const makeAlias = (alias: string | null): Alias => {
   if (alias === null) return { install: () => {} }

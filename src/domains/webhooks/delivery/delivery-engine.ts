@@ -6,7 +6,7 @@ import { uuid } from '../../../platform/lib/id.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import { signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../../services.ts'
-import { onRecorded } from '../../events/ops.ts'
+import { onRecorded, spellingOf } from '../../events/ops.ts'
 import { startStatsRecorder } from '../history/stats-recorder.ts'
 import {
   deliveryPollMs,
@@ -46,7 +46,7 @@ export type DeliveryEngine = {
 
 type Deps = Pick<
   Services,
-  'db' | 'seal' | 'clock' | 'outbound' | 'sandboxAccounts' | 'changes' | 'log' | 'version' | 'quotas'
+  'db' | 'seal' | 'clock' | 'config' | 'outbound' | 'sandboxAccounts' | 'changes' | 'log' | 'version' | 'quotas'
 >
 
 const isSameReceiver = (one: Endpoint, other: Endpoint): boolean =>
@@ -67,7 +67,7 @@ const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow):
  * @param options.leaseSeconds after this time another process may take over the webhooks of one that hangs
  */
 export const startDeliveryEngine = (
-  { db, seal, clock, outbound, sandboxAccounts, changes, log, version, quotas }: Deps,
+  { db, seal, clock, config, outbound, sandboxAccounts, changes, log, version, quotas }: Deps,
   { timeoutMs = 10_000, leaseSeconds = 30, statsMs = statsFlushMs } = {},
 ): DeliveryEngine => {
   const ownerId = uuid()
@@ -127,8 +127,7 @@ export const startDeliveryEngine = (
     id: row.webhook_id,
     url: row.hook_url,
     host: URL.canParse(row.hook_url) ? new URL(row.hook_url).host : '',
-    eventName: row.event_name,
-    msgappName: row.msgapp_name,
+    ...spellingOf(row.event_name, row.msgapp_name, config.msgappName),
     headers: openHeaders(seal, row.webhook_id, row.sealed_headers),
     sealedHeaders: row.sealed_headers,
     keys: [

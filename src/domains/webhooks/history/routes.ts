@@ -69,7 +69,7 @@ const withEndpoint = async (db: Sql, account: string, printed: string, isEndpoin
   return event === null || event === row.event ? [row] : []
 }
 
-const deliveryRoutes = ({ db, seal, clock }: Services) => [
+const deliveryRoutes = ({ db, seal, clock, config: { msgappName } }: Services) => [
   route(listDeliveries, async ({ params, query, ...call }) => {
     const { account } = call
     const limit = query.results_per_page ?? query.per_page ?? 50
@@ -96,7 +96,7 @@ const deliveryRoutes = ({ db, seal, clock }: Services) => [
       count: page.rows.length,
       deliveries: page.rows.flatMap((one) => {
         const row = webhooks.get(one.webhook_id)
-        return row ? [presentDelivery(row, one, contents)] : []
+        return row ? [presentDelivery(row, one, { contents, msgappName })] : []
       }),
       ...(page.next ? { next_cursor: writeCursor(page.next, iso(clock.now())) } : {}),
     })
@@ -109,11 +109,11 @@ const deliveryRoutes = ({ db, seal, clock }: Services) => [
     const row = (await store.find(db, account.id, webhook)) ?? unknown()
     const delivery = (await findDelivery(db, account.id, webhook, event)) ?? unknown()
     const contents = await contentsOf(db, call)
-    const body = presentBody(row, delivery, contents)
+    const body = presentBody(row, delivery, { contents, msgappName })
     // A signature would let a reader with the secret confirm a guess of the masked text.
     const sent = { event, body: showsWhole(row.event, contents) ? body : null, open: seal.open }
     return ok({
-      delivery: presentDelivery(row, delivery, contents),
+      delivery: presentDelivery(row, delivery, { contents, msgappName }),
       request: {
         method: 'POST' as const,
         body,
@@ -129,7 +129,7 @@ const deliveryRoutes = ({ db, seal, clock }: Services) => [
     const row = (await store.find(tx, account.id, webhook)) ?? unknown()
     const delivery = (await log.redeliver(tx, account.id, webhook, event)) ?? unknown()
     if (!row.enabled) throw refusals.webhookDisabled(print('WHK', webhook))
-    return ok({ delivery: presentDelivery(row, delivery, await contentsOf(tx, call)) })
+    return ok({ delivery: presentDelivery(row, delivery, { contents: await contentsOf(tx, call), msgappName }) })
   }),
 ]
 

@@ -3,7 +3,7 @@ import { mask } from '../../../platform/http/confidential.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { redactAttempt, redactPayload } from '../../events/contents/ops.ts'
-import { eventBody } from '../../events/ops.ts'
+import { eventBody, spellingOf } from '../../events/ops.ts'
 import type { Contents } from '../../inbox/narrowing/ops.ts'
 import { printDelivery } from '../delivery/delivery-id.ts'
 import type { DeliveryLogRow } from '../delivery/delivery-log-store.ts'
@@ -63,15 +63,18 @@ export const presentHealth = (row: WebhookRow & HealthRow) => {
 /** Maps a webhook and the health of its receiver to their API form. */
 export const presentListed = (row: WebhookRow & HealthRow) => ({ ...presentWebhook(row), ...presentHealth(row) })
 
+/** What the reader of a delivery may see, and the second spelling of msgapp. */
+type DeliveryView = { readonly contents: Contents; readonly msgappName: string | null }
+
 /** Returns the body that the calls of a delivery send, without the contents that the reader may not see. */
 export const presentBody = (
-  { event, event_name: eventName, msgapp_name: msgappName }: WebhookRow,
+  { event, event_name: name, msgapp_name: requested }: WebhookRow,
   { body }: Pick<DeliveryLogRow, 'body'>,
-  contents: Contents,
-): string => eventBody(redactPayload(event, body, contents), { eventName, msgappName })
+  { contents, msgappName }: DeliveryView,
+): string => eventBody(redactPayload(event, body, contents), spellingOf(name, requested, msgappName))
 
-/** Maps a delivery and its attempts to their API form. @param contents that the reader may see */
-export const presentDelivery = (webhook: WebhookRow, row: DeliveryLogRow, contents: Contents) => ({
+/** Maps a delivery and its attempts to their API form. */
+export const presentDelivery = (webhook: WebhookRow, row: DeliveryLogRow, view: DeliveryView) => ({
   id: printDelivery({ webhook: row.webhook_id, event: row.event_id }),
   webhook_uuid: print('WHK', row.webhook_id),
   event_uuid: print('EVT', row.event_id),
@@ -79,9 +82,9 @@ export const presentDelivery = (webhook: WebhookRow, row: DeliveryLogRow, conten
   created_at: iso(row.created_at),
   state: row.state,
   ...(row.next_at === null ? {} : { next_attempt_at: iso(row.next_at) }),
-  payload: JSON.parse(presentBody(webhook, row, contents)),
+  payload: JSON.parse(presentBody(webhook, row, view)),
   attempts: row.attempts.map(({ timestamp: _, ...attempt }) => ({
-    ...redactAttempt(webhook.event, attempt, contents),
+    ...redactAttempt(webhook.event, attempt, view.contents),
     at: iso(Date.parse(attempt.at)),
   })),
 })
