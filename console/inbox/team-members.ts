@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { useQuery } from '../api/query.ts'
 import { account, ownName } from '../api/session.ts'
-import { words } from '../words/en/conversation.ts'
+import { words } from '../words/en/inbox.ts'
 import type { Member, SavedView, Tag } from './inbox-types.ts'
 
 // Colleagues, tags and saved views: few, and shown in many places. They are read once the list is there.
@@ -34,7 +34,7 @@ export const memberName = (uuid: string | undefined): string | undefined => {
     queueMicrotask(() => {
       areUsersNeeded.value = true
     })
-  return areNamesUnread.value ? words.item.colleague : '…'
+  return areNamesUnread.value ? words.list.colleague : '…'
 }
 
 /** Reads colleagues, tags and views. @param enabled false until the list is shown */

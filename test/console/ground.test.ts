@@ -39,20 +39,20 @@ const withImports = (file: string, found = new Set<string>()): ReadonlySet<strin
   return found
 }
 
-test('the usable inbox has at most 60 KB of script, 78 KB with a thread, 14 KB of styles and 3 KB of HTML', () => {
+test('the usable inbox has at most 60 KB of script, 80 KB with a thread, 14 KB of styles and 3 KB of HTML', () => {
   const [, list = []] = manifest.routes.find(([pattern]) => pattern.includes('/inbox/')) ?? []
   const first = new Set([...manifest.entry, ...list])
   const script = sum([...first].map(gzipped))
   assert.ok(script > 20 * kilobyte && script <= 60 * kilobyte, `script: ${script}`)
   const [pane = ''] = globSync('assets/thread-pane-*.js', { cwd: dist })
   const thread = sum([...new Set([...first, ...withImports(pane)])].map(gzipped))
-  assert.ok(thread > script && thread <= 78 * kilobyte, `with a thread: ${thread}`)
+  assert.ok(thread > script && thread <= 80 * kilobyte, `with a thread: ${thread}`)
   assert.ok(gzipped(manifest.style) <= 14 * kilobyte, `styles: ${gzipped(manifest.style)}`)
   const html = gzipSync(manifest.page).length
   assert.ok(html <= 3 * kilobyte, `HTML: ${html}`)
 })
 
-test('each page adds at most 25 KB of script, and everything that is built has at most 273 KB', () => {
+test('each page adds at most 25 KB of script, and everything that is built has at most 276 KB', () => {
   assert.ok(manifest.routes.length >= 3, `saw only ${manifest.routes.length} pages`)
   for (const [pattern, files] of manifest.routes) {
     assert.ok(files.length > 0, `${pattern} has no chunk of its own`)
@@ -60,10 +60,10 @@ test('each page adds at most 25 KB of script, and everything that is built has a
     assert.ok(size <= 25 * kilobyte, `${pattern}: ${size}`)
   }
   const scripts = globSync('**/*.js', { cwd: dist })
-  assert.ok(sum(scripts.map(gzipped)) <= 273 * kilobyte, `scripts: ${sum(scripts.map(gzipped))}`)
+  assert.ok(sum(scripts.map(gzipped)) <= 276 * kilobyte, `scripts: ${sum(scripts.map(gzipped))}`)
   const all = globSync('**/*', { cwd: dist }).map((path) => statSync(join(dist, path)))
   const total = sum(all.filter((entry) => entry.isFile()).map(({ size }) => size))
-  assert.ok(total <= 1_068 * kilobyte, `dist: ${total}`)
+  assert.ok(total <= 1_080 * kilobyte, `dist: ${total}`)
 })
 
 test('every address of the console is one page, under a policy without exceptions', async () => {

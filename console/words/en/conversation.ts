@@ -29,7 +29,6 @@ export const words = section('conversation', {
     you: 'you',
     api: 'API',
     someone: 'a former colleague',
-    colleague: 'a colleague',
     note: (author: string) => `Note by ${author}`,
     noteRemoved: 'This note was deleted',
     edited: 'edited',

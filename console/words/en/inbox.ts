@@ -38,6 +38,8 @@ export const words = section('inbox', {
     found: 'In all conversations',
     /** Before a message of the account, which any colleague or a program may have written. */
     we: 'We',
+    /** In place of a name that could not be read. */
+    colleague: 'a colleague',
     draft: 'Draft',
     unread: (count: number) => `${count >= 100 ? '99+' : count} unread`,
     waiting: (time: string) => `waiting ${time}`,
