@@ -7,7 +7,7 @@ import { makeKey } from '../../src/platform/lib/secret.ts'
 import type { Tenant, World } from '../world.ts'
 import type { Recipe, Request } from './recipe.ts'
 import type { Scene } from './scene.ts'
-import { fields, type Node, nodeOf, prefixOf } from './schema.ts'
+import { fields, type Node, nodeOf, prefixOf, takesAnyForm } from './schema.ts'
 import { type RawAnswer, send } from './send.ts'
 import { usableRequest } from './usable.ts'
 
@@ -38,8 +38,7 @@ const invalidRequest = (request: Request, contract: Contract): Request | null =>
   const { contentMediaType } = nodeOf(contract.body)
   if (contract.body && contentMediaType === undefined) return { ...request, body: [] }
   const changed = replaced(request, contract, (node) => {
-    // Where every other form of an id is an unknown one, none is invalid.
-    if (prefixOf(node)) return node.pattern?.endsWith('|') ? undefined : 'XXX1'
+    if (prefixOf(node)) return takesAnyForm(node) ? undefined : 'XXX1'
     return node.type === 'integer' ? 'many' : undefined
   })
   return changed ?? (contentMediaType ? { ...request, body: { not: 'text' } } : null)

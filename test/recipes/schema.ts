@@ -31,8 +31,11 @@ export const fields = (schema: TSchema | undefined): [string, Node][] => Object.
 /** `USR` for a field that holds the id of a user. */
 export const prefixOf = (node: Node): string | null => {
   const whole = node.anyOf?.map(prefixOf).find((prefix) => prefix !== null)
-  // Prefix patterns are `^USR`, `^SM[IO]` or `^(?:SMS|DID)`, and end with `|` where every other form is unknown: the first of several counts.
+  // Prefix patterns are `^USR`, `^SM[IO]` or `^(?:SMS|DID)`: the first of several counts.
   const [, one, first] =
     /^\^(?:([A-Z]{2}(?:[A-Z]|\[[A-Z]+\]))|\(\?:([A-Z]{3})(?:\|[A-Z]{3})+\))\|?$/.exec(node.pattern ?? '') ?? []
   return whole ?? (one ?? first)?.replace(/\[(\w)\w*\]/, '$1') ?? null
 }
+
+/** True for an id of which every other form is answered as an unknown one: 404 instead of 400. */
+export const takesAnyForm = (node: Node): boolean => node.pattern?.endsWith('|') ?? false
