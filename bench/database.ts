@@ -111,17 +111,30 @@ const filledHome = async (filling: Filling): Promise<string> => {
   return target
 }
 
+/** Loads pg_stat_statements into the server of a home, from its next start on. */
+const loadStatementCounter = async (home: string): Promise<void> => {
+  const server = await startEmbedded({ home, log: silentLog })
+  const db = connect({ url: server.superuserUrl, connections: 1 })
+  await db.raw(`alter system set shared_preload_libraries = 'pg_stat_statements'`)
+  await db.raw(`alter system set pg_stat_statements.track = 'all'`)
+  await db.raw('create extension if not exists pg_stat_statements')
+  await db.end()
+  await server.stop()
+}
+
 export type BenchDatabase = EmbeddedDatabase & { readonly home: string }
 
 /**
  * Starts a durable PostgreSQL in a temporary folder, which `stop` removes.
  * @param data messages already in the migrated database, or another filling; 0: a new database without a schema
+ * @param countsStatements whether pg_stat_statements counts statements, nested ones included
  */
-export const startDatabase = async (data: number | Filling): Promise<BenchDatabase> => {
+export const startDatabase = async (data: number | Filling, countsStatements = false): Promise<BenchDatabase> => {
   const filling = typeof data === 'number' ? data > 0 && messages(data) : data
   const filled = filling ? await filledHome(filling) : null
   const home = temporaryFolder('trunkline-bench-')
   if (filled !== null) copy(filled, home)
+  if (countsStatements) await loadStatementCounter(home)
   const server = await startEmbedded({ home, log: silentLog })
   await grantForTests(server.superuserUrl)
   return {

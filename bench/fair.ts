@@ -15,7 +15,7 @@ const [pace, connections] = [run.number('pace'), run.number('connections')]
 
 const platform = await startPlatform(rows, { TRUNKLINE_ROLES: 'api' })
 const greedyFrom = '+447700900002'
-const greedyKey = await platform.addAccount(greedyFrom)
+const [greedyKey] = await platform.addAccounts([greedyFrom])
 
 type Times = { p50: number; p99: number }
 

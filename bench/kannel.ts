@@ -45,8 +45,11 @@ const stores: Record<Store, (folder: string) => string> = {
   spool: (folder) => `store-type = spool\nstore-location = ${folder}`,
 }
 
-/** Starts both boxes with a transceiver bind to the SMSC and waits until they answer. */
-export const startKannel = async (store: Store, smsc: number, window: number) => {
+/**
+ * Starts both boxes with a transceiver bind to the SMSC and waits until they answer.
+ * @param callback address that receives inbound messages
+ */
+export const startKannel = async (store: Store, smsc: number, window: number, callback: string) => {
   const folder = mkdtempSync(join(tmpdir(), 'trunkline-kannel-'))
   const [admin, boxes, http] = [await freePort(), await freePort(), await freePort()]
   const file = join(folder, 'kannel.conf')
@@ -85,6 +88,11 @@ username = bench
 password = bench
 concatenation = true
 max-messages = 10
+
+group = sms-service
+keyword = default
+get-url = "${callback}?from=%p"
+max-messages = 0
 `,
   )
   const start = (program: string): ChildProcess =>

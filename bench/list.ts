@@ -35,6 +35,44 @@ const relayFigures = (key: string, what: string): { [key: string]: FigureSpec } 
   ...costFigures(`${key}.cost`, `a relayed SMS, ${what}`),
 })
 
+const delayFigures = (key: string, what: string, isHeadline: boolean): { [key: string]: FigureSpec } => ({
+  [`${key}.p50`]: { label: `${what}, p50`, unit: 'ms', isHeadline },
+  [`${key}.p99`]: { label: `${what}, p99`, unit: 'ms', isHeadline },
+  [`${key}.p999`]: { label: `${what}, p99.9`, unit: 'ms' },
+})
+
+const paceFigures = (gateway: 'ours' | 'kannel', pace: number): { [key: string]: FigureSpec } => {
+  const [key, at] = [`${gateway}.${pace}`, `${gateway === 'ours' ? '' : 'Kannel, '}${pace}/s`]
+  const isHeadline = gateway === 'ours' && pace === 100
+  return {
+    ...delayFigures(`${key}.api`, `${at}: response of the API`, isHeadline),
+    ...delayFigures(`${key}.submit`, `${at}: from the request to submit_sm`, false),
+    ...delayFigures(`${key}.receipt`, `${at}: from the receipt to the webhook`, false),
+    ...delayFigures(`${key}.inbound`, `${at}: from an inbound message to the webhook`, isHeadline),
+    [`${key}.missing`]: { label: `${at}: callbacks that did not come`, unit: '×' },
+    [`${key}.statements`]: { label: `${at}: statements of a message, nested ones included`, unit: '×' },
+    ...costFigures(`${key}.cost`, `${at}, a message with receipt and webhook`),
+  }
+}
+
+const idleFigures = (key: string, what: string): { [key: string]: FigureSpec } => ({
+  [`${key}.cpu`]: { label: `idle, ${what}: CPU of a core`, unit: '%', isHeadline: true },
+  [`${key}.statements`]: { label: `idle, ${what}: statements`, unit: '/s', isHeadline: true },
+  [`${key}.wakeUps`]: { label: `idle, ${what}: wake-ups`, unit: '/s' },
+  [`${key}.wal`]: { label: `idle, ${what}: WAL a second`, unit: 'B' },
+})
+
+const directFigures = (connections: number): { [key: string]: FigureSpec } => {
+  const [key, at] = [`direct.${connections}`, `${connections} connection${connections === 1 ? '' : 's'}`]
+  return {
+    [`${key}.ours`]: { label: `accepted, ${at}`, unit: '/s' },
+    [`${key}.yardstick`]: { label: `straightforward server, ${at}`, unit: '/s' },
+    [`${key}.ratio`]: { label: `accepted to straightforward server, ${at}`, unit: '×', isHeadline: true },
+    [`${key}.p50`]: { label: `time of a request, ${at}, p50`, unit: 'ms' },
+    [`${key}.yardstickP50`]: { label: `straightforward server, time of a request, ${at}, p50`, unit: 'ms' },
+  }
+}
+
 export const benches: readonly Bench[] = [
   defineBench({
     name: 'calls',
@@ -264,6 +302,28 @@ export const benches: readonly Bench[] = [
       ...costFigures('cost', 'a job, added and completed'),
     },
     run: () => import('./queue.ts'),
+  }),
+  defineBench({
+    name: 'ordinary',
+    about:
+      'Ordinary load: an idle installation, few messages a second with receipts and webhooks, and clients that send one request after another.',
+    seconds: 10,
+    flags: {
+      paces: { about: 'messages a second, separated by commas', default: '1,10,100,1000' },
+      accounts: { about: 'accounts that send, against the straightforward server', default: 1_000 },
+      idle: { about: 'seconds of idling', default: 60 },
+      only: { about: 'one part: direct, load or idle', default: '' },
+    },
+    figures: {
+      ...directFigures(1),
+      ...directFigures(64),
+      ...directFigures(256),
+      ...Object.assign({}, ...[1, 10, 100, 1_000].map((pace) => paceFigures('ours', pace))),
+      ...Object.assign({}, ...[1, 10, 100, 1_000].map((pace) => paceFigures('kannel', pace))),
+      ...idleFigures('idle.plain', 'without the sandbox'),
+      ...idleFigures('idle.sandbox', 'with the sandbox'),
+    },
+    run: () => import('./ordinary.ts'),
   }),
   defineBench({
     name: 'relay',

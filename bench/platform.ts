@@ -40,9 +40,13 @@ const prepareAccount = async (db: Db, account: string, phone: string): Promise<s
     insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
       supports_sms_in, supports_sms_out)
     values (${account}, ${channel}, ${number}, ${phone}, 'bench', 'GB', true, true)`
+  return channel
+}
+
+/** Tells the platform what the bench wrote into its database. */
+const announceChanges = async (db: Db): Promise<void> => {
   await db.run`insert into changes (topic) values ('accounts'), ('prices'), ('numbers') on conflict (topic) do update set version = changes.version + 1`
   await new Promise((resolve) => setTimeout(resolve, 1500)) // the platform polls for changes twice a second
-  return channel
 }
 
 export type Platform = {
@@ -50,6 +54,9 @@ export type Platform = {
   readonly port: number
   readonly pid: number
   readonly postgres: number
+  readonly databaseUrl: string
+  /** Address of the database for the superuser. */
+  readonly superuserUrl: string
   /** Process ids of the simulator; none without the sandbox. */
   readonly simulator: readonly number[]
   readonly db: Db
@@ -58,20 +65,21 @@ export type Platform = {
   readonly channel: string
   /** Calls the operator API. */
   operator(method: string, path: string, body?: object): Promise<unknown>
-  /** Makes another account with a number. Returns its key. */
-  addAccount(phone: string): Promise<string>
+  /** Makes further accounts with a number each. Returns their keys. */
+  addAccounts(phones: readonly string[]): Promise<string[]>
   /** Starts a further process of the installation. Returns its address. */
   addProcess(env: NodeJS.ProcessEnv): Promise<string>
   stop(): Promise<void>
 }
 
-/** @param data messages already in the database, or another filling */
+/** @param data messages already in the database, or another filling @param countsStatements see startDatabase */
 export const startPlatform = async (
   data: number | Filling,
   env: NodeJS.ProcessEnv = {},
   flags: string[] = [],
+  countsStatements = false,
 ): Promise<Platform> => {
-  const server = await startDatabase(data)
+  const server = await startDatabase(data, countsStatements)
   const { home } = server
   const db = connect({ url: server.url, connections: 4 })
   const settings = {
@@ -98,6 +106,7 @@ export const startPlatform = async (
   const { process, url } = await startProcess(env, flags)
   const { account } = await db.one<{ account: string }>`select id as account from accounts limit 1`
   const channel = await prepareAccount(db, account, from)
+  await announceChanges(db)
 
   const operator: Platform['operator'] = async (method, path, body) => {
     const headers = { 'x-operator-key': operatorKey, 'content-type': 'application/json' }
@@ -111,20 +120,27 @@ export const startPlatform = async (
     port: Number(new URL(url).port),
     pid: process.pid ?? 0,
     postgres: server.pid(),
+    databaseUrl: server.url,
+    superuserUrl: server.superuserUrl,
     simulator: childrenOf(process.pid ?? 0),
     db,
     account,
     channel: `SMS${channel}`,
     operator,
-    addAccount: async (phone) => {
-      // The shapes of the contracts createAccount and createKey.
-      const { account } = (await operator('POST', '/operator/accounts', { name: phone })) as {
-        account: { uuid: string }
+    addAccounts: async (phones) => {
+      const keys: string[] = []
+      for (const phone of phones) {
+        // The shapes of the contracts createAccount and createKey.
+        const { account } = (await operator('POST', '/operator/accounts', { name: phone })) as {
+          account: { uuid: string }
+        }
+        const path = `/operator/accounts/${account.uuid}/keys`
+        const made = (await operator('POST', path, { label: 'bench' })) as { key: string }
+        await prepareAccount(db, account.uuid.slice(3), phone)
+        keys.push(made.key)
       }
-      const path = `/operator/accounts/${account.uuid}/keys`
-      const made = (await operator('POST', path, { label: 'bench' })) as { key: string }
-      await prepareAccount(db, account.uuid.slice(3), phone)
-      return made.key
+      await announceChanges(db)
+      return keys
     },
     addProcess: async (env) => {
       const further = join(home, `platform-${started.length}`)

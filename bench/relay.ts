@@ -1,14 +1,8 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
-import type { Db } from '../src/platform/db/sql.ts'
 import { benchRun } from './bench.ts'
-import { hasKannel, type Store, sendsms, startKannel } from './kannel.ts'
+import { type Gateway, type Report, startKannelGateway, startSink, startTrunkline } from './gateways.ts'
+import { hasKannel } from './kannel.ts'
 import { median, table, thousands } from './lib.ts'
-import { type Load, load, paced, post } from './load.ts'
-import { from, key, startPlatform } from './platform.ts'
-import type { Command, Report } from './sink.ts'
+import { type Load, load, paced } from './load.ts'
 import { type Cost, memory, prefixed, startMeter } from './usage.ts'
 
 /**
@@ -24,94 +18,17 @@ const connections = run.number('connections')
 const pace = run.number('pace')
 const [only, wantedReceipts] = [run.word('only'), run.word('receipts')]
 const profile = run.word('profile')
-const window = 100
-const text = 'A message of sixty characters, as people would write one now'
-
-const sink = fork(join(import.meta.dirname, 'sink.ts'))
-const [ports]: [{ smsc: number; callbacks: number }] = (await once(sink, 'message')) as never // first message of sink.ts
-const askSink = async (command: Command): Promise<Report> => {
-  sink.send(command)
-  const [answer] = await once(sink, 'message')
-  return answer
-}
-
-type Gateway = {
-  readonly port: number
-  /** Process ids. Kannel's count as those of Node do. */
-  readonly node: readonly number[]
-  readonly postgres: readonly number[]
-  /** Absent without a database. */
-  readonly db?: Db
-  /** Returns the request of the n-th message. */
-  request(n: number): Buffer
-  stop(): Promise<void>
-}
-
-const destination = (n: number) => `+4477${10_000_000 + (n % 80_000_000)}`
-
-const startTrunkline = async (receipts: boolean): Promise<Gateway> => {
-  const platform = await startPlatform(
-    run.rows,
-    {
-      TRUNKLINE_ROLES: 'api,worker',
-      TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'true',
-      TRUNKLINE_ALLOW_HTTP_HOOKS: 'true',
-    },
-    profile ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [],
-  )
-  const settings = { host: '127.0.0.1', port: ports.smsc, system_id: 'bench', password: 'bench', window }
-  await platform.operator('POST', '/operator/connections', { kind: 'smpp', name: 'sink', settings })
-  if (receipts) {
-    const hook = { hook_url: `http://127.0.0.1:${ports.callbacks}/`, channel_uuid: platform.channel }
-    const answer = await fetch(`${platform.url}/open/webhooks/subscribe/sms.message.delivered`, {
-      method: 'POST',
-      headers: { 'x-user-api-key': key, 'content-type': 'application/json' },
-      body: JSON.stringify(hook),
-    })
-    if (!answer.ok) throw new Error(`the subscription was refused: ${answer.status} ${await answer.text()}`)
-  }
-  await setTimeout(1500) // waits for the connection
-  const headers = { 'x-user-api-key': key }
-  return {
-    port: platform.port,
-    node: [platform.pid],
-    postgres: [platform.postgres],
-    db: platform.db,
-    request: (n) =>
-      post('/open/sms/send', headers, JSON.stringify({ from_number: from, to_number: destination(n), text })),
-    stop: platform.stop,
-  }
-}
-
-const startKannelGateway = async (store: Store, receipts: boolean): Promise<Gateway> => {
-  const { port, pids, stop } = await startKannel(store, ports.smsc, window)
-  await setTimeout(1000)
-  const callback = receipts ? `http://127.0.0.1:${ports.callbacks}/` : null
-  return { port, node: pids, postgres: [], request: (n) => sendsms(from, destination(n), text, callback), stop }
-}
+const sink = await startSink()
 
 const gateways: Record<string, (receipts: boolean) => Promise<Gateway>> = {
-  'Trunkline, durable': startTrunkline,
+  'Trunkline, durable': (receipts) => startTrunkline(sink, run.rows, { receipts, profile }),
   ...(hasKannel()
     ? {
-        'Kannel, memory': (receipts) => startKannelGateway('memory', receipts),
-        'Kannel, file': (receipts) => startKannelGateway('file', receipts),
-        'Kannel, spool': (receipts) => startKannelGateway('spool', receipts),
+        'Kannel, memory': (receipts) => startKannelGateway(sink, 'memory', receipts),
+        'Kannel, file': (receipts) => startKannelGateway(sink, 'file', receipts),
+        'Kannel, spool': (receipts) => startKannelGateway(sink, 'spool', receipts),
       }
     : {}),
-}
-
-/** Waits until all messages have arrived, or none has for 5 s. */
-const waitUntilDrained = async (accepted: number, receipts: boolean): Promise<Report> => {
-  let last = await askSink({ report: { arrivals: false } })
-  for (let idle = 0; idle < 50; ) {
-    if (last.arrived >= accepted && (!receipts || last.called >= accepted)) break
-    await setTimeout(100)
-    const next = await askSink({ report: { arrivals: false } })
-    idle = next.arrived === last.arrived && next.called === last.called ? idle + 1 : 0
-    last = next
-  }
-  return askSink({ report: { arrivals: true } })
 }
 
 /** Returns the arrival times in milliseconds after `began`, ascending. */
@@ -135,22 +52,22 @@ const warmSeconds = 3
 
 const warmUp = async (gateway: Gateway, receipts: boolean): Promise<void> => {
   let n = 20_000_000
-  await askSink({ reset: { receipts } })
+  await sink.ask({ reset: { receipts } })
   const { statuses } = await load(gateway.port, connections, warmSeconds, () => gateway.request(n++))
-  await waitUntilDrained(statuses.get(202) ?? 0, receipts)
+  await sink.waitUntilDrained(statuses.get(202) ?? 0, receipts)
 }
 
 const measure = async (gateway: Gateway, receipts: boolean): Promise<Result> => {
   await warmUp(gateway, receipts)
   let n = 0
   const requests = Array.from({ length: 40_000 }, (_, i) => gateway.request(i))
-  await askSink({ reset: { receipts } })
-  const peer = [sink.pid ?? 0]
+  await sink.ask({ reset: { receipts } })
+  const peer = [sink.pid]
   const costOf = await startMeter({ node: gateway.node, postgres: gateway.postgres, peer }, gateway.db)
   const began = process.hrtime.bigint()
   const done: Load = await load(gateway.port, connections, seconds, () => requests[n++] ?? gateway.request(n))
   const accepted = done.statuses.get(202) ?? 0
-  const report = await waitUntilDrained(accepted, receipts)
+  const report = await sink.waitUntilDrained(accepted, receipts)
   const end = receipts ? Number(BigInt(report.lastCall) - began) / 1e9 : (timesOf(report, began).at(-1) ?? 0) / 1000
   const came = receipts ? report.called : report.arrived
   return {
@@ -165,9 +82,9 @@ const measure = async (gateway: Gateway, receipts: boolean): Promise<Result> => 
 
 /** Returns the milliseconds from the HTTP response to submit_sm at a steady rate. */
 const measureDelay = async (gateway: Gateway, receipts: boolean): Promise<{ p50: number; p99: number }> => {
-  await askSink({ reset: { receipts } })
+  await sink.ask({ reset: { receipts } })
   const answered = await paced(gateway.port, connections, pace, seconds, (n) => gateway.request(n + 1_000_000))
-  const report = await waitUntilDrained(answered.size, receipts)
+  const report = await sink.waitUntilDrained(answered.size, receipts)
   const waits = (report.arrivals ?? [])
     .flatMap(([number, at]) => {
       const accepted = answered.get(number - 10_000_000 - 1_000_000)
@@ -245,4 +162,4 @@ table(
   ],
   rows,
 )
-sink.disconnect()
+sink.end()

@@ -54,6 +54,14 @@ export const cpuSeconds = (pid: number, excluded?: ReadonlySet<number>): number 
 export const memory = (pid: number): number =>
   Math.round(summed(pid, (id) => Number(/^Pss:\s+(\d+)/m.exec(proc(`${id}/smaps_rollup`))?.[1] ?? 0)) / 1024)
 
+/** Returns how often the threads of processes and their descendants waited and were woken since they started. */
+export const wakeUps = (pids: readonly number[]): number => {
+  const ofThread = (pid: number, thread: string) =>
+    Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(proc(`${pid}/task/${thread}/status`))?.[1] ?? 0)
+  const ofProcess = (pid: number) => threadsOf(pid).reduce((sum, thread) => sum + ofThread(pid, thread), 0)
+  return pids.reduce((sum, pid) => sum + summed(pid, ofProcess), 0)
+}
+
 /** Process ids by role. `peer`: counterparts of the platform, such as simulators and receivers. */
 export type Processes = {
   readonly node?: readonly number[]
