@@ -8,8 +8,6 @@ import { post } from './load.ts'
 import { from, key, startPlatform } from './platform.ts'
 import type { Command, Report } from './sink.ts'
 
-export type { Report } from './sink.ts'
-
 // The gateways of the benches of messages, and the SMSC that all of them send to.
 
 /** Messages that a gateway may have on the way to the SMSC. */

@@ -3,10 +3,11 @@ import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { connect } from '../src/platform/db/sql.ts'
 import { benchRun } from './bench.ts'
-import { type Gateway, handset, type Report, startKannelGateway, startSink, startTrunkline } from './gateways.ts'
+import { type Gateway, handset, startKannelGateway, startSink, startTrunkline } from './gateways.ts'
 import { hasKannel } from './kannel.ts'
 import { load, paced, post } from './load.ts'
 import { from, key, startChild, startPlatform } from './platform.ts'
+import type { Report } from './sink.ts'
 import { prefixed, startMeter, wakeUps } from './usage.ts'
 
 /**

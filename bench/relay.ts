@@ -1,8 +1,9 @@
 import { benchRun } from './bench.ts'
-import { type Gateway, type Report, startKannelGateway, startSink, startTrunkline } from './gateways.ts'
+import { type Gateway, startKannelGateway, startSink, startTrunkline } from './gateways.ts'
 import { hasKannel } from './kannel.ts'
 import { median, table, thousands } from './lib.ts'
 import { type Load, load, paced } from './load.ts'
+import type { Report } from './sink.ts'
 import { type Cost, memory, prefixed, startMeter } from './usage.ts'
 
 /**
