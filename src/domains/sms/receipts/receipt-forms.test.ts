@@ -156,6 +156,49 @@ test(
   }),
 )
 
+/** Numbers, each with another form that its network reports: former, current, or both dialled. */
+const twoForms = [
+  ['+5541991230001', '554191230001'],
+  ['+525512345678', '5215512345678'],
+  ['+5491123459901', '541123459901'],
+  ['+541123459902', '5491123459902'],
+  ['+84327123456', '841627123456'],
+  ['+2290197123456', '22997123456'],
+  // National, in the former form.
+  ['+5541991230003', '04191230003'],
+] as const
+
+test(
+  'a receipt under another form of the recipient’s number applies to its message',
+  withCarrier({}, async (stage) => {
+    const { smsc, who, number } = stage
+    const report = async (id: string, to: string, from: string) => {
+      const message = await sendAs(stage, id, to)
+      const octets = Buffer.from(`id:${id} stat:DELIVRD err:000`)
+      await smsc.deliver({ from, to: digits(number), ton: 0, npi: 0, esmClass: 4, octets })
+      await waitForStatus(who, message, 'delivered')
+    }
+    // The connection learns that its receipts repeat the ids of its responses.
+    await report('learn', contact, digits(contact))
+    for (const [n, [to, from]] of twoForms.entries()) await report(`form-${n}`, to, from)
+  }),
+)
+
+test(
+  'a receipt without esm_class applies under another form of the recipient’s number, and is no text',
+  withCarrier({ receipts_without_esm_class: true }, async (stage) => {
+    const { smsc, who, number } = stage
+    for (const [n, [to, from]] of twoForms.entries()) {
+      const message = await sendAs(stage, `bare-${n}`, to)
+      const octets = Buffer.from(`id:bare-${n} stat:DELIVRD err:000`)
+      await smsc.deliver({ from, to: digits(number), ton: 0, npi: 0, octets })
+      // A receipt that is taken for a text never changes the message.
+      assert.deepEqual(await textsFrom(stage, to), [])
+      await waitForStatus(who, message, 'delivered')
+    }
+  }),
+)
+
 const withoutClass = hex(
   '69643a31323435333931393137207375626d697420646174653a3236313132373039333020646f6e6520646174653a3236313132373039333120737461743a44454c49565244206572723a303030',
 )
