@@ -266,6 +266,38 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
       assert.ok((await contentOf(odd)).kind, JSON.stringify(odd))
   })
 
+  test('content of another form than the documented one is kept: as it came, or as far as it has one', async () => {
+    const person = newPerson()
+    const shown = async (message: object) => {
+      await write(person, message)
+      return (await newest(person)).message
+    }
+    for (const [type, body] of [
+      ['image', { sha256: 'x' }],
+      ['system', { type: 'user_identity_changed' }],
+      ['text', { body: { text: 'nested' } }],
+      ['contacts', [null, 5, {}]],
+    ] as const) {
+      const content = { kind: 'unsupported', type, payload: { [type]: body } }
+      assert.deepEqual(await shown({ type, [type]: body }), { text: unshown(type), content })
+    }
+    const nfm_reply = { name: 'flow', response_json: { date: '2026-12-01' } }
+    assert.deepEqual((await shown({ type: 'interactive', interactive: { type: 'nfm_reply', nfm_reply } })).content, {
+      ...{ kind: 'flow', name: 'flow', answers: { date: '2026-12-01' } },
+    })
+    const contacts = [null, 5, { name: {}, org: { company: 'Ex Ltd' } }, { name: { first_name: 'Ann' } }]
+    assert.deepEqual(await shown({ type: 'contacts', contacts }), {
+      text: 'Ann',
+      content: {
+        kind: 'contacts',
+        contacts: [
+          { name: {}, phones: [], emails: [], org: { company: 'Ex Ltd' } },
+          { name: { first_name: 'Ann' }, phones: [], emails: [] },
+        ],
+      },
+    })
+  })
+
   test('a location beyond every limit of a request stays readable, in reads, conversations and the inbox', async () => {
     const person = newPerson()
     const location = {
