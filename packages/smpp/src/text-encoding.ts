@@ -47,8 +47,8 @@ const byteOrderMarks = [
 
 export type ByteOrder = (typeof byteOrderMarks)[number]
 
-/** An odd octet at the end is ignored. */
-const decodeUtf16 = (octets: Buffer, isLittleEndian: boolean): string => {
+/** Decodes UTF-16. An odd octet at the end is ignored. */
+export const decodeUtf16 = (octets: Buffer, isLittleEndian: boolean): string => {
   const units = Buffer.from(octets.subarray(0, octets.length & ~1))
   return (isLittleEndian ? units : units.swap16()).toString('utf16le')
 }
