@@ -270,8 +270,12 @@ test(
     const octets = hex('5465787420696e2073686f72745f6d657373616765')
     await smsc.deliver({ ...addresses, octets, parameters: '0424 0000' })
     await smsc.deliver({ ...addresses, octets: Buffer.alloc(0), parameters: '0424 0002 6869' })
+    await smsc.deliver({ ...addresses, octets: Buffer.from('beside NUL'), parameters: '0424 0001 00' })
+    // 0 is @ in the default alphabet.
+    await smsc.deliver({ ...addresses, octets: Buffer.alloc(0), parameters: '0424 0001 00' })
     // 5F is § in the default alphabet.
-    assert.deepEqual((await textsFrom(stage)).sort(), ['Text in short§message', 'hi'].sort())
+    const expected = ['Text in short§message', 'hi', 'beside NUL', '@']
+    assert.deepEqual((await textsFrom(stage)).sort(), expected.sort())
     const message = await sendAs(stage, 'both')
     const receipt = Buffer.from('id:both stat:DELIVRD err:000')
     await smsc.deliver({ ...addresses, esmClass: 4, octets: receipt, parameters: '001e 0000 0427 0000 0424 0000' })
@@ -295,11 +299,17 @@ test(
       [0x58, Buffer.from('Ж3', 'utf16le').swap16()],
       [0xc8, hex('1b65')],
       [0x84, hex('0035')],
+      [0x08, Buffer.from('\ufeff\ufeffdoubled', 'utf16le').swap16()],
+      [0x08, Buffer.from('\ufeff\ufeffdoubled too', 'utf8')],
     ]
     for (const [dataCoding, octets] of messages) await smsc.deliver({ ...addresses, dataCoding, octets })
     for (const part of ['0b05040b8423f000035a020146697273742068616c662c20', '0500035a02027365636f6e642068616c662e'])
       await smsc.deliver({ ...addresses, esmClass: 0x40, dataCoding: 0xf2, octets: hex(part) })
+    // Parts in UTF-8, each with a mark.
+    for (const part of ['0500035b0201efbbbf4865c3', '0500035b0202efbbbfa96c6c6f'])
+      await smsc.deliver({ ...addresses, esmClass: 0x40, dataCoding: 0x08, octets: hex(part) })
     const expected = ['Привет', 'Привет!', 'café – ok', 'Ж1', 'Ж2', 'Ж3', '€', '@5', 'First half, second half.']
+    expected.push('doubled', 'doubled too', 'Heéllo')
     assert.deepEqual((await textsFrom(stage)).sort(), expected.sort())
   }),
 )
