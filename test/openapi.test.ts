@@ -29,6 +29,24 @@ const walk = (node: unknown, visit: (node: Json, path: string) => void, path = '
 
 const operations = Object.values(paths).flatMap((path) => Object.values(path))
 
+/** Unions of replies whose limits hold: every writer of the values is a request with the same schema. */
+const limitedReplies = /^\/properties\/limits\/properties\//
+
+const limitsOfValues = ['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'pattern', 'format']
+
+test('no union of a reply limits its values: a value beyond a limit would be answered 500', () => {
+  const found: string[] = []
+  for (const { id, reply } of contracts)
+    walk(reply, (node, path) => {
+      if (!path.includes('/anyOf/') || limitedReplies.test(path)) return
+      // Every id has the prefix of its kind.
+      if (/^\^[A-Z]{3}$/.test(String(node.pattern))) return
+      for (const limit of limitsOfValues)
+        if (['string', 'number'].includes(typeof node[limit])) found.push(`${id} ${path} ${limit}`)
+    })
+  assert.deepEqual(found, [])
+})
+
 test('a named schema keeps its name under Type.Optional and Type.Array, and becomes a reference', () => {
   const Thing = Named('Thing', Type.Object({ name: Type.String() }))
   const { referenced, schemas } = makeComponents({})

@@ -1176,7 +1176,7 @@ export type MessageMedia = {
   error?: string
 }
 
-export type Location = {
+export type MessageLocation = {
   latitude: number
   longitude: number
   name?: string
@@ -1364,7 +1364,7 @@ export type UnsupportedContent = {
 export type MessageContent = {
   text?: string
   media?: MessageMedia
-  pin?: Location
+  pin?: MessageLocation
   template?: TemplateMessage
   /** Structured content, which the text summarises, by kind */
   content?: QuoteContent | ButtonContent | ReplyContent | FlowContent | ContactsContent | LocationContent | OrderContent | ReferralContent | UnsupportedContent
@@ -1454,6 +1454,14 @@ export type Conversation = {
   unread_count: number
   last_activity_at: string
   last_message?: MsgappMessage
+}
+
+export type Location = {
+  latitude: number
+  longitude: number
+  name?: string
+  address?: string
+  url?: string
 }
 
 /** State of the contact in the address book of its channel */

@@ -1,4 +1,5 @@
 import { type DataPdu, type ShortMessagePdu, tags } from './pdu.ts'
+import { decodeUtf16 } from './text-encoding.ts'
 import { messageOctets, readUserData, udhIndicator } from './user-data.ts'
 
 /** message_state (SMPP 3.4, 5.2.28), and the seven letters of its text form (appendix B). */
@@ -73,11 +74,12 @@ export const receiptClass = 0x04
 const typeBits = 0x3c
 const intermediate = 0x20
 
-// A NUL ends a field as a space does: some carriers end the whole text with one, and no database stores it.
-const idPattern = /\bid\s*:\s*([^\s:\0]+)(?=[\s\0]|$)/i
+// A NUL ends a field as a space does: some carriers end the whole text with one, and no database stores it. Others
+// separate fields with commas or semicolons, and put values in quotation marks.
+const idPattern = /\bid\s*:\s*["']?([^\s:\0,;"']+)(?=["']?(?:[\s\0,;]|$))/i
 // A word that a colon follows is the name of the next field.
-const statPattern = /\bstat\s*:\s*(\w[\w+-]*)(?![\w+:-])/i
-const errPattern = /\berr\s*:\s*([^\s:\0]+)(?=[\s\0]|$)/i
+const statPattern = /\bstat\s*:\s*["']?(\w[\w+-]*)(?![\w+:-])/i
+const errPattern = /\berr\s*:\s*["']?([^\s:\0,;"']+)(?=["']?(?:[\s\0,;]|$))/i
 
 /** The standard gives ids 64 octets (5.2.23). Some carriers send more; an index accepts at most 2,700. */
 const maxIdLength = 255
@@ -94,14 +96,43 @@ const networkError = (value: Buffer | undefined): string | null =>
 /** Octets of ASCII text: printable ones, white space, and a NUL at the end. */
 const asciiText = /^[\t\n\r -~]*\0*$/
 
+/** Returns the fields before `text:`, the beginning of the message itself; all of a text that has none before it. */
+const fieldsOf = (text: string): string => {
+  const [head = ''] = text.split(/\btext\s*:/i, 1)
+  return idPattern.test(head) || statPattern.test(head) ? head : text
+}
+
 /**
- * Returns the text of a receipt. Appendix B makes it ASCII, and many carriers send ASCII under any data_coding, such as
- * that of the message. Octets that are ASCII up to `text:`, with one of the fields before, are therefore read as such.
+ * Returns the fields of a receipt. Appendix B makes it ASCII, and many carriers send ASCII under any data_coding, such
+ * as that of the message. Octets that are ASCII up to `text:`, with a field, are therefore read as such. Other carriers
+ * send UTF-16 under another data_coding, or octets of two codings: the first reading that has both fields wins.
  */
-const receiptTextOf = (pdu: ShortMessagePdu | DataPdu): string => {
-  const octets = messageOctets(pdu).toString('latin1')
-  const [head = ''] = octets.split(/\btext\s*:/i, 1)
-  return asciiText.test(head) && (idPattern.test(head) || statPattern.test(head)) ? octets : readUserData(pdu).text
+const receiptFieldsOf = (pdu: ShortMessagePdu | DataPdu): string => {
+  const octets = messageOctets(pdu)
+  const ascii = fieldsOf(octets.toString('latin1'))
+  const hasId = idPattern.test(ascii)
+  const hasStat = statPattern.test(ascii)
+  if ((hasId || hasStat) && asciiText.test(ascii)) return ascii
+  const labelled = fieldsOf(readUserData(pdu).text)
+  const readings = [labelled, fieldsOf(decodeUtf16(octets, false)), fieldsOf(decodeUtf16(octets, true)), ascii]
+  return (
+    readings.find((text) => idPattern.test(text) && statPattern.test(text)) ??
+    readings.find((text) => idPattern.test(text) || statPattern.test(text)) ??
+    labelled
+  )
+}
+
+/** Returns message_state: one octet, which some carriers pad with zeros. */
+const stateCodeOf = (pdu: ShortMessagePdu | DataPdu): number | undefined => {
+  const value = pdu.tlvs.get(tags.message_state)
+  return value?.length ? (value.find((octet) => octet !== 0) ?? 0) : undefined
+}
+
+/** Returns the state by message_state, else by the word. A 0, of which SMPP 3.4 knows nothing, gives way to the word. */
+const stateOf = (code: number | undefined, word: string): MessageState | null => {
+  const byNumber = byCode.get(code ?? Number.NaN) ?? null
+  const byText = stateOfWord(word)
+  return code === 0 ? (byText ?? byNumber) : (byNumber ?? byText)
 }
 
 /**
@@ -110,17 +141,17 @@ const receiptTextOf = (pdu: ShortMessagePdu | DataPdu): string => {
  * @param own words of the carrier, which go first
  */
 export const readReceipt = (pdu: ShortMessagePdu | DataPdu, own: StateWords = new Map()): ReadReceipt | null => {
-  const text = receiptTextOf(pdu)
+  const text = receiptFieldsOf(pdu)
   const named = pdu.tlvs.get(tags.receipted_message_id)?.toString('latin1').replace(/\0.*$/s, '')
   const carrierId = named || idPattern.exec(text)?.[1]
   if (!carrierId) return null
-  const code = pdu.tlvs.get(tags.message_state)?.[0]
+  const code = stateCodeOf(pdu)
   const word = statPattern.exec(text)?.[1]?.toUpperCase() ?? ''
   const error = errPattern.exec(text)?.[1] ?? networkError(pdu.tlvs.get(tags.network_error_code))
   const ownState = own.get(word) ?? own.get(String(code))
   return {
     carrierId: storedId(carrierId),
-    state: ownState ?? byCode.get(code ?? Number.NaN) ?? stateOfWord(word),
+    state: ownState ?? stateOf(code, word),
     error: error === null || /^0*$/.test(error) ? null : error.slice(0, maxErrorLength).toWellFormed(),
   }
 }
@@ -133,7 +164,7 @@ export const isReceipt = (pdu: ShortMessagePdu | DataPdu): boolean => {
   const type = pdu.esmClass & typeBits
   if (type === receiptClass || type === intermediate) return true
   if (!pdu.tlvs.has(tags.receipted_message_id)) return false
-  return pdu.tlvs.has(tags.message_state) || statPattern.test(receiptTextOf(pdu))
+  return pdu.tlvs.has(tags.message_state) || statPattern.test(receiptFieldsOf(pdu))
 }
 
 /**
@@ -142,7 +173,7 @@ export const isReceipt = (pdu: ShortMessagePdu | DataPdu): boolean => {
  */
 export const looksLikeReceipt = (pdu: ShortMessagePdu | DataPdu): boolean => {
   if ((pdu.esmClass & (typeBits | udhIndicator)) !== 0) return false
-  const text = receiptTextOf(pdu)
+  const text = receiptFieldsOf(pdu)
   return idPattern.test(text) && statPattern.test(text)
 }
 

@@ -47,15 +47,17 @@ const byteOrderMarks = [
 
 export type ByteOrder = (typeof byteOrderMarks)[number]
 
-/** An odd octet at the end is ignored. */
-const decodeUtf16 = (octets: Buffer, isLittleEndian: boolean): string => {
+/** Decodes UTF-16. An odd octet at the end is ignored. */
+export const decodeUtf16 = (octets: Buffer, isLittleEndian: boolean): string => {
   const units = Buffer.from(octets.subarray(0, octets.length & ~1))
   return (isLittleEndian ? units : units.swap16()).toString('utf16le')
 }
 
 const decodeMarked = (octets: Buffer, { mark, encoding }: ByteOrder): string => {
-  const text = octets.subarray(mark.length)
-  return encoding === 'utf-8' ? text.toString('utf8') : decodeUtf16(text, encoding === 'utf-16le')
+  const marked = octets.subarray(mark.length)
+  const text = encoding === 'utf-8' ? marked.toString('utf8') : decodeUtf16(marked, encoding === 'utf-16le')
+  // Handset and carrier may each add a mark.
+  return text.replace(/^\ufeff+/, '')
 }
 
 /** Charsets that TextDecoder supports, by data_coding. */

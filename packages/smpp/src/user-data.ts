@@ -94,7 +94,9 @@ const inOrder = (octets: Buffer, order: ByteOrder | null, coding: number): Buffe
   const own = byteOrderOf(octets, coding & 0xff)
   if (!own) return octets
   const text = octets.subarray(own.mark.length)
-  if (own.encoding === (order?.encoding ?? 'utf-16be')) return text
+  const expected = order?.encoding ?? 'utf-16be'
+  if (own.encoding === expected) return text
+  if (expected === 'utf-8') return octets
   return own.encoding === 'utf-8' || text.length % 2 === 1 ? octets : Buffer.from(text).swap16()
 }
 
@@ -107,8 +109,9 @@ const joinParts = (run: readonly EncodedText[], coding: number): EncodedText => 
   let length = 0
   const joined = parts.map((octets) => {
     const whole = isPadded ? octets.subarray(0, octets.length & ~1) : octets
-    // Within a split character, octets that look like a mark are text.
-    const part = isWide && length > 0 && length % 2 === 0 ? inOrder(whole, order, coding) : whole
+    // Within a split character of UTF-16, octets that look like a mark are text; in UTF-8 none do.
+    const isMarkable = order?.encoding === 'utf-8' || (isWide && length % 2 === 0)
+    const part = isMarkable && length > 0 ? inOrder(whole, order, coding) : whole
     length += part.length
     return part
   })
@@ -130,11 +133,14 @@ export const decodeParts = (parts: readonly (EncodedText & { readonly part: numb
   return runs.map((run) => decodeEncodedText(joinParts(run, run[0]?.coding ?? 0))).join('')
 }
 
-/** The field of a message that is filled: message_payload (5.3.2.32), else short_message. An empty payload is none. */
+/**
+ * The field of a message that is filled: message_payload (5.3.2.32), else short_message. An empty payload is none, and
+ * so is one of NULs beside a filled short_message.
+ */
 const filledField = (pdu: ShortMessagePdu | DataPdu): Buffer => {
-  const payload = pdu.tlvs.get(tags.message_payload)
-  if (payload && payload.length > 0) return payload
-  return pdu.command === 'data_sm' ? Buffer.alloc(0) : pdu.shortMessage
+  const payload = pdu.tlvs.get(tags.message_payload) ?? Buffer.alloc(0)
+  const short = pdu.command === 'data_sm' ? Buffer.alloc(0) : pdu.shortMessage
+  return short.length === 0 || payload.some((octet) => octet !== 0) ? payload : short
 }
 
 /** Splits off the user data header; null without one. A header longer than the field counts as text. */

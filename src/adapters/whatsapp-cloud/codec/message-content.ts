@@ -67,7 +67,9 @@ const parsedObject = (json: string): Fields | null => {
 }
 
 const flowOf = (reply: Fields): ChatContent => {
-  const json = textOf(reply.response_json)
+  // A string of JSON; some gateways parse it.
+  const given = reply.response_json ?? null
+  const json = textOf(typeof given === 'string' || given === null ? given : JSON.stringify(given))
   const answers = json === null ? null : parsedObject(json)
   return {
     kind: 'flow',
@@ -119,24 +121,36 @@ const unsupportedOf = (type: string, message: Fields): ChatContent => ({
   payload: Object.fromEntries(Object.entries(message).filter(([name]) => !envelope.has(name))),
 })
 
-const ownContentOf = (type: string, message: Fields, hasPin: boolean): ChatContent | null => {
+/** Cards of a message, without those that hold nothing. */
+const cardsOf = (message: Fields): ChatCard[] =>
+  listOf(message.contacts)
+    .map(cardOf)
+    .filter(({ name, phones, emails, org }) => orNull(name) || phones.length > 0 || emails.length > 0 || org)
+
+/** Returns null where the text, the file or the pin is the whole content. Content of another form is kept as it came. */
+const ownContentOf = (type: string, message: Fields, hasPinOrFile: boolean): ChatContent | null => {
   const content = bodyOf(type, message)
   switch (type) {
     case 'text':
+      return typeof content.body === 'string' ? null : unsupportedOf(type, message)
     case 'system':
-      return null
+      return textOf(content.body) === null ? unsupportedOf(type, message) : null
     case 'button':
       return { kind: 'button', ...wordsOf(content, ['text', 'payload']) }
     case 'interactive':
       return interactiveOf(content) ?? unsupportedOf(type, message)
-    case 'contacts':
-      return { kind: 'contacts', contacts: listOf(message.contacts).map(cardOf) }
+    case 'contacts': {
+      const contacts = cardsOf(message)
+      return contacts.length > 0 ? { kind: 'contacts', contacts } : unsupportedOf(type, message)
+    }
     case 'order':
       return orderOf(content)
     case 'location':
-      return hasPin ? null : unsupportedOf(type, message)
-    default:
-      return fileTypeOf(type) ? null : unsupportedOf(type, message)
+      return hasPinOrFile ? null : unsupportedOf(type, message)
+    default: {
+      const isWhole = hasPinOrFile || textOf(content.caption) !== null
+      return fileTypeOf(type) && isWhole ? null : unsupportedOf(type, message)
+    }
   }
 }
 
@@ -144,11 +158,11 @@ const ownContentOf = (type: string, message: Fields, hasPin: boolean): ChatConte
 export const contentOf = (
   type: string,
   message: Fields,
-  hasPin: boolean,
+  hasPinOrFile: boolean,
 ): Pick<ChatInbound, 'quoted' | 'product' | 'referral'> & { readonly content: ChatContent | null } => {
   const context = fieldsOf(message.context)
   return {
-    content: ownContentOf(type, message, hasPin),
+    content: ownContentOf(type, message, hasPinOrFile),
     quoted: textOf(context.id),
     product: orNull(wordsOf(fieldsOf(context.referred_product), ['catalog_id', 'product_retailer_id'])),
     referral: orNull(referralOf(fieldsOf(message.referral))),
@@ -176,7 +190,7 @@ export const summaryOf = (type: string, message: Fields, content: ChatContent | 
     case 'flow':
       return content.body ?? content.name ?? textOf(fieldsOf(bodyOf(type, message).nfm_reply).response_json) ?? unshown
     case 'contacts':
-      return content.contacts.map(cardText).join('\n') || unshown
+      return content.contacts.map(cardText).filter(Boolean).join('\n') || unshown
     case 'order':
       return orderText(content)
     case 'unsupported':

@@ -90,7 +90,8 @@ const messageOf = (message: Fields, from: ChatParty, own: boolean): WebhookEvent
   if (type === 'revoke') return null
   const group = textOf(message.group_id)
   const pin = type === 'location' ? pinOf(body) : null
-  const { content, ...references } = contentOf(type, message, pin !== null)
+  const media = mediaOf(type, body)
+  const { content, ...references } = contentOf(type, message, pin !== null || media !== null)
   return {
     kind: 'message',
     message: {
@@ -99,7 +100,7 @@ const messageOf = (message: Fields, from: ChatParty, own: boolean): WebhookEvent
       group: group === null ? null : { id: group, name: null },
       at,
       text: summaryOf(type, message, content),
-      media: mediaOf(type, body),
+      media,
       pin,
       content,
       ...references,

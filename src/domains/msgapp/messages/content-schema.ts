@@ -3,6 +3,7 @@ import { Enum, Id, Named } from '../../../platform/http/schema.ts'
 
 // Structured content of messages: a union by `kind`.
 
+/** A location to send. */
 export const Pin = Named(
   'Location',
   Type.Object({
@@ -11,6 +12,21 @@ export const Pin = Named(
     name: Type.Optional(Type.String({ maxLength: 200 })),
     address: Type.Optional(Type.String({ maxLength: 400 })),
     url: Type.Optional(Type.String({ maxLength: 2048 })),
+  }),
+)
+
+/**
+ * A location as stored. It has no limits: senders keep none, and a reply that breaks its schema within a union is
+ * answered 500.
+ */
+export const MessagePin = Named(
+  'MessageLocation',
+  Type.Object({
+    latitude: Type.Number({ examples: [51.5007] }),
+    longitude: Type.Number({ examples: [-0.1246] }),
+    name: Type.Optional(Type.String()),
+    address: Type.Optional(Type.String()),
+    url: Type.Optional(Type.String()),
   }),
 )
 
@@ -111,7 +127,7 @@ export const Content = Type.Union(
       response_json: text('The answers as they came, where they are no JSON object'),
     }),
     content('contacts', 'ContactsContent', 'Contact cards', { contacts: Type.Array(Card) }),
-    content('location', 'LocationContent', 'A location, the same as pin', Pin.properties),
+    content('location', 'LocationContent', 'A location, the same as pin', MessagePin.properties),
     content('order', 'OrderContent', 'Products that the person orders', {
       catalog_id: text(),
       text: text('Words of the person'),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Id, Named, Ok, Phone, pagingQuery, Time, totalCapped } from '../../../platform/http/schema.ts'
-import { Content, Pin } from './content-schema.ts'
+import { Content, MessagePin, Pin } from './content-schema.ts'
 
 const messages = { auth: 'account', needs: 'inbox', shape: 'full', tag: 'Messaging app: messages' } as const
 
@@ -66,7 +66,7 @@ const Message = Named(
       Type.Object({
         text: Type.Optional(Type.String()),
         media: Type.Optional(Media),
-        pin: Type.Optional(Pin),
+        pin: Type.Optional(MessagePin),
         template: Type.Optional(Template),
         content: Type.Optional(Content),
       }),

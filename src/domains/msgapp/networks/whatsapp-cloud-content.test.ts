@@ -266,6 +266,60 @@ describe('structured content of the Cloud API', { timeout: 120_000 }, () => {
       assert.ok((await contentOf(odd)).kind, JSON.stringify(odd))
   })
 
+  test('content of another form than the documented one is kept: as it came, or as far as it has one', async () => {
+    const person = newPerson()
+    const shown = async (message: object) => {
+      await write(person, message)
+      return (await newest(person)).message
+    }
+    for (const [type, body] of [
+      ['image', { sha256: 'x' }],
+      ['system', { type: 'user_identity_changed' }],
+      ['text', { body: { text: 'nested' } }],
+      ['contacts', [null, 5, {}]],
+    ] as const) {
+      const content = { kind: 'unsupported', type, payload: { [type]: body } }
+      assert.deepEqual(await shown({ type, [type]: body }), { text: unshown(type), content })
+    }
+    const nfm_reply = { name: 'flow', response_json: { date: '2026-12-01' } }
+    assert.deepEqual((await shown({ type: 'interactive', interactive: { type: 'nfm_reply', nfm_reply } })).content, {
+      ...{ kind: 'flow', name: 'flow', answers: { date: '2026-12-01' } },
+    })
+    const contacts = [null, 5, { name: {}, org: { company: 'Ex Ltd' } }, { name: { first_name: 'Ann' } }]
+    assert.deepEqual(await shown({ type: 'contacts', contacts }), {
+      text: 'Ann',
+      content: {
+        kind: 'contacts',
+        contacts: [
+          { name: {}, phones: [], emails: [], org: { company: 'Ex Ltd' } },
+          { name: { first_name: 'Ann' }, phones: [], emails: [] },
+        ],
+      },
+    })
+  })
+
+  test('a location beyond every limit of a request stays readable, in reads, conversations and the inbox', async () => {
+    const person = newPerson()
+    const location = {
+      ...{ latitude: 91, longitude: -181, name: 'n'.repeat(201), address: 'a'.repeat(401) },
+      url: `https://example.com/${'u'.repeat(2_048)}`,
+    }
+    await write(person, { type: 'location', location })
+    assert.deepEqual((await newest(person)).message, { pin: location, content: { kind: 'location', ...location } })
+    const { sessions } = await call('GET', `/open/msgapp/conversations/${shop.channel}?phone_number=${person.slice(1)}`)
+    assert.deepEqual(sessions[0].last_message.message.pin, location)
+    const conversation = await until(async () =>
+      (await call('GET', '/open/conversations')).conversations.find(
+        (one: { number?: string }) => one.number === person,
+      ),
+    )
+    const [item] = await until(async () => {
+      const { items } = await call('GET', `/open/conversations/${conversation.uuid}/items`)
+      return items.length > 0 && items
+    })
+    assert.deepEqual(item.message.message.content, { kind: 'location', ...location })
+  })
+
   test('a reaction in a group fires its own event and that of reactions, with the participant; one to a person does not', async () => {
     const [inGroups, all] = [await hear('msgapp.group.message.reaction'), await hear('msgapp.message.reaction')]
     const person = newPerson()

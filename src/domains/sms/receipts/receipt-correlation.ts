@@ -1,3 +1,4 @@
+import { canonicalNumber, numberForms } from '@trunkline/phone/number-forms.ts'
 import type { Tx } from '../../../platform/db/sql.ts'
 import { maxPartsPerCarrierId, minHandsetDigits } from '../limits.ts'
 import type { CarrierReceipt } from './carrier-receipt.ts'
@@ -66,16 +67,21 @@ export const handsetSuffixes = ({ handset, number }: CarrierReceipt): readonly [
   return source === null ? [null, null] : [source, numberSuffix(number)]
 }
 
-const matchesSuffix = (contact: string, ends: readonly (string | null)[]): boolean =>
-  ends.some((end) => end !== null && contact.endsWith(end))
+/** Returns whether one of the known forms of a number ends with one of the suffixes: networks report former forms. */
+const matchesSuffix = (contact: string, ends: readonly (string | null)[]): boolean => {
+  const forms = numberForms(contact)
+  return ends.some((end) => end !== null && (contact.endsWith(end) || forms.some((form) => form.endsWith(end))))
+}
 
 /** Returns the ids that a submit response may have used for each receipt. */
 const keysOf = (receipts: readonly NumberedReceipt[]): Key[] =>
   receipts.flatMap(({ n, connection, carrierId }) => idForms(carrierId).map((form) => ({ n, connection, ...form })))
 
-/** Returns whether an address is that number: the same in E.164, else digits with which it ends. */
+/** Returns whether an address is that number: a form of it in E.164, else digits with which a form ends. */
 const isNumber = (number: string, address: string | undefined): boolean =>
-  address?.startsWith('+') ? address === number : matchesSuffix(number, [numberSuffix(address)])
+  address?.startsWith('+')
+    ? canonicalNumber(address) === canonicalNumber(number)
+    : matchesSuffix(number, [numberSuffix(address)])
 
 /**
  * Finds the parts of receipts that a handset may have written: it knows or guesses ids, but cannot send from the number
@@ -189,7 +195,8 @@ export const adoptDoubtfulParts = async (
           select number, contact from sms_messages where account_id = d.account_id and id = d.message_id offset 0) m
         where d.connection_id = ${connection} and ltrim(lower(d.carrier_id), '0') is null and d.status = 'doubtful'
           and d.sent_at > app_now() - make_interval(secs => ${seconds})
-          and m.number = ${number} and m.contact = ${handset}
+          and m.number = any (${[number, ...numberForms(number)]}::text[])
+          and m.contact = any (${[handset, ...numberForms(handset)]}::text[])
         order by d.sent_at, d.part limit 1
       ) f
       where (p.account_id, p.message_id, p.part) >= (f.account_id, f.message_id, f.part)

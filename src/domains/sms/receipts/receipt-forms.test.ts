@@ -156,6 +156,49 @@ test(
   }),
 )
 
+/** Numbers, each with another form that its network reports: former, current, or both dialled. */
+const twoForms = [
+  ['+5541991230001', '554191230001'],
+  ['+525512345678', '5215512345678'],
+  ['+5491123459901', '541123459901'],
+  ['+541123459902', '5491123459902'],
+  ['+84327123456', '841627123456'],
+  ['+2290197123456', '22997123456'],
+  // National, in the former form.
+  ['+5541991230003', '04191230003'],
+] as const
+
+test(
+  'a receipt under another form of the recipient’s number applies to its message',
+  withCarrier({}, async (stage) => {
+    const { smsc, who, number } = stage
+    const report = async (id: string, to: string, from: string) => {
+      const message = await sendAs(stage, id, to)
+      const octets = Buffer.from(`id:${id} stat:DELIVRD err:000`)
+      await smsc.deliver({ from, to: digits(number), ton: 0, npi: 0, esmClass: 4, octets })
+      await waitForStatus(who, message, 'delivered')
+    }
+    // The connection learns that its receipts repeat the ids of its responses.
+    await report('learn', contact, digits(contact))
+    for (const [n, [to, from]] of twoForms.entries()) await report(`form-${n}`, to, from)
+  }),
+)
+
+test(
+  'a receipt without esm_class applies under another form of the recipient’s number, and is no text',
+  withCarrier({ receipts_without_esm_class: true }, async (stage) => {
+    const { smsc, who, number } = stage
+    for (const [n, [to, from]] of twoForms.entries()) {
+      const message = await sendAs(stage, `bare-${n}`, to)
+      const octets = Buffer.from(`id:bare-${n} stat:DELIVRD err:000`)
+      await smsc.deliver({ from, to: digits(number), ton: 0, npi: 0, octets })
+      // A receipt that is taken for a text never changes the message.
+      assert.deepEqual(await textsFrom(stage, to), [])
+      await waitForStatus(who, message, 'delivered')
+    }
+  }),
+)
+
 const withoutClass = hex(
   '69643a31323435333931393137207375626d697420646174653a3236313132373039333020646f6e6520646174653a3236313132373039333120737461743a44454c49565244206572723a303030',
 )
@@ -227,8 +270,12 @@ test(
     const octets = hex('5465787420696e2073686f72745f6d657373616765')
     await smsc.deliver({ ...addresses, octets, parameters: '0424 0000' })
     await smsc.deliver({ ...addresses, octets: Buffer.alloc(0), parameters: '0424 0002 6869' })
+    await smsc.deliver({ ...addresses, octets: Buffer.from('beside NUL'), parameters: '0424 0001 00' })
+    // 0 is @ in the default alphabet.
+    await smsc.deliver({ ...addresses, octets: Buffer.alloc(0), parameters: '0424 0001 00' })
     // 5F is § in the default alphabet.
-    assert.deepEqual((await textsFrom(stage)).sort(), ['Text in short§message', 'hi'].sort())
+    const expected = ['Text in short§message', 'hi', 'beside NUL', '@']
+    assert.deepEqual((await textsFrom(stage)).sort(), expected.sort())
     const message = await sendAs(stage, 'both')
     const receipt = Buffer.from('id:both stat:DELIVRD err:000')
     await smsc.deliver({ ...addresses, esmClass: 4, octets: receipt, parameters: '001e 0000 0427 0000 0424 0000' })
@@ -252,11 +299,17 @@ test(
       [0x58, Buffer.from('Ж3', 'utf16le').swap16()],
       [0xc8, hex('1b65')],
       [0x84, hex('0035')],
+      [0x08, Buffer.from('\ufeff\ufeffdoubled', 'utf16le').swap16()],
+      [0x08, Buffer.from('\ufeff\ufeffdoubled too', 'utf8')],
     ]
     for (const [dataCoding, octets] of messages) await smsc.deliver({ ...addresses, dataCoding, octets })
     for (const part of ['0b05040b8423f000035a020146697273742068616c662c20', '0500035a02027365636f6e642068616c662e'])
       await smsc.deliver({ ...addresses, esmClass: 0x40, dataCoding: 0xf2, octets: hex(part) })
+    // Parts in UTF-8, each with a mark.
+    for (const part of ['0500035b0201efbbbf4865c3', '0500035b0202efbbbfa96c6c6f'])
+      await smsc.deliver({ ...addresses, esmClass: 0x40, dataCoding: 0x08, octets: hex(part) })
     const expected = ['Привет', 'Привет!', 'café – ok', 'Ж1', 'Ж2', 'Ж3', '€', '@5', 'First half, second half.']
+    expected.push('doubled', 'doubled too', 'Heéllo')
     assert.deepEqual((await textsFrom(stage)).sort(), expected.sort())
   }),
 )

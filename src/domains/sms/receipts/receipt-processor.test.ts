@@ -168,6 +168,8 @@ test('a receipt confirms a message of unknown fate only between its two numbers,
   assert.equal(await adopt({ carrierId: 'three' }), undefined)
   assert.equal(await adopt({ carrierId: 'four', handset: second }), toSecond)
   assert.equal(await adopt({ carrierId: 'five', number: other.number }), ofOther)
+  const current = await submit({ who, number }, '+5541991230001')
+  assert.equal(await adopt({ carrierId: 'former', handset: '+554191230001' }), current)
 
   // Two receipts of one message at once: the second waits for the part, and finds it taken.
   const raced = await submit({ who, number }, second)
