@@ -8,7 +8,7 @@ import { shownName } from './list-row.tsx'
 import { moved, setMoved } from './moved-messages.ts'
 import { releaseHeld } from './outbox.ts'
 import { changeDraft } from './saved-drafts.ts'
-import { isAnswer, useSeenAnswers } from './seen-answers.ts'
+import { isAnswer, unseenAnswers, useSeenAnswers } from './seen-answers.ts'
 import { memberName } from './team-members.ts'
 
 /** Messages that the notice shows. */
@@ -19,11 +19,16 @@ export const MovedNotice = ({ conversation }: { conversation: Conversation }) =>
   const { uuid } = conversation
   const items = moved.value.get(uuid) ?? []
   const box = useRef<HTMLDivElement>(null)
-  const ids = items.map((item) => item.uuid)
+  const answers = items.filter(isAnswer)
+  const [answer] = answers
+  const unseen = unseenAnswers(uuid).map((item) => item.uuid)
+  // Answers are shown, whatever came after them: those that were not seen first, then the next ones of these.
+  const shown = [...new Set([...answers.filter((item) => unseen.includes(item.uuid)), ...answers, ...items])].slice(
+    0,
+    mostShown,
+  )
+  const ids = shown.map((item) => item.uuid)
   useSeenAnswers(uuid, ids.join(), () => new Map(box.current ? [[box.current, ids]] : []))
-  const answer = items.find(isAnswer)
-  // The answer is shown, whatever came after it.
-  const shown = [...items.filter(isAnswer), ...items.filter((item) => !isAnswer(item))].slice(0, mostShown)
   const author = answer && (memberName(answer.user_uuid) ?? texts.item.someone)
   const discard = () => {
     setMoved(uuid, undefined)

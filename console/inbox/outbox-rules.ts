@@ -20,6 +20,8 @@ export type Outgoing = {
   /** Ascends with each message of this browser. */
   readonly place: number
   readonly body: MessageBody
+  /** A request was made: the body stays as it was, for the server refuses another under the same key. */
+  readonly isTried?: boolean
   /** `expired`: the server has forgotten the key, so the person decides. */
   readonly state: 'waiting' | 'sending' | 'refused' | 'expired'
   readonly refusal?: SendRefusal | undefined

@@ -48,11 +48,12 @@ export const storeOutgoing = async (entry: Outgoing): Promise<void> => {
   }
 }
 
-/** True if the message is still to be sent: another tab may have sent it. True too without storage. */
-export const isStored = async (id: string): Promise<boolean> => {
-  if (unstored.has(id) || (await database()) === null) return true
-  return (await run('readonly', (store) => store.getKey(id))) !== undefined
-}
+/** A message as it is to be sent: another tab may have sent or tried it meanwhile. As it is here without storage. */
+export const storedEntry = async (entry: Outgoing): Promise<Outgoing | undefined> =>
+  unstored.has(entry.id) || (await database()) === null
+    ? entry
+    : // Only `storeOutgoing` writes here.
+      ((await run('readonly', (store) => store.get(entry.id))) as Outgoing | undefined)
 
 export const forgetOutgoing = async (id: string): Promise<void> => {
   await run('readwrite', (store) => store.delete(id))

@@ -15,7 +15,7 @@ import {
   pauseAfter,
   withSeen,
 } from './outbox-rules.ts'
-import { forgetOutgoing, isStored, storedOutgoing, storeOutgoing } from './outbox-store.ts'
+import { forgetOutgoing, storedEntry, storedOutgoing, storeOutgoing } from './outbox-store.ts'
 
 // Messages on their way to the server. Enter puts one here; it leaves when the server has it.
 
@@ -56,33 +56,37 @@ const remove = (id: string): void => {
   void forgetOutgoing(id)
 }
 
-const request = async (
+const request = (
   entry: Outgoing,
   signal: AbortSignal,
-): Promise<ReplyOf<'POST /open/conversations/:conversation_uuid/messages'>> => {
-  // A message that was written since states itself what its author has seen.
-  const before = lastSent.get(entry.conversation)
-  const item = before && entry.at <= before.at ? before.item : undefined
-  const body = item ? withSeen(entry.body, { seen: item, seen_answer: item }) : entry.body
-  return api(
+): Promise<ReplyOf<'POST /open/conversations/:conversation_uuid/messages'>> =>
+  api(
     'POST /open/conversations/:conversation_uuid/messages',
-    { params: { conversation_uuid: entry.conversation }, body },
+    { params: { conversation_uuid: entry.conversation }, body: entry.body },
     { idempotencyKey: entry.id, account: entry.account, signal },
   )
+
+/** The body of the first request of a message. Each later one repeats it: the server refuses another under its key. */
+const firstBody = ({ conversation, at, body }: Outgoing): MessageBody => {
+  // A message that was written since states itself what its author has seen.
+  const before = lastSent.get(conversation)
+  return before && at <= before.at ? withSeen(body, { seen: before.item, seen_answer: before.item }) : body
 }
 
 /** False if the message was taken back meanwhile, or the page shows another account: that one keeps it. */
 const isHere = ({ id }: Outgoing): boolean => outgoing.value.some((entry) => entry.id === id)
 
 /** Sends one message. Returns false if the queue of the conversation must wait. */
-const sendOne = async (entry: Outgoing): Promise<boolean> => {
+const sendOne = async (next: Outgoing): Promise<boolean> => {
   // Only one tab sends a message. The store is not asked about one that this page has not tried yet. Where locks are
   // missing (plain HTTP), the key alone makes a second request harmless.
-  if (!untried.delete(entry.id) && !(await isStored(entry.id))) {
-    outgoing.value = outgoing.value.filter(({ id }) => id !== entry.id)
+  const stored = untried.delete(next.id) ? next : await storedEntry(next)
+  if (!stored) {
+    outgoing.value = outgoing.value.filter(({ id }) => id !== next.id)
     return true
   }
-  if (!isHere(entry)) return true
+  if (!isHere(next)) return true
+  const entry: Outgoing = stored.isTried ? stored : { ...stored, body: firstBody(stored), isTried: true }
   put({ ...entry, state: 'sending' })
   const controller = new AbortController()
   requests.set(entry.id, controller)
@@ -105,7 +109,13 @@ const sendOne = async (entry: Outgoing): Promise<boolean> => {
       const [newest] = items
       if (newest && !items.some((item) => isAnswerOfAnother(item, owner.user))) {
         // The person wrote again meanwhile: no colleague has answered, so the text goes, behind what came.
-        put({ ...entry, id: newIdempotencyKey(), state: 'waiting', body: { ...entry.body, seen: newest.uuid } })
+        put({
+          ...entry,
+          id: newIdempotencyKey(),
+          isTried: false,
+          state: 'waiting',
+          body: { ...entry.body, seen: newest.uuid },
+        })
         return true
       }
       held.add(entry.conversation)
@@ -161,7 +171,7 @@ const pumpAll = (): void => {
 /** Lets the messages that wait in a conversation go with the next one: the person has seen as much for all of them. */
 const decide = (conversation: string, decided: MessageBody): void => {
   for (const entry of outgoingOf(outgoing.value, conversation))
-    if (entry.state === 'waiting') put({ ...entry, body: withSeen(entry.body, decided) })
+    if (entry.state === 'waiting' && !entry.isTried) put({ ...entry, body: withSeen(entry.body, decided) })
 }
 
 /** Puts a message on its way. */
@@ -202,7 +212,7 @@ export const sendOutgoingAgain = (id: string, seen: Pick<MessageBody, 'seen' | '
   if (!entry) return
   remove(id)
   const body = { ...entry.body, ...seen }
-  put({ ...entry, body, id: newIdempotencyKey(), at: Date.now(), state: 'waiting', refusal: undefined })
+  put({ ...entry, body, id: newIdempotencyKey(), isTried: false, at: Date.now(), state: 'waiting', refusal: undefined })
   void pump(entry.conversation)
 }
 

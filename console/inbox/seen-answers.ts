@@ -17,7 +17,7 @@ const seenAfter = 1_000
 const lookEvery = 100
 /** Ids that arrive late: a transaction that began earlier may end later. */
 const lateMs = 2_000
-/** Share of an answer that must be visible; a tall one may fill half of the window instead. */
+/** Share of an answer that must be visible; a tall one may fill half of the thread instead. */
 const visibleShare = 0.75
 const mostVisits = 500
 
@@ -90,17 +90,26 @@ export const beginVisit = (conversation: string): void => {
 
 /** Moments since which answers are visible without a break. */
 const visibleSince = new Map<string, number>()
-/** Elements that are visible, with the ids of the answers that they show. */
-const visible = new Map<Element, readonly string[]>()
+/** Elements that may be visible, with the ids of the answers that they show. */
+const watched = new Map<Element, readonly string[]>()
 
-/** True while the person can see the page, and no dialog covers it. */
-const isPageVisible = (): boolean =>
-  document.visibilityState === 'visible' && document.querySelector('dialog:modal') === null
+/** True if enough of an element is in view, and nothing lies over the middle of that. A modal dialog lies over all. */
+const isVisible = (element: Element): boolean => {
+  const box = (element.closest('[role=log]') ?? document.documentElement).getBoundingClientRect()
+  const { left, right, top, bottom, height } = (element.querySelector('.bubble') ?? element).getBoundingClientRect()
+  const from = Math.max(0, box.top, top)
+  const to = Math.min(innerHeight, box.bottom, bottom)
+  return (
+    document.visibilityState === 'visible' &&
+    to - from >= Math.min(height * visibleShare, box.height / 2, innerHeight / 2) &&
+    element.contains(document.elementFromPoint((left + right) / 2, (from + to) / 2))
+  )
+}
 
 /** Takes the answers that were visible for long enough as seen. */
 const noteVisible = (conversation: string): void => {
   const now = performance.now()
-  const shown = new Set(isPageVisible() ? [...visible.values()].flat() : [])
+  const shown = new Set([...watched].flatMap(([element, ids]) => (isVisible(element) ? ids : [])))
   for (const uuid of visibleSince.keys()) if (!shown.has(uuid)) visibleSince.delete(uuid)
   for (const uuid of shown) visibleSince.set(uuid, visibleSince.get(uuid) ?? now)
   const { seen } = visits.get(conversation) ?? {}
@@ -108,11 +117,6 @@ const noteVisible = (conversation: string): void => {
   for (const { uuid } of added) seen?.add(uuid)
   if (added.length > 0) seenCount.value = seenCount.peek() + 1
 }
-
-const isVisible = ({ isIntersecting, intersectionRatio, intersectionRect }: IntersectionObserverEntry): boolean =>
-  isIntersecting && (intersectionRatio >= visibleShare || intersectionRect.height >= innerHeight / 2)
-
-const steps = Array.from({ length: 21 }, (_, index) => index / 20)
 
 /**
  * Watches how long elements with unseen answers are visible.
@@ -122,30 +126,24 @@ export const useSeenAnswers = (
   conversation: string,
   key: string,
   elements: () => ReadonlyMap<Element, readonly string[]>,
-): void =>
+): void => {
+  // Nobody looks between two stays: that time does not count.
+  useEffect(() => () => visibleSince.clear(), [conversation])
   useEffect(() => {
     if (key === '') return
-    const watched = elements()
+    const own = elements()
+    for (const [element, ids] of own) watched.set(element, ids)
     const note = () => noteVisible(conversation)
-    const observer = new IntersectionObserver(
-      (entries) => {
-        for (const entry of entries)
-          if (isVisible(entry)) visible.set(entry.target, watched.get(entry.target) ?? [])
-          else visible.delete(entry.target)
-        note()
-      },
-      { threshold: steps },
-    )
-    for (const element of watched.keys()) observer.observe(element)
+    note()
     const timer = setInterval(note, lookEvery)
     document.addEventListener('visibilitychange', note)
     return () => {
-      observer.disconnect()
       clearInterval(timer)
       document.removeEventListener('visibilitychange', note)
-      for (const element of watched.keys()) visible.delete(element)
+      for (const element of own.keys()) watched.delete(element)
     }
   }, [conversation, key])
+}
 
 /** The newest message up to which the person has seen every answer, and the newest answer up to there. */
 export const seenUntil = (conversation: string): Required<Pick<MessageBody, 'seen' | 'seen_answer'>> => {

@@ -118,3 +118,110 @@ test('a draft does not go out in the moment in which its conversation is opened 
   assert.equal(await box(page).inputValue(), 'From before')
   assert.deepEqual(await received(handset), ['While you were away'])
 })
+
+/** Waits longer than an answer must be visible. */
+const lookAway = (page: Page) => page.evaluate('new Promise((resolve) => setTimeout(resolve, 1_300))')
+
+test('time in another conversation is no time before an answer', needs('chromium'), async () => {
+  allow(/409/)
+  const { page, handset, uuid } = await opened('+447700900406', 2)
+  const other = await begin('+447700900407', number, 1)
+  await page.locator(`[data-row="${other}"]`).waitFor()
+  await box(page).fill('From before')
+  const shown = page.evaluate<number>(`new Promise((resolve) => {
+    const isThere = (text) => [...document.querySelectorAll('[role=log] li')].some((li) => li.textContent.includes(text))
+    const until = (look, act) => (look() ? act() : requestAnimationFrame(() => until(look, act)))
+    const wait = (milliseconds, act) => setTimeout(act, milliseconds)
+    const open = (uuid) => document.querySelector('[data-row="' + uuid + '"]').click()
+    let before = 0
+    until(() => isThere('A moment ago'), () => {
+      const came = performance.now()
+      wait(150, () => {
+        open('${other}')
+        before = performance.now() - came
+        until(() => isThere('Question 1 of 1'), () => wait(1300, () => {
+          open('${uuid}')
+          until(() => isThere('A moment ago'), () => {
+            const returned = performance.now()
+            wait(250, () => {
+              const box = document.querySelector('.box-text')
+              box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }))
+              resolve(Math.max(before, performance.now() - returned))
+            })
+          })
+        }))
+      })
+    })
+  })`)
+  await answer(uuid, 'A moment ago')
+  // On a busy machine the moment may be long enough.
+  if ((await shown) >= 1_000) return
+  await notice(page).getByText('A moment ago').waitFor()
+  assert.deepEqual(await received(handset), ['A moment ago'])
+})
+
+test('an answer under the details of the person, or a dialog, is not seen', needs('chromium'), async () => {
+  allow(/409/)
+  const { page, handset, uuid } = await opened('+447700900408', 2)
+  await page.setViewportSize({ width: 1_000, height: 900 })
+  await page.locator('.thread-person-link').click()
+  await page.locator('.person-back').waitFor()
+  await answer(uuid, 'Under it')
+  await thread(page).getByText('Under it').waitFor()
+  await lookAway(page)
+  await box(page).fill('Covered')
+  await box(page).press('Enter')
+  await notice(page).getByText('Under it').waitFor()
+  await lookAway(page)
+  const again = page.getByRole('button', { name: 'Send anyway' })
+  assert.equal(await again.getAttribute('aria-disabled'), 'true')
+  await page.locator('.person-back').click()
+  await again.click()
+  await until(async () => (await received(handset)).includes('Covered'))
+
+  await page.locator('.box-text').blur()
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+  await answer(uuid, 'Behind it')
+  await thread(page).getByText('Behind it').waitFor({ state: 'attached' })
+  await lookAway(page)
+  await page.keyboard.press('Escape')
+  await box(page).fill('Behind a dialog')
+  await box(page).press('Enter')
+  await notice(page).getByText('Behind it').waitFor()
+})
+
+test('the notice shows every answer before the text goes', needs('chromium'), async () => {
+  allow(/409/)
+  const { page, handset, uuid } = await opened('+447700900409')
+  // The thread, which moves to its end, has no room for the four.
+  await page.setViewportSize({ width: 1_440, height: 480 })
+  await page.evaluate("document.querySelector('[role=log]').scrollTop = -600")
+  await page.locator('.thread-newest').waitFor()
+  for (const text of ['Answer A', 'Answer B', 'Answer C', 'Answer D']) await answer(uuid, text)
+  await page.getByRole('button', { name: '4 new messages' }).waitFor()
+  await box(page).fill('After all four')
+  await box(page).press('Enter')
+  await notice(page).getByText('Answer D').waitFor()
+  await notice(page).getByText('Answer A').waitFor()
+  await page.getByRole('button', { name: 'Send anyway' }).click()
+  await until(async () => (await received(handset)).includes('After all four'))
+})
+
+test('a tall answer in a low window can be seen', needs('chromium'), async () => {
+  allow(/409/)
+  const { page, handset, uuid } = await opened('+447700900410', 2)
+  await page.setViewportSize({ width: 1_440, height: 480 })
+  await answer(uuid, Array.from({ length: 22 }, (_, n) => `Line ${n + 1}`).join('\n'))
+  await thread(page).getByText('Line 22').waitFor()
+  await lookAway(page)
+  const heights = await page.evaluate<number[]>(
+    "['[role=log]', '.message-out .bubble'].map((of) => document.querySelector(of).getBoundingClientRect().height)",
+  )
+  const [room = 0, tall = 0] = heights
+  assert.ok(room < 240 && room < 0.75 * tall, `the answer is ${tall} px in ${room}`)
+  await box(page).fill('Seen')
+  await box(page).press('Enter')
+  await until(async () => (await received(handset)).includes('Seen'))
+  assert.equal(await notice(page).count(), 0)
+})

@@ -20,7 +20,7 @@ const makeStorage = () => {
   }
   const store = {
     getAll: () => request(() => [...rows.values()]),
-    getKey: (id: string) => request(() => (rows.has(id) ? id : undefined)),
+    get: (id: string) => request(() => rows.get(id)),
     put: (row: StoredRow) => request(() => void rows.set(row.id, structuredClone(row))),
     delete: (id: string) => request(() => void rows.delete(id)),
   }
@@ -33,6 +33,7 @@ type SentRequest = {
   readonly account: string | null
   readonly text: string
   readonly key: string | null
+  readonly body: string
 }
 
 /** The page's surroundings. They are those of the process, which ends with this file. */
@@ -40,6 +41,8 @@ const storage = makeStorage()
 const sent: SentRequest[] = []
 /** Whether requests have a session. Without one they are refused at once, and their messages wait. */
 const session = { isOpen: false, refused: 0 }
+/** Texts whose next response is lost on its way; the session ends with it. */
+const lost = new Set<string>()
 let items = 0
 Object.assign(globalThis, {
   indexedDB: storage.indexedDB,
@@ -51,7 +54,11 @@ Object.assign(globalThis, {
       return Response.json({ success: false, error_code: 'session_expired' }, { status: 401 })
     }
     const { text } = JSON.parse(body)
-    sent.push({ url, account: headers.get('x-account'), text, key: headers.get('idempotency-key') })
+    sent.push({ url, account: headers.get('x-account'), text, key: headers.get('idempotency-key'), body })
+    if (lost.delete(text)) {
+      session.isOpen = false
+      throw new TypeError('Failed to fetch')
+    }
     const item = { uuid: `SMO0190000${++items}-0000-7000-8000-000000000000`, kind: 'sms' }
     return Response.json({ success: true, item }, { status: 202 })
   },
@@ -123,4 +130,25 @@ test('a page sends what its person wrote in its account, and nothing that anothe
   )
   await until(async () => storage.rows.size === 0)
   assert.equal(new Set(sent.map(({ key }) => key)).size, 3)
+})
+
+test('a message whose response was lost goes again as it was, also by the next page', async () => {
+  session.isOpen = true
+  sent.length = 0
+  lost.add('two')
+  await enter('ACC1', 'USR1')
+  sendMessage('CNV2', { channel_uuid: 'SMS1', text: 'one' })
+  sendMessage('CNV2', { channel_uuid: 'SMS1', text: 'two' })
+  await until(async () => [...storage.rows.values()].some(({ state }) => state === 'waiting') && sent.length === 2)
+
+  // The page is loaded again: it knows what is stored only.
+  session.isOpen = true
+  const again = '../../console/inbox/outbox.ts?again'
+  const reloaded: typeof import('../../console/inbox/outbox.ts') = await import(again)
+  await reloaded.openOutbox('USR1', listeners)
+  await until(async () => storage.rows.size === 0)
+  const [, first, second] = sent
+  assert.equal(sent.length, 3)
+  assert.match(first?.body ?? '', /"seen":"SMO0190/)
+  assert.deepEqual(second, first)
 })
