@@ -22,62 +22,106 @@ const withholding = new Set(['id', 'user', 'header', 'session', 'critical'])
 const withheldUsers = /^(?:anonymous|restricted|private|withheld|blocked)$/i
 const unknownUsers = /^(?:unavailable|unknown)$/i
 
-/** Reads addresses; malformed ones are left out, as the parser checks these headers of carriers no further. */
-const readAddresses = (values: readonly string[]): NameAddr[] =>
-  values.flatMap((value) => {
+/** Display names that carriers and telephones write for a withheld number. */
+const withheldWord = '(?:anonymous|restricted|private|withheld|blocked)'
+const callerWord = '(?:caller(?: id)?|number|call|id)'
+const withheldNames = new RegExp(
+  `^(?:(?:${callerWord} )?${withheldWord}|${withheldWord} ${callerWord}|no caller id)$`,
+  'i',
+)
+
+/** The elements of a list. An open quotation mark or bracket must not hide the others. */
+const elementsOf = (value: string): string[] => {
+  try {
+    return split(value, ',')
+  } catch {
+    return value.split(',').map((one) => one.trim())
+  }
+}
+
+/** Reads addresses as far as they are well-formed: the parser checks these headers of carriers no further. */
+const readElements = (values: readonly string[]): { readonly text: string; readonly address: NameAddr | null }[] =>
+  values.flatMap(elementsOf).map((text) => {
     try {
-      return split(value, ',').map(readNameAddr)
+      return { text, address: readNameAddr(text) }
     } catch {
-      return []
+      return { text, address: null }
     }
   })
 
-/** True if Remote-Party-ID, which preceded RFC 3325 and is still sent, forbids to show the caller. */
-const isPrivateParty = ({ params }: NameAddr): boolean => /^(?:full|uri)\b/i.test(params.get('privacy') ?? '')
+/** What Remote-Party-ID, which preceded RFC 3325 and is still sent, forbids to show of the caller. */
+const isPrivateNumber = (privacy: string): boolean => /\b(?:full|uri)\b/i.test(privacy)
+const isPrivateName = (privacy: string): boolean => /\b(?:full|name)\b/i.test(privacy)
+
+const privacyParam = ({ params }: NameAddr): string => params.get('privacy') ?? ''
 
 const isCallingParty = ({ params }: NameAddr): boolean => (params.get('party') ?? 'calling').toLowerCase() === 'calling'
 
-const isWithheldFrom = ({ name, uri }: NameAddr, user: string): boolean =>
-  /^anonymous$/i.test(name) || withheldUsers.test(user) || uriOf(uri)?.host === 'anonymous.invalid'
+const isWithheldUser = (user: string): boolean => withheldUsers.test(user)
 
+const isWithheldAddress = ({ name, uri }: NameAddr): boolean =>
+  withheldNames.test(name.trim().replace(/\s+/g, ' ')) ||
+  isWithheldUser(telephoneNumberOf(uri)?.user ?? '') ||
+  uriOf(uri)?.host.toLowerCase() === 'anonymous.invalid'
+
+const isNumber = ({ user }: TelephoneNumber): boolean => !isWithheldUser(user) && !unknownUsers.test(user)
+
+/** Some peers write the values in quotation marks. */
 const privacyOf = (invite: SipRequest): ReadonlySet<string> =>
-  new Set(headersOf(invite, 'Privacy').flatMap((value) => value.split(/[;,]/).map((one) => one.trim().toLowerCase())))
+  new Set(
+    headersOf(invite, 'Privacy').flatMap((value) =>
+      value.split(/[;,]/).map((one) => one.replace(/[\s"]/g, '').toLowerCase()),
+    ),
+  )
 
 /** Returns the caller of an INVITE from a trusted peer, whose asserted identity counts before From (RFC 3325). */
 export const callerOf = (invite: SipRequest): CallerIdentity => {
   const from = fromOf(invite)
   const shown = telephoneNumberOf(from.uri)
   const numbersOf = (addresses: readonly NameAddr[]): TelephoneNumber[] =>
-    addresses.flatMap(({ uri }) => telephoneNumberOf(uri) ?? [])
-  const [asserted] = numbersOf(readAddresses(headersOf(invite, 'P-Asserted-Identity')))
-  const parties = readAddresses(headersOf(invite, 'Remote-Party-ID')).filter(isCallingParty)
+    addresses.flatMap(({ uri }) => telephoneNumberOf(uri) ?? []).filter(isNumber)
+  const identities = readElements(headersOf(invite, 'P-Asserted-Identity')).flatMap(({ address }) => address ?? [])
+  const [asserted] = numbersOf(identities)
+  const elements = readElements(headersOf(invite, 'Remote-Party-ID'))
+  const parties = elements.flatMap(({ address }) => address ?? []).filter(isCallingParty)
+  // An element that cannot be read restricts what it can: a number must not be shown by a fault of the peer.
+  const malformed = elements.flatMap(({ text, address }) =>
+    address ? [] : [/;\s*privacy\s*=([^;]*)/i.exec(text)?.[1] ?? ''],
+  )
+  const restrictions = [...parties.map(privacyParam), ...malformed]
   const isWithheld =
     [...privacyOf(invite)].some((value) => withholding.has(value)) ||
-    parties.some(isPrivateParty) ||
-    isWithheldFrom(from, shown?.user ?? '')
+    restrictions.some(isPrivateNumber) ||
+    [from, ...identities, ...parties].some(isWithheldAddress)
   // Without a privacy service, Remote-Party-ID is no source of numbers.
   const stated = [...(asserted ? [asserted] : isWithheld ? numbersOf(parties) : []), ...(shown ? [shown] : [])]
-  const isNumber = ({ user }: TelephoneNumber) => !withheldUsers.test(user) && !unknownUsers.test(user)
   const identity = stated.find(isNumber)
   return {
     number: identity?.user ?? '',
     isWithheld,
     verstat: asserted?.verstat ?? shown?.verstat ?? null,
-    name: isWithheld ? null : from.name || null,
+    name: isWithheld || restrictions.some(isPrivateName) ? null : from.name || null,
   }
 }
 
-const isPrivateDiversion = ({ uri, params }: NameAddr): boolean =>
-  /^(?:full|uri)\b/i.test(params.get('privacy') ?? '') || /[?&]privacy=(?:history|id|user|header|session)/i.test(uri)
+const isPrivateDiversion = (address: NameAddr): boolean =>
+  isPrivateNumber(privacyParam(address)) ||
+  /[?&]privacy=(?:history|id|user|header|session)/i.test(address.uri) ||
+  isWithheldAddress(address)
+
+/** Values of Privacy that conceal former destinations (RFC 7044, 10.1). */
+const concealing = ['history', 'header', 'session']
 
 /**
  * Returns the number that last forwarded a call, by Diversion (RFC 5806) or History-Info (RFC 7044); null if there is
  * none, or it must not be shown.
  */
 export const diversionOf = (invite: SipRequest): string | null => {
-  const [diversion] = readAddresses(headersOf(invite, 'Diversion'))
+  const privacy = privacyOf(invite)
+  if (concealing.some((value) => privacy.has(value))) return null
+  const [diversion] = readElements(headersOf(invite, 'Diversion'))
   // The last entry of the history is the current destination.
-  const former = readAddresses(headersOf(invite, 'History-Info')).at(-2)
-  const last = diversion ?? (privacyOf(invite).has('history') ? undefined : former)
-  return last === undefined || isPrivateDiversion(last) ? null : (telephoneNumberOf(last.uri)?.user ?? null)
+  const last = (diversion ?? readElements(headersOf(invite, 'History-Info')).at(-2))?.address
+  const number = last && !isPrivateDiversion(last) ? telephoneNumberOf(last.uri) : null
+  return number && isNumber(number) ? number.user : null
 }

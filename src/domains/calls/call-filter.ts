@@ -1,4 +1,4 @@
-import { numberForms } from '@trunkline/phone/number-forms.ts'
+import { dialledForms, numberForms } from '@trunkline/phone/number-forms.ts'
 import type { Static } from 'typebox'
 import type { Db } from '../../platform/db/sql.ts'
 import { hasOneOf } from '../../platform/http/capability.ts'
@@ -12,7 +12,8 @@ import type { CallFilter, CallRow } from './store.ts'
 
 type Query = Static<typeof getCallHistory.query>
 
-const numberOf = (value: string | undefined) => (value === undefined ? null : phoneNumber(value))
+/** Carriers give a caller in any form that is dialled. */
+const formsOf = (value: string | undefined) => (value === undefined ? null : dialledForms(phoneNumber(value)))
 
 /** Reads a search: digits of a number, or the numbers of contacts with a name, for readers who may see contacts. */
 const searchOf = async (
@@ -22,7 +23,8 @@ const searchOf = async (
   seesContacts: boolean,
 ): Promise<Pick<CallFilter, 'digits' | 'others'>> => {
   const digits = q.replace(/\D/g, '').replace(/^0+(?=[1-9])/, '')
-  if (digits !== '' && /^[\d\s().+-]+$/.test(q)) return { digits, others: null }
+  if (digits !== '' && /^[\d\s().+-]+$/.test(q))
+    return { digits: dialledForms(`+${digits}`).map((form) => form.slice(1)), others: null }
   if (!seesContacts) return { digits: null, others: [] }
   const found = await findContacts(db, account, q, { offset: 0, limit: maxSearchedContacts })
   return { digits: null, others: found.flatMap(({ detail }) => numberForms(detail)) }
@@ -39,12 +41,12 @@ export const readFilter = async (
   const { direction } = query
   return {
     direction: direction === undefined ? null : direction === 'inbound' ? 'I' : 'O',
-    to: numberOf(query.to_number),
-    from: numberOf(query.from_number),
+    to: formsOf(query.to_number),
+    from: formsOf(query.from_number),
     status: query.status ?? null,
     since: query.since === undefined ? null : new Date(query.since),
     user: query.user_uuid === undefined ? null : await requireUser(db, account, query.user_uuid),
-    number: numberOf(query.number),
+    number: formsOf(query.number),
     recorded: query.recorded === undefined ? null : query.recorded === 'true',
     minDuration: query.min_duration ?? null,
     narrowing,

@@ -134,3 +134,34 @@ test('calls are found by user, number of either side, recording, duration, digit
   assert.equal(cdr.contact_name, 'Grace Hopper')
   assert.deepEqual(cdr.quality, { callee: { mos: 4.31, loss_percent: 0.5, jitter_ms: 3, round_trip_ms: 40 } })
 })
+
+test('calls under both dialled forms of an Argentine number are one history', async () => {
+  const who = await world.tenant()
+  const [ours, landline, mobile] = ['+442079460000', '+541123459900', '+5491123459900']
+  const make = async (direction: 'O' | 'I', number: string) => {
+    const id = uuid()
+    const [from, to] = direction === 'O' ? [null, number] : [number, ours]
+    await db.begin(async (tx) => {
+      await beginCall(tx, {
+        ...{ account_id: who.id, id, callid: id, direction, user_id: null, from_number: from, to_number: to },
+        ...{ iso_country_code: 'AR', is_msgapp: false, is_trunk: true, caller_id: null, virtual_number_id: null },
+        ...{ caller_id_used: direction === 'O' ? ours : number, toll_free: false, rate: '0' },
+      })
+      await callEnded(tx, who.id, id, { status: 'COMPLETED', reason: '200' })
+    })
+    return `CDR${id}`
+  }
+  const inbound = [await make('I', landline), await make('I', mobile)].toReversed()
+  const outbound = [await make('O', landline), await make('O', mobile)].toReversed()
+  for (const form of [landline, mobile].map(encodeURIComponent))
+    for (const [query, expected] of [
+      [`from_number=${form}`, inbound],
+      [`to_number=${form}`, outbound],
+      [`number=${form}`, [...outbound, ...inbound]],
+      [`number=${form}&min_duration=0`, [...outbound, ...inbound]],
+      [`q=${form}`, [...outbound, ...inbound]],
+    ] as const) {
+      const { cdrs, total } = await history(who, query)
+      assert.deepEqual([cdrs.map(({ uuid }: { uuid: string }) => uuid), total], [expected, expected.length], query)
+    }
+})

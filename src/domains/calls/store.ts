@@ -176,17 +176,18 @@ export const byIds = (db: Sql, account: string, ids: readonly string[]) => db.ma
 
 export type CallFilter = {
   direction: 'O' | 'I' | null
-  to: string | null
-  from: string | null
+  /** Forms of a number, as with the numbers below. */
+  to: readonly string[] | null
+  from: readonly string[] | null
   status: string | null
   since: Date | null
   user: string | null
   /** A number of either side. */
-  number: string | null
+  number: readonly string[] | null
   recorded: boolean | null
   minDuration: number | null
-  /** Digits that a number of either side contains. */
-  digits: string | null
+  /** Digits of which a number of either side contains one of the forms. */
+  digits: readonly string[] | null
   /** Numbers of the other side. */
   others: readonly string[] | null
   /** Conversations to which the list is limited, besides the user's own calls; null: none. */
@@ -198,6 +199,7 @@ const callsByTime = { table: 'calls', key: byTimeAndId(), isNewestFirst: true }
 // As in the indexes calls_by_other_number and calls_by_own_number.
 const other = "(case direction when 'O' then to_number else from_number end)"
 const own = "(case direction when 'O' then caller_id_used else to_number end)"
+const containsDigits = `exists (select from unnest(?::text[]) as form where strpos(concat_ws(' ', ${other}, ${own}), form) > 0)`
 const isEnded = 'ended_at is not null'
 const isOpen = 'ended_at is null'
 
@@ -232,10 +234,12 @@ export const visible = async (
  */
 const callsOf = (account: string, f: CallFilter) => {
   const conditions = makeConditions()
+  // One form, as nearly all numbers have, is read along the order of its index.
+  const bindForms = (forms: readonly string[]) => `(${forms.map(conditions.bind).join(', ')})`
   conditions.add('account_id = ?', account)
   conditions.add('direction = ?', f.direction)
-  conditions.add("direction = 'O' and to_number = ?", f.to)
-  conditions.add("direction = 'I' and from_number = ?", f.from)
+  if (f.to !== null) conditions.push(`direction = 'O' and to_number in ${bindForms(f.to)}`)
+  if (f.from !== null) conditions.push(`direction = 'I' and from_number in ${bindForms(f.from)}`)
   conditions.add('status = ?', f.status)
   conditions.add('created_at >= ?', f.since)
   conditions.add('user_id = ?', f.user)
@@ -243,20 +247,20 @@ const callsOf = (account: string, f: CallFilter) => {
   const filters = [
     ...(f.recorded === false ? [{ text: 'recorded_at is null and ?', value: true }] : []),
     ...(f.minDuration === null ? [] : [{ text: 'duration >= ?', value: f.minDuration }]),
-    ...(f.digits === null ? [] : [{ text: `strpos(concat_ws(' ', ${other}, ${own}), ?) > 0`, value: f.digits }]),
+    ...(f.digits === null ? [] : [{ text: containsDigits, value: [...f.digits] }]),
     ...(f.others === null ? [] : [{ text: `${other} = any (?::text[])`, value: [...f.others] }]),
     ...(f.narrowing === null ? [] : [{ text: visibleCallSql('?'), value: f.narrowing.user }]),
   ]
   if (filters.length > 0) {
-    if (f.number !== null) filters.push({ text: `? in (${other}, ${own})`, value: f.number })
+    if (f.number !== null) filters.push({ text: `array[${other}, ${own}] && ?::text[]`, value: [...f.number] })
     return makeListQuery(callsByTime, conditions, [], { filters })
   }
   if (f.number !== null) {
-    const number = conditions.bind(f.number)
+    const forms = bindForms(f.number)
     return makeListQuery(callsByTime, conditions, [
-      `${isEnded} and ${other} = ${number}`,
-      `${isEnded} and ${own} = ${number} and ${other} is distinct from ${number}`,
-      `${isOpen} and ${number} in (${other}, ${own})`,
+      `${isEnded} and ${other} in ${forms}`,
+      `${isEnded} and ${own} in ${forms} and (${other} in ${forms}) is not true`,
+      `${isOpen} and (${other} in ${forms} or ${own} in ${forms})`,
     ])
   }
   const isFiltered = [f.direction, f.to, f.from, f.status, f.user].some((filter) => filter !== null)

@@ -64,6 +64,10 @@ export const refusals = {
     invalid(`headers have ${length} characters together: at most ${most} are allowed`).at('headers', 'basic_auth'),
   basicAuthInvalid: (field: string, fault: string) =>
     invalid(`basic_auth.${field} contains ${fault}: remove it`).at('basic_auth'),
+  basicAuthEmpty: () =>
+    invalid('basic_auth is empty: give a username and a password, or leave it out').at('basic_auth'),
+  basicAuthMasked: (field: string) =>
+    invalid(`basic_auth.${field} is masked: give the value, or leave basic_auth out to keep it`).at('basic_auth'),
   groupNotOfEvent: (event: string) =>
     invalid(`to_group_uuid applies to events of messages and groups, not to ${event}: leave it out`).at(
       'to_group_uuid',

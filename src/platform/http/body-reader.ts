@@ -15,6 +15,8 @@ type SchemaNode = {
   readonly properties?: Readonly<Record<string, SchemaNode>>
   readonly required?: readonly string[]
   readonly items?: SchemaNode
+  /** Mark of a secret. */
+  readonly 'x-confidential'?: string
 }
 
 /** Changes an object or array in place; returns the replacement of any other value. */
@@ -54,10 +56,13 @@ const scalarReader = (node: SchemaNode): Normalise | null => {
   return convert ? (value) => (typeof value === 'string' ? convert(value) : value) : null
 }
 
-/** True if all fields of a form group are empty. */
+/**
+ * True if all fields of a form group are empty. Entries of free names are no form, and of secrets every given one counts:
+ * without it, a receiver would silently get none.
+ */
 const isEmptyGroup = (node: SchemaNode, value: unknown, { dropsNull }: NormaliseMode): boolean => {
-  if (!isRecord(value)) return false
-  const { properties = {} } = variantsOf(node).find((variant) => variant.properties) ?? {}
+  const { properties } = variantsOf(node).find((variant) => variant.properties) ?? {}
+  if (!isRecord(value) || properties === undefined || node['x-confidential'] !== undefined) return false
   const fields = new Map(Object.entries(properties))
   const entries = Object.entries(value)
   const isEmpty = ([name, inner]: [string, unknown]): boolean => {

@@ -1,4 +1,3 @@
-import { pipeline } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { CsvError, parse } from 'csv-parse'
 import { readText, type TextFile, utf8Of } from './text-encoding.ts'
@@ -104,7 +103,8 @@ export async function* linesOf(
   found(separator)
   const parser = parse({
     bom: true,
-    trim: true,
+    // With rtrim, text behind a closing quote would be an error, and the lines after it would be lost.
+    ltrim: true,
     delimiter: separator,
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
@@ -114,31 +114,47 @@ export async function* linesOf(
     // Spreadsheets write rows of separators between others.
     skip_records_with_empty_values: true,
     max_record_size: longestLine,
-    // The line number is added as a cell: the parser may be ahead when the record is consumed.
     on_record: (cells: string[], { lines }) => {
       // Resets the count, as the parser compares a record's length with the first one. An error would cost 0.1 ms.
       Object.assign(parser.info, { records: 0 })
-      return [...cells, String(lines)]
+      waiting.push({ line: lines, cells: cells.map(trimmed) })
+      return null
     },
   })
+  // An error of the parser would destroy the lines that its stream holds.
+  const waiting: CsvLine[] = []
+  parser.on('error', () => {})
   const turns = new TimeSlice()
-  // The loop below throws the error.
-  pipeline(smallChunks(head, pieces), parser, () => {})
-  try {
-    for await (const record of parser) {
+  async function* rows() {
+    for (const row of waiting.splice(0)) {
       if (turns.isOver) await turns.yieldToLoop()
-      const cells: string[] = record
-      const line = Number(cells.pop())
-      if (cells.length > maxColumns)
-        throw unreadable(line, `the line has ${cells.length} columns, and the limit is ${maxColumns}`)
-      yield { line, cells }
+      if (row.cells.length > maxColumns)
+        throw unreadable(row.line, `the line has ${row.cells.length} columns, and the limit is ${maxColumns}`)
+      yield row
     }
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error
-    const why = error.code === 'CSV_MAX_RECORD_SIZE' ? `a line is longer than ${longestLine} bytes` : error.message
-    throw unreadable(parser.info.lines, why)
   }
+  for await (const chunk of smallChunks(head, pieces)) {
+    const error = await new Promise<Error | null | undefined>((resolve) => parser.write(chunk, resolve))
+    yield* rows()
+    if (error) throw unreadableOf(error, parser.info.lines, longestLine)
+  }
+  const error = await new Promise<Error | null | undefined>((resolve) => parser.end(resolve))
+  yield* rows()
+  if (error) throw unreadableOf(error, parser.info.lines, longestLine)
 }
+
+const unreadableOf = (error: Error, line: number, longestLine: number): Error => {
+  if (!(error instanceof CsvError)) return error
+  const why = error.code === 'CSV_MAX_RECORD_SIZE' ? `a line is longer than ${longestLine} bytes` : error.message
+  return unreadable(line, why)
+}
+
+/** Trims a cell, also behind its closing quote: with a space there, the parser takes the quotes for content. */
+const trimmed = (cell: string): string => cell.replace(/^"(.*)"\s+$/s, '$1').trimEnd()
+
+/** Returns the cells of a line without empty ones behind the last column: spreadsheets write a comma there. */
+export const withinColumns = (cells: readonly string[], columns: number): readonly string[] =>
+  cells.slice(columns).every((cell) => cell === '') ? cells.slice(0, columns) : cells
 
 /** A line as an object by column name, or the reason why it cannot be read. */
 export type CsvRow = { readonly line: number; readonly row: Readonly<Record<string, string>> | string }
@@ -153,11 +169,12 @@ const maxRows = 200_000
 export async function* rowsOf(csv: string): AsyncGenerator<CsvRow> {
   let head: readonly string[] | null = null
   let rows = 0
-  for await (const { line, cells } of linesOf(readText([csv]))) {
+  for await (const { line, cells: all } of linesOf(readText([csv]))) {
     if (head === null) {
-      head = cells
+      head = all
       continue
     }
+    const cells = withinColumns(all, head.length)
     if (++rows > maxRows) throw unreadable(line, `the file has more than ${maxRows} lines`)
     if (cells.length !== head.length)
       yield { line, row: `the line has ${cells.length} fields, and the header has ${head.length}` }

@@ -39,6 +39,15 @@ const latinMargin = 0.72
 /** Signs within words, and letters of Icelandic, which text of Central Europe and Turkey has when read as windows-1252. */
 const misread = /\p{L}[^\p{L}\s\0-\x7f“”‘’´¨–—]|[^\p{L}\s\0-\x7f“”‘’´¨–—]\p{L}|[þÞðÐ\x80-\x9f]/u
 
+/** Alphabets that are not mixed with Latin letters in one word. */
+const otherAlphabet = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Thai}]/u
+
+/** True if most words of another alphabet have Latin letters too: Turkish is then read as Arabic, for example. */
+const isMixed = (text: string): boolean => {
+  const words = (text.match(/\p{L}+/gu) ?? []).filter((word) => otherAlphabet.test(word))
+  return words.filter((word) => /\p{Script=Latin}/u.test(word)).length * 2 > words.length
+}
+
 /** Returns the likeliest encoding of a text that is not UTF-8. */
 const detect = (sample: Uint8Array): string => {
   const found = chardet
@@ -47,7 +56,7 @@ const detect = (sample: Uint8Array): string => {
       const name = encodings.get(encoding ?? '')
       return name === undefined ? [] : [{ name, confidence }]
     })
-  const [best] = found
+  const best = found.find(({ name }) => !isMixed(new TextDecoder(name).decode(sample)))
   const western = found.find(({ name }) => name === 'windows-1252')
   const isClose =
     best &&

@@ -1,3 +1,4 @@
+import { canonicalNumber } from '@trunkline/phone/number-forms.ts'
 import { callerOf, diversionOf } from '@trunkline/sip/caller-identity.ts'
 import type { IncomingCall } from '@trunkline/sip/dialog/incoming-call.ts'
 import { callIdOf, fromOf, toOf } from '@trunkline/sip/fields.ts'
@@ -24,6 +25,8 @@ const extraHeaders = ({ invite }: IncomingCall): Header[] =>
     .slice(0, maxExtraHeaders)
 
 const userOfUri = (uri: string): string | null => telephoneNumberOf(uri)?.user ?? null
+
+const isSame = (a: string, b: string): boolean => canonicalNumber(a) === canonicalNumber(b)
 
 /** All active calls: accepts new ones, and forwards events to the calls they concern. */
 export class CallRegistry {
@@ -164,6 +167,8 @@ export class CallRegistry {
     const asserted = caller.number === '' ? null : numberOf(caller.number)
     const isShown = asserted !== null && !caller.isWithheld
     const diversion = diversionOf(invite)
+    const former = diversion === null ? null : numberOf(diversion)
+    const isConcealed = former !== null && asserted !== null && !isShown && isSame(former, asserted)
     const dialled = telephoneNumberOf(invite.uri)
     const user = dialled?.user ?? null
     // A registering trunk is called by the user part of its Contact; the dialled number is in To.
@@ -171,7 +176,8 @@ export class CallRegistry {
     return {
       ...{ from: isShown ? asserted : null, asserted: isShown ? null : asserted },
       ...{ to: numberOf(to), name: caller.name, verstat: caller.verstat },
-      divertedFrom: diversion === null ? null : numberOf(diversion),
+      // Some carriers repeat the withheld caller as the number that forwarded the call.
+      divertedFrom: isConcealed ? null : former,
       ...{ npdi: dialled?.npdi ?? false, rn: dialled?.rn ?? null },
     }
   }

@@ -59,3 +59,23 @@ test('the number of a caller who withholds it reaches call control as asserted, 
     [],
   )
 })
+
+test('a withheld number is not shown as the number that forwarded the call', async (t) => {
+  const world = await openWorld(t, () => ({ refused: { status: 486, reason: 'Busy Here' } }), { media })
+  const { dialled } = await dial(
+    world.carrier,
+    {
+      uri: `sip:+33187654321@127.0.0.1:${world.gateway.port}`,
+      from: `"Ann" <sip:+44${digits}@carrier.test>`,
+      headers: [
+        ['Privacy', 'id'],
+        ['Diversion', `<sip:0044${digits}@carrier.test>;reason=unconditional`],
+      ],
+    },
+    await closedAfter(t, makeTelephone()),
+  )
+  await until(() => dialled.refused[0])
+  const received = world.callControl.of('receive')[0]?.about as Record<string, unknown>
+  const { from, asserted, divertedFrom } = received
+  assert.deepEqual({ from, asserted, divertedFrom }, { from: null, asserted: `+44${digits}`, divertedFrom: null })
+})

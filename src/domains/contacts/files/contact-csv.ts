@@ -1,5 +1,5 @@
 import type { CountryCode } from 'libphonenumber-js/max'
-import { linesOf, type Separator } from '../../../platform/lib/csv.ts'
+import { linesOf, type Separator, withinColumns } from '../../../platform/lib/csv.ts'
 import { csvLineOf, withoutApostrophe } from '../../../platform/lib/csv-cell.ts'
 import { storable } from '../../../platform/lib/storable.ts'
 import type { TextFile } from '../../../platform/lib/text-encoding.ts'
@@ -48,6 +48,9 @@ const withNames = (raw: RawEntry, head: Head, { middle, second }: Readonly<Recor
   return raw
 }
 
+/** The type of an address of e-mail is a protocol for Outlook. */
+const isProtocol = (of: string, text: string): boolean => of === 'email' && /^(?:smtp|ex)$/i.test(text)
+
 const rawOf = (line: number, head: Head, cells: readonly string[]): RawEntry => {
   const raw = emptyEntry()
   const more: Record<string, string> = {}
@@ -57,9 +60,9 @@ const rawOf = (line: number, head: Head, cells: readonly string[]): RawEntry => 
   for (const [i, column] of head.entries()) {
     const text = withoutApostrophe(cells[i] ?? '').trim()
     if (text === '' || column === null) continue
-    if (column.kind === 'field') raw.texts[column.name] = text
+    if (column.kind === 'field') raw.texts[column.name] ||= text
     else if (column.kind === 'whole' || column.kind === 'company') raw[column.kind] ||= text
-    else if (column.kind === 'label') labels.set(column.place, text.split(/ ?::: ?/))
+    else if (column.kind === 'label') labels.set(column.place, isProtocol(column.of, text) ? [] : text.split(/ ?::: ?/))
     else if (column.kind === 'part') {
       const address = parts.get(column.place) ?? { label: column.label, texts: new Map<string, string[]>() }
       parts.set(column.place, address)
@@ -69,7 +72,7 @@ const rawOf = (line: number, head: Head, cells: readonly string[]): RawEntry => 
       // One above the limit shows that there are more: a line may hold 13,000 numbers, and each would be parsed.
       for (const [index, value] of valuesOf(kind, text).entries())
         if (found.length <= maxDetails) found.push({ type: types[kind], text: value, label, line, place, index })
-    } else more[column.kind] = text
+    } else more[column.kind] ||= text
   }
   for (const { place, index, ...detail } of found) {
     const all = labels.get(place) ?? []
@@ -84,6 +87,31 @@ const rawOf = (line: number, head: Head, cells: readonly string[]): RawEntry => 
     raw.details.push({ type: 'A', text, label: labelOf(own) ?? label, line })
   }
   return withNames(raw, head, more)
+}
+
+/** What a contact has once; null: the column may be one of several. */
+const singleOf = (column: Column | null | undefined): string | null => {
+  if (column?.kind === 'field') return column.name
+  return column?.kind === 'whole' ||
+    column?.kind === 'company' ||
+    column?.kind === 'middle' ||
+    column?.kind === 'second'
+    ? column.kind
+    : null
+}
+
+/** Finds the cells of columns that have no meaning, or the meaning of an earlier one with another text. */
+const unusedCells = (head: Head, cells: readonly string[], raw: RawEntry): number[] => {
+  const taken = new Map<string, string>()
+  return [...cells.entries()].flatMap(([i, text]) => {
+    if (text === '') return []
+    const column = head[i]
+    if (column === null || (column?.kind === 'company' && hasUnusedCompany(raw))) return [i]
+    const single = singleOf(column)
+    const first = single === null ? text : (taken.get(single) ?? text)
+    if (single !== null) taken.set(single, first)
+    return first === text ? [] : [i]
+  })
 }
 
 const faultOf = (head: Head): string | null => {
@@ -129,9 +157,9 @@ export async function* readCsv(
   const lines = linesOf(file, maxLineLength, (separator) => {
     notes.separator = separator
   })
-  for await (const { line, cells } of lines) {
+  for await (const { line, cells: all } of lines) {
     if (head === null) {
-      titles = hasHeader ? cells : []
+      titles = hasHeader ? all : []
       head = columnsOf(titles, columns)
       const fault = faultOf(head)
       if (fault !== null) {
@@ -140,15 +168,13 @@ export async function* readCsv(
       }
       if (hasHeader) continue
     }
+    const cells = withinColumns(all, head.length)
     if (cells.length > head.length) {
       yield { line, read: `there are ${cells.length} fields, but ${head.length} columns` }
       continue
     }
     const raw = rawOf(line, head, cells)
-    for (const [i, cell] of cells.entries()) {
-      const isIgnored = head[i] === null || (head[i]?.kind === 'company' && hasUnusedCompany(raw))
-      if (isIgnored && cell !== '') addIgnored(notes, titles[i] ?? '')
-    }
+    for (const i of unusedCells(head, cells, raw)) addIgnored(notes, titles[i] ?? '')
     yield parseEntry(line, raw, country)
   }
 }

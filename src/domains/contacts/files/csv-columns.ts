@@ -76,6 +76,8 @@ const partWords: Readonly<Record<AddressPart, ReadonlySet<string>>> = {
 const ofParts = list('code|codigo|po|postale|address|adresse|direccion|endereco|line|or|ou|y|e|und')
 const labelWords = list('label|type|typ|libelle|etiqueta|tipo|marcador|bezeichnung')
 
+const typeWords = list('type|typ|tipo')
+
 const isNumber = (word: string): boolean => /^\d{1,2}$/.test(word)
 
 /** Finds the meaning of words of which each must be known. */
@@ -84,7 +86,7 @@ const detailOf = (words: readonly string[]): Column | null => {
   const rest = words.filter((word) => !isNumber(word) && !fillers.has(word))
   const bare = rest.filter((word) => !labelWords.has(word))
   // The type of an address of e-mail is SMTP for Outlook.
-  const isLabel = bare.length < rest.length && (index !== '' || !rest.includes('type'))
+  const isLabel = bare.length < rest.length && (index !== '' || !rest.some((word) => typeWords.has(word)))
   const labels = bare.flatMap((word) => labelOfWord(word) ?? [])
   const label = joinLabels(labels)
   const placeOf = (kind: string, number = index) => [kind, number, label ?? ''].join(' ')

@@ -373,3 +373,62 @@ test('vCards of old telephones are decoded by their labels, over folded lines an
   ]
   for (const [payload, person] of files) assert.deepEqual(await peopleOf(payload, '', 'text/vcard'), [person])
 })
+
+test('a broken quotation mark loses no other line', async () => {
+  const number = (i: number) => `+4477009001${String(i).padStart(2, '0')}`
+  const rows = ['first_name,phone', `Z,${number(1)}`, `"C" d,${number(2)}`, `"D, e" ,${number(3)}`, `E,${number(4)}`]
+  assert.deepEqual(await peopleOf(rows.join('\n')), [
+    `Z | ${number(1)}`,
+    `"C" d | ${number(2)}`,
+    `D, e | ${number(3)}`,
+    `E | ${number(4)}`,
+  ])
+  // The line is longer than the parser takes, so that it stops there.
+  const { status, body, people } = await send(`${rows.join('\n')}\n"F,${'f'.repeat(70_000)}`, '?bad_lines=skip')
+  assert.deepEqual([status, body.created, people.length, body.lines[0].line], [201, 4, 4, 6], JSON.stringify(body))
+})
+
+test('a card without an end and text between cards are reported, and the cards after them are read', async () => {
+  const cards = [
+    ...['BEGIN:VCARD', 'FN:Ada', 'TEL:+447700900101', 'AGENT:', 'BEGIN:VCARD', 'FN:Agent', 'AGENT:', 'BEGIN:VCARD'],
+    ...['END:VCARD', 'TEL:+447700900102', 'END:VCARD', 'EMAIL:ada@example.com', 'END:VCARD'],
+    ...['BEGIN:VCARD', 'FN:Bob', 'TEL:+447700900103'],
+    ...['BEGIN:VCARD', 'FN:Cid', 'TEL:+447700900104', 'END:VCARD', 'END:VCARD', 'junk'],
+    ...['BEGIN:VCARD', 'FN:Dot', 'TEL:+447700900105', 'END:VCARD', 'BEGIN:VCARD', 'FN:Eve', ''],
+  ].join('\r\n')
+  const { body, people } = await send(cards, '?bad_lines=skip', 'text/vcard')
+  assert.deepEqual(people, ['Ada | +447700900101 | ada@example.com', 'Cid | +447700900104', 'Dot | +447700900105'])
+  assert.deepEqual(
+    body.lines.map(({ line }: { line: number }) => line),
+    [14, 21, 27],
+  )
+})
+
+test('the first column of a meaning counts, and another one with other values is named', async () => {
+  const { body, people } = await send(
+    'First Name,first_name,Vorname,phone\nAnn,Bea,Ann,+447700900101\n,Cid,,+447700900102\n',
+  )
+  assert.deepEqual(people, ['Ann | +447700900101', 'Cid | +447700900102'])
+  assert.deepEqual(body.ignored_columns, ['first_name'])
+})
+
+test('Turkish names are not read as Arabic', async () => {
+  const file = 'Ad Soyad;name;phone\n;Şükrü Işık;+905321110001\n;Ayşe Yıldız;+905321110002\n'
+  assert.deepEqual(await peopleOf(encode(file, 'windows-1254')), [
+    'Şükrü Işık | +905321110001',
+    'Ayşe Yıldız | +905321110002',
+  ])
+})
+
+test('the protocol that Outlook has for an address of e-mail is no label', async () => {
+  for (const head of ['E-Mail-Adresse,E-Mail-Typ', 'E-mail Address,E-mail Type', 'E-mail 2 Address,E-mail 2 Type'])
+    assert.deepEqual(await peopleOf(`first_name,${head}\nAda,ada@example.com,SMTP\n`), ['Ada | ada@example.com'])
+})
+
+test('text of a vCard in base64 is decoded', async () => {
+  const name = Buffer.from('Jörg Müßig').toString('base64')
+  for (const parameter of ['ENCODING=BASE64', 'ENCODING=b', 'BASE64']) {
+    const card = `BEGIN:VCARD\r\nFN;CHARSET=UTF-8;${parameter}:${name}\r\nTEL:+491701110001\r\nEND:VCARD\r\n`
+    assert.deepEqual(await peopleOf(card, '', 'text/vcard'), ['Jörg Müßig | +491701110001'])
+  }
+})

@@ -60,14 +60,19 @@ const propertyOf = (octets: string, encoding: string): Property | null => {
     const [first = '', rest] = splitOutside(one, '=', 2)
     // vCard 2.1 omits the name of some parameters.
     const isBare = rest === undefined
-    const name = !isBare ? first.toUpperCase() : /^quoted-printable$/i.test(first) ? 'ENCODING' : 'TYPE'
+    const name = !isBare ? first.toUpperCase() : /^(?:quoted-printable|base64)$/i.test(first) ? 'ENCODING' : 'TYPE'
     // RFC 6868, 3.1.
     const value = (rest ?? first).replace(/^"|"$/g, '').replace(/\^[n'^]/g, decaret)
     if (name === 'TYPE') types.push(...value.toLowerCase().split(',', maxPropertyTypes))
     else parameters.set(name, value)
   }
   const isQuoted = /^quoted-printable$/i.test(parameters.get('ENCODING') ?? '')
-  const bytes = isQuoted ? fromQuotedPrintable(coded) : coded
+  const isBase64 = /^(?:b|base64)$/i.test(parameters.get('ENCODING') ?? '')
+  const bytes = isQuoted
+    ? fromQuotedPrintable(coded)
+    : isBase64
+      ? Buffer.from(coded, 'base64').toString('latin1')
+      : coded
   // Telephones that write vCard 2.1 without a label are of the time before UTF-8.
   const other = isQuoted && encoding === 'utf-8' ? 'windows-1252' : encoding
   const at = grouped.lastIndexOf('.')
@@ -186,14 +191,28 @@ export async function* readVcards(
   { country }: ReadOptions = {},
 ): AsyncGenerator<ParsedEntry> {
   let open: OpenCard | null = null
+  // Cards of agents within the open card (vCard 2.1), which are not contacts of their own.
+  let agents = 0
+  let [wasAgent, isOutside] = [false, false]
   for await (const { line, text } of contentLines(file.bytes)) {
     const bare = text.replace(/^\u00ef\u00bb\u00bf/, '').trim()
     if (bare === '') continue
-    if (/^begin:vcard$/i.test(bare)) {
-      if (open) throw new UnreadableCsv(line, `the card that begins at line ${open.line} has no END:VCARD`)
+    const isBegin = /^begin:vcard$/i.test(bare)
+    const isEnd = /^end:vcard$/i.test(bare)
+    const isAgent = wasAgent && isBegin
+    wasAgent = /^(?:[\w-]+\.)?agent(?:;[^:]*)?:$/i.test(bare)
+    if (isAgent) agents++
+    else if (agents > 0 && !isBegin) agents -= isEnd ? 1 : 0
+    else if (isBegin) {
+      if (open) yield { line: open.line, read: `the card has no END:VCARD before line ${line}` }
       open = { line, raw: emptyEntry(), labels: new Map(), details: [] }
-    } else if (!open) throw new UnreadableCsv(line, 'a card must begin here with BEGIN:VCARD')
-    else if (/^end:vcard$/i.test(bare)) {
+      agents = 0
+      isOutside = false
+    } else if (!open) {
+      // Once for all lines up to the next card.
+      if (!isOutside) yield { line, read: 'a card must begin here with BEGIN:VCARD' }
+      isOutside = true
+    } else if (isEnd) {
       const raw = entryOf(open)
       if (hasUnusedCompany(raw)) addIgnored(notes, 'ORG')
       yield parseEntry(open.line, raw, country)
@@ -203,6 +222,7 @@ export async function* readVcards(
       if (property) readProperty(open, property, line, notes)
     }
   }
+  // The beginning of a file, for a preview, may end here.
   if (open) throw new UnreadableCsv(open.line, 'the card has no END:VCARD')
 }
 

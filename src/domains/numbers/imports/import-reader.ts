@@ -1,5 +1,5 @@
 import { e164, fitsCountry } from '@trunkline/phone/phone.ts'
-import { linesOf, UnreadableCsv } from '../../../platform/lib/csv.ts'
+import { linesOf, UnreadableCsv, withinColumns } from '../../../platform/lib/csv.ts'
 import type { ImportError } from '../../../platform/lib/import-errors.ts'
 import type { TextFile } from '../../../platform/lib/text-encoding.ts'
 import { maxRememberedLines, readBatchSize } from '../limits.ts'
@@ -30,7 +30,8 @@ const makeReader = (head: ImportHeader, places: PlaceIndex, groups: ImportGroups
     return parsed
   }
 
-  return (line: number, cells: readonly string[]): ImportLine | string => {
+  return (line: number, all: readonly string[]): ImportLine | string => {
+    const cells = withinColumns(all, head.width)
     if (cells.length !== head.width) return `there are ${cells.length} fields, but ${head.width} in the header`
     const text = cells[numberAt] ?? ''
     const number = e164(text)

@@ -1,6 +1,6 @@
 import { parsePhoneNumber } from '@trunkline/phone/phone.ts'
 import type { CountryCode } from 'libphonenumber-js/max'
-import { linesOf } from '../../../platform/lib/csv.ts'
+import { linesOf, withinColumns } from '../../../platform/lib/csv.ts'
 import { withoutApostrophe } from '../../../platform/lib/csv-cell.ts'
 import { fold } from '../../../platform/lib/fold.ts'
 import { isStorable } from '../../../platform/lib/storable.ts'
@@ -50,20 +50,21 @@ const plainList: readonly Column[] = ['contact_number']
  */
 export async function* readOptOuts(file: TextFile, country?: CountryCode): AsyncGenerator<ParsedLine> {
   let head: readonly (Column | null)[] | null = null
-  for await (const { line, cells } of linesOf(file, maxOptOutLine)) {
+  for await (const { line, cells: all } of linesOf(file, maxOptOutLine)) {
     if (head === null) {
-      const named = cells.map((cell) => columnNames.get(fold(cell)) ?? null)
+      const named = all.map((cell) => columnNames.get(fold(cell)) ?? null)
       if (named.includes('contact_number')) {
         head = named
         continue
       }
-      if (parsePhoneNumber(withoutApostrophe(cells[0] ?? ''), country) === null) {
+      if (parsePhoneNumber(withoutApostrophe(all[0] ?? ''), country) === null) {
         yield { line, read: 'contact_number: the first line must name this column, or be a phone number' }
         return
       }
       head = plainList
     }
     const columns = head
+    const cells = withinColumns(all, columns.length)
     yield {
       line,
       read:

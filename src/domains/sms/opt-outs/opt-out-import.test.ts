@@ -48,13 +48,14 @@ test('bad lines are reported with line and field, and the others are imported', 
   const [{ number }, theirs] = [await giveNumber(world, who), await giveNumber(world, neighbour)]
   const lines = [
     'note,Contact_Number,shoe size,phone_number',
-    `"Asked, by mail",${contact},4,${number}`,
+    // A comma at the end of a line is no field.
+    `"Asked, by mail",${contact},4,${number},`,
     `,nobody,,${number}`,
     `,${other},,${theirs.number}`,
     `${'x'.repeat(501)},${other},,none`,
     // A row without any text is none.
     ',,,',
-    `,${other},,,,`,
+    `,${other},,,,more`,
     `,'${other},,`,
   ]
   const { status, body } = await send(who, lines.join('\n'))

@@ -148,6 +148,11 @@ for (const [fields, expected] of [
   [{ headers: { 'X-Key': 'a\r\nHost: b' } }, /^headers\.X-Key contains a line break or another control character/],
   [{ headers: { 'X-Key': 'a\n' } }, /^headers\.X-Key contains a line break/],
   [{ headers: { 'X-Key': '  ' } }, /^headers\.X-Key is empty/],
+  [{ headers: { 'X-Key': '' } }, /^headers\.X-Key is empty: give a value/],
+  [{ headers: { 'X-Key': '', 'X-Other': '' } }, /^headers\.X-Key is empty/],
+  [{ basic_auth: { username: '', password: '' } }, /^basic_auth is empty: give a username and a password/],
+  [{ basic_auth: { username: 'a', password: mask } }, /^basic_auth\.password is masked: give the value/],
+  [{ basic_auth: { username: mask, password: 'a' } }, /^basic_auth\.username is masked/],
   [{ headers: { 'X-Key': 'Größe' } }, /^headers\.X-Key contains characters outside ASCII/],
   [{ headers: { 'X Key': 'a' } }, /"X Key" is no name of a header/],
   [{ headers: { 'X\r\nY': 'a' } }, /is no name of a header/],
@@ -175,6 +180,23 @@ for (const [fields, expected] of [
     const many = await call(ada, 'POST', '/open/webhooks', { hook_url: receiver.url(path), event_names, ...fields })
     assert.equal(many.status, 400)
   })
+
+test('a change with empty or masked credentials is refused, and keeps the stored ones', async () => {
+  const path = '/kept'
+  const { uuid } = (await subscribe(path, { headers: { 'X-Api-Key': 'kept-value' }, basic_auth: credentials })).body
+    .data
+  for (const fields of [
+    { headers: { 'X-Api-Key': '' } },
+    { basic_auth: { username: '', password: '' } },
+    { basic_auth: { ...credentials, password: mask } },
+  ]) {
+    const { status, body } = await change(uuid, fields)
+    assert.deepEqual([status, body.field], [400, `/${Object.keys(fields)[0]}`])
+  }
+  await createContacts(ada, ['Kept'])
+  const sent = await sentTo(path, 1)
+  assert.deepEqual([sent['x-api-key'], sent.authorization], ['kept-value', basic])
+})
 
 test('credentials in the address are refused, with the field for them', async () => {
   const hook_url = receiver.url('/x').replace('//', '//user:password@')

@@ -62,9 +62,13 @@ const checked = (name: string, value: string): RequestHeader => {
 
 /** Returns the header of Basic credentials (RFC 7617, in UTF-8). @throws the 400 Problem */
 const basicHeader = ({ username, password }: NonNullable<HeadersRequest['basic_auth']>): RequestHeader => {
+  if (username === '' && password === '') throw refusals.basicAuthEmpty()
   if (username.includes(':')) throw refusals.basicAuthInvalid('username', 'a colon')
-  for (const [field, text] of Object.entries({ username, password }))
+  for (const [field, text] of Object.entries({ username, password })) {
+    // A client that returns what it was shown would replace the secret by its mask.
+    if (text === mask) throw refusals.basicAuthMasked(field)
     if (controlCharacter.test(text)) throw refusals.basicAuthInvalid(field, 'a line break or another control character')
+  }
   return [authorization, `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`]
 }
 
