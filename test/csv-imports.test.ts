@@ -6,7 +6,8 @@ import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
 import { nodeOf } from './recipes/schema.ts'
 import { send } from './recipes/send.ts'
 
-// Every import of CSV reads what spreadsheets write: other encodings, and semicolons or tabs.
+// Every import of CSV reads what spreadsheets write: other encodings, semicolons or tabs, and commas at the
+// ends of lines.
 
 const world = await makeRecipeWorld()
 const scene = await makeScene(world, 'csv')
@@ -15,6 +16,7 @@ const imports = contracts.filter(({ body }) => nodeOf(body).contentMediaType ===
 
 const forms: Readonly<Record<string, (text: string) => Buffer>> = {
   'semicolons in UTF-16': (text) => Buffer.from(`\ufeff${text.replaceAll(',', ';')}`, 'utf16le'),
+  'commas at the ends of lines': (text) => Buffer.from(text.replace(/(?<=\n.+)$/gm, ',')),
   tabs: (text) => Buffer.from(text.replaceAll(',', '\t')),
 }
 
