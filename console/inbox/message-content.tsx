@@ -29,7 +29,7 @@ const showQuoted = (event: MouseEvent, uuid: string): void => {
   const item = document.getElementById(uuid)
   if (!item) return
   event.preventDefault()
-  // The router would load the part of the thread anew.
+  // The router would load the part of the thread again.
   event.stopPropagation()
   item.scrollIntoView({ block: 'center' })
   item.classList.remove('is-marked')

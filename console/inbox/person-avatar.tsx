@@ -12,7 +12,7 @@ const initialsOf = (name: string): string =>
     .join('')
     .toLocaleUpperCase()
 
-/** The initials of a name. The name beside it has the meaning. */
+/** The initials of a name. The name next to it has the meaning. */
 export const Avatar = ({ conversation }: { conversation: Conversation }) => {
   const { name, counterpart, group_uuid: group } = conversation
   const isNamed = !/^[+\d]/.test(name)

@@ -84,7 +84,7 @@ export const ToastHost = () => {
   useEffect(() => {
     const element = host.current
     if (!element) return
-    // Shown anew, it is above a dialog that was opened meanwhile.
+    // Shown again, it is above a dialog that was opened meanwhile.
     if (element.matches(':popover-open')) element.hidePopover()
     if (toasts.length > 0) element.showPopover()
   }, [toasts])
