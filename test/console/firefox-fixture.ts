@@ -43,6 +43,8 @@ export const openFirefoxConsole = async (origin: string, before: string) => {
     /^AbortError: The operation was aborted\. $/,
     // A missing file is a failed request, too.
     /^TypeError: error loading dynamically imported module/,
+    /^The connection to ws:\S+\/console\/live\S* was interrupted while the page was loading/,
+    /^Firefox can’t establish a connection to the server at ws:\S+\/console\/live/,
   ]
   let allowed: readonly RegExp[] = always
   const firefox = await openFirefox({ after }, {}, (event, params) => {

@@ -190,10 +190,7 @@ describe('the Cloud API of WhatsApp', { timeout: 120_000 }, () => {
     await write(ada, { content: { type: 'reaction', reaction: { message_id: id, emoji: '👍' } } })
     const { messages } = await call('GET', ada.path)
     const texts = messages.map((one: { message: { text?: string } }) => one.message.text ?? null)
-    assert.deepEqual(
-      texts.toSorted(),
-      ['(an order)', 'Bob +44 1', 'Yes please', null].toSorted(),
-    )
+    assert.deepEqual(texts.toSorted(), ['(an order)', 'Bob +44 1', 'Yes please', null].toSorted())
     assert.ok(messages.some((one: { message: { pin?: { name: string } } }) => one.message.pin?.name === 'Here'))
     const liked = messages.find((one: { wa_msg_id: string }) => one.wa_msg_id === id)
     assert.equal(liked.reactions[0].reaction, '👍')
