@@ -248,7 +248,7 @@ test(
         ['contacts', 1],
       ] as const),
       ...([
-        ['webhooks', 4],
+        ['webhooks', 5],
         ['inbox', 4],
       ] as const),
     ]) {

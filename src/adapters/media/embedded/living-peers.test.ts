@@ -18,12 +18,19 @@ const engine = await startEmbedded({
   ...{ bind: '127.0.0.1', advertised: '127.0.0.1', rtpPorts: [0, 0], webrtcPorts: [0, 0], workers: 1 },
   ...{ silenceSeconds, fault: (reason) => assert.fail(reason) },
 })
-after(() => engine.close())
+/** Ends what the tests began: what sends before the sockets. */
+const timers: NodeJS.Timeout[] = []
+const sockets: Socket[] = []
+after(async () => {
+  for (const timer of timers) clearInterval(timer)
+  for (const socket of sockets) socket.close()
+  await engine.close()
+})
 
 const bound = async (address = '127.0.0.1'): Promise<Socket> => {
   const socket = createSocket('udp4').bind(0, address)
   await once(socket, 'listening')
-  after(() => socket.close())
+  sockets.push(socket)
   return socket
 }
 
@@ -57,7 +64,7 @@ const legTo = async (offer: string, source?: string) => {
 /** Repeats an act until the tests are over. */
 const repeat = (act: () => void) => {
   const timer = setInterval(act, 100)
-  after(() => clearInterval(timer))
+  timers.push(timer)
   return timer
 }
 
