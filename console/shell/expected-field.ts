@@ -4,7 +4,7 @@
 const patience = 5_000
 
 let typed = ''
-/** What had the focus when a field was expected. */
+/** The element that had the focus when a field was expected. */
 let before: Element | null = null
 let timer: ReturnType<typeof setTimeout> | undefined
 
