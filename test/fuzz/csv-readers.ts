@@ -21,7 +21,9 @@ export const fromStream = (read: (body: Readable) => AsyncIterable<unknown>) => 
 }
 
 export const csvReaders = {
-  'CSV of contacts': fromStream((body) => readCsv(readText(body, 'windows-1252'), { ignored: new Set() }, { country: 'GB' })),
+  'CSV of contacts': fromStream((body) =>
+    readCsv(readText(body, 'windows-1252'), { ignored: new Set() }, { country: 'GB' }),
+  ),
   'CSV of numbers': fromStream((body) => linesOf(readText(body, 'windows-1252'))),
   'CSV of prices': async (input: Buffer) => {
     try {

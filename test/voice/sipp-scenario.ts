@@ -55,19 +55,7 @@ export const runScenario = async (
     `<?xml version="1.0" encoding="UTF-8" ?>\n<scenario name="test">\n${steps.join('\n')}\n</scenario>\n`,
   )
   const media = ['-mi', '127.0.0.1', '-mp', String(await freePort())]
-  const fixed = [
-    '-i',
-    '127.0.0.1',
-    '-p',
-    String(port),
-    '-nostdin',
-    '-timeout',
-    '60',
-    '-timeout_error',
-    '-trace_msg',
-    '-message_file',
-    '/tmp/sippmsg.log',
-  ]
+  const fixed = ['-i', '127.0.0.1', '-p', String(port), '-nostdin', '-timeout', '60', '-timeout_error']
   return runProgram(t, ['sipp', '-sf', file, ...fixed, '-m', String(calls), ...media, ...target], folder)
 }
 

@@ -210,7 +210,7 @@ test(
     const stranger = '+447911999000'
     // The carrier answers in hexadecimal and reports in decimal.
     const message = await sendAs(stage, '4a3b2c2d')
-    // Another handset writes the receipt of this message: a text, as any other.
+    // Another handset writes the receipt of this message: that is a text.
     assert.equal(await smsc.deliver({ from: digits(stranger), to: digits(number), octets: withoutClass }), 0)
     assert.deepEqual(await textsFrom(stage, stranger), [withoutClass.toString()])
     assert.equal((await messageOf(who, message)).status, 'sent')
