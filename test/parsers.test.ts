@@ -216,7 +216,7 @@ const fuzzes: Fuzz[] = [
       'BEGIN:VCARD\r\nVERSION:4.0\r\nFN:Ada L\r\nN:L;Ada;;;\r\nTEL;VALUE=uri:tel:+447700900123\r\nEMAIL:ada@example.com\r\nADR:;;Street 1;;;;\r\nEND:VCARD\r\n',
       'BEGIN:VCARD\r\nVERSION:2.1\r\nN;CHARSET=utf-8;ENCODING=QUOTED-PRINTABLE:=C3=A9t=\r\n=C3=A9;A\r\nTEL;CELL:07700 900123\r\nNOTE:a\r\n b\r\nEND:VCARD\r\n',
     ),
-    read: fromStream((body) => readVcards(readText(body, 'windows-1252'), { ignored: new Set() }, { country: 'GB' })),
+    read: fromStream((body) => readVcards(readText(body), { ignored: new Set() }, { country: 'GB' })),
     isFile: true,
   },
   {

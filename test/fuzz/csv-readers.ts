@@ -21,10 +21,8 @@ export const fromStream = (read: (body: Readable) => AsyncIterable<unknown>) => 
 }
 
 export const csvReaders = {
-  'CSV of contacts': fromStream((body) =>
-    readCsv(readText(body, 'windows-1252'), { ignored: new Set() }, { country: 'GB' }),
-  ),
-  'CSV of numbers': fromStream((body) => linesOf(readText(body, 'windows-1252'))),
+  'CSV of contacts': fromStream((body) => readCsv(readText(body), { ignored: new Set() }, { country: 'GB' })),
+  'CSV of numbers': fromStream((body) => linesOf(readText(body))),
   'CSV of prices': async (input: Buffer) => {
     try {
       return (await parsePrices(input.toString())).prices.length > 0

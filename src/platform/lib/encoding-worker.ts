@@ -1,7 +1,5 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { chardet } from 'jschardet'
-
-export type EncodingSample = { readonly sample: Uint8Array }
 
 /** The encodings of files that programs write today, by the names of the detector. */
 const encodings = new Map(
@@ -67,6 +65,4 @@ const detect = (sample: Uint8Array): string => {
   return (isClose ? western : best)?.name ?? 'windows-1252'
 }
 
-// The data is what the importer gave to the thread.
-const { sample } = workerData as EncodingSample
-parentPort?.postMessage(detect(sample))
+parentPort?.on('message', (sample: Uint8Array) => parentPort?.postMessage(detect(sample)))

@@ -1,6 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { Worker } from 'node:worker_threads'
-import type { EncodingSample } from './encoding-worker.ts'
 
 // The encoding of text files. Encodings have their names of the WHATWG Encoding Standard, in lower case.
 
@@ -70,21 +69,46 @@ const utf16Of = (head: Uint8Array): string | null => {
   return even > many && odd < many / 10 ? 'utf-16be' : null
 }
 
+/** Milliseconds after which a detector without work ends, and frees its tables: 25 MB, made in 200 ms. */
+const detectorIdleMs = 30_000
+
+let detector: Worker | null = null
+let answered: (encoding: string) => void = () => {}
+let idle: NodeJS.Timeout | undefined
 let waiting: Promise<unknown> = Promise.resolve()
 
-/** Detects in a thread, as the tables take 25 MB and 200 ms of processor time. One at a time. */
+const startDetector = (): Worker => {
+  const worker = new Worker(new URL('./encoding-worker.ts', import.meta.url), { name: 'encoding' })
+  worker.on('message', (found) => answered(String(found)))
+  worker.on('error', () => {})
+  worker.on('exit', () => {
+    if (detector !== worker) return
+    detector = null
+    answered(fallback)
+  })
+  return worker
+}
+
+const endDetector = (): void => {
+  const worker = detector
+  detector = null
+  void worker?.terminate()
+}
+
+/** Detects in a thread, one sample at a time. */
 const detectInThread = (sample: Uint8Array): Promise<string> => {
   const run = async () => {
-    const worker = new Worker(new URL('./encoding-worker.ts', import.meta.url), {
-      name: 'encoding',
-      workerData: { sample } satisfies EncodingSample,
-    })
+    clearTimeout(idle)
+    detector ??= startDetector()
+    const worker = detector
     const { promise, resolve } = Promise.withResolvers<string>()
-    worker.once('message', (found) => resolve(String(found)))
-    worker.once('error', () => resolve(fallback))
-    worker.once('exit', () => resolve(fallback))
+    answered = resolve
+    // The thread keeps the process alive only while it works.
+    worker.ref()
+    worker.postMessage(sample)
     const encoding = await promise
-    await worker.terminate()
+    worker.unref()
+    idle = setTimeout(endDetector, detectorIdleMs).unref()
     return encoding
   }
   const found = waiting.then(run)
