@@ -19,8 +19,8 @@ export type Sink = {
   readonly pid: number
   readonly ports: { readonly smsc: number; readonly callbacks: number }
   ask(command: Command): Promise<Report>
-  /** Waits until all messages have arrived, or none has for 5 s. */
-  waitUntilDrained(accepted: number, receipts: boolean): Promise<Report>
+  /** Waits for this many messages and callbacks, or until none has arrived for 5 s. */
+  waitUntilDrained(messages: number, callbacks: number): Promise<Report>
   end(): void
 }
 
@@ -32,10 +32,10 @@ export const startSink = async (): Promise<Sink> => {
     const [answer] = await once(child, 'message')
     return answer
   }
-  const waitUntilDrained = async (accepted: number, receipts: boolean): Promise<Report> => {
+  const waitUntilDrained = async (messages: number, callbacks: number): Promise<Report> => {
     let last = await ask({ report: { arrivals: false } })
     for (let idle = 0; idle < 50; ) {
-      if (last.arrived >= accepted && (!receipts || last.called >= accepted)) break
+      if (last.arrived >= messages && last.called >= callbacks) break
       await setTimeout(100)
       const next = await ask({ report: { arrivals: false } })
       idle = next.arrived === last.arrived && next.called === last.called ? idle + 1 : 0

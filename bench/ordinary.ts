@@ -70,7 +70,7 @@ const measurePace = async (gateway: Gateway, name: string, pace: number): Promis
     began.set(handset(n), process.hrtime.bigint())
     return gateway.request(n)
   })
-  const report = await sink.waitUntilDrained(answered.size, true)
+  const report = await sink.waitUntilDrained(answered.size, answered.size)
   const cost = await costOf(total)
   const calls = (await statements()) / total
   const answers = new Map([...answered].map(([n, at]) => [handset(n), at]))
@@ -81,7 +81,7 @@ const measurePace = async (gateway: Gateway, name: string, pace: number): Promis
   ]
   await sink.ask({ reset: { receipts: false } })
   await sink.ask({ inbound: { to: from.slice(1), first: handset(0), count: total, perSecond: pace } })
-  const inbound = await sink.waitUntilDrained(0, true).then(() => waitForCalls(total))
+  const inbound = await sink.waitUntilDrained(0, total)
   const figures = {
     ...percentiles('api', between(began, answers)),
     ...percentiles('submit', between(began, arrivals)),
@@ -98,25 +98,14 @@ const measurePace = async (gateway: Gateway, name: string, pace: number): Promis
 const prefixedBy = (key: string, figures: { readonly [name: string]: number }): { [name: string]: number } =>
   Object.fromEntries(Object.entries(figures).map(([name, value]) => [`${key}.${name}`, value]))
 
-/** Waits until this number of callbacks arrived, or none has for 5 s. */
-const waitForCalls = async (total: number): Promise<Report> => {
-  let last = await sink.ask({ report: { arrivals: false } })
-  for (let idle = 0; idle < 50 && last.called < total; ) {
-    await setTimeout(100)
-    const next = await sink.ask({ report: { arrivals: false } })
-    idle = next.called === last.called ? idle + 1 : 0
-    last = next
-  }
-  return sink.ask({ report: { arrivals: true } })
-}
-
 const sink = await startSink()
 
 const measureLoad = async (): Promise<void> => {
   const ours = await startTrunkline(sink, rows, { receipts: true, inbound: true, countsStatements: true })
   await sink.ask({ reset: { receipts: true } })
   const warmUp = await load(ours.port, connections, 3, next(ours))
-  await sink.waitUntilDrained(warmUp.statuses.get(202) ?? 0, true)
+  const accepted = warmUp.statuses.get(202) ?? 0
+  await sink.waitUntilDrained(accepted, accepted)
   for (const pace of paces) await measurePace(ours, 'ours', pace)
   await ours.stop()
   if (!hasKannel()) return

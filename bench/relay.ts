@@ -55,7 +55,8 @@ const warmUp = async (gateway: Gateway, receipts: boolean): Promise<void> => {
   let n = 20_000_000
   await sink.ask({ reset: { receipts } })
   const { statuses } = await load(gateway.port, connections, warmSeconds, () => gateway.request(n++))
-  await sink.waitUntilDrained(statuses.get(202) ?? 0, receipts)
+  const accepted = statuses.get(202) ?? 0
+  await sink.waitUntilDrained(accepted, receipts ? accepted : 0)
 }
 
 const measure = async (gateway: Gateway, receipts: boolean): Promise<Result> => {
@@ -68,7 +69,7 @@ const measure = async (gateway: Gateway, receipts: boolean): Promise<Result> => 
   const began = process.hrtime.bigint()
   const done: Load = await load(gateway.port, connections, seconds, () => requests[n++] ?? gateway.request(n))
   const accepted = done.statuses.get(202) ?? 0
-  const report = await sink.waitUntilDrained(accepted, receipts)
+  const report = await sink.waitUntilDrained(accepted, receipts ? accepted : 0)
   const end = receipts ? Number(BigInt(report.lastCall) - began) / 1e9 : (timesOf(report, began).at(-1) ?? 0) / 1000
   const came = receipts ? report.called : report.arrived
   return {
@@ -85,7 +86,7 @@ const measure = async (gateway: Gateway, receipts: boolean): Promise<Result> => 
 const measureDelay = async (gateway: Gateway, receipts: boolean): Promise<{ p50: number; p99: number }> => {
   await sink.ask({ reset: { receipts } })
   const answered = await paced(gateway.port, connections, pace, seconds, (n) => gateway.request(n + 1_000_000))
-  const report = await sink.waitUntilDrained(answered.size, receipts)
+  const report = await sink.waitUntilDrained(answered.size, receipts ? answered.size : 0)
   const waits = (report.arrivals ?? [])
     .flatMap(([number, at]) => {
       const accepted = answered.get(number - 10_000_000 - 1_000_000)

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { addressOf, requestContext } from '../api/send.ts'
-import { type Contact, nameOf } from './contact-details.ts'
+import { fullName } from '../words/format.ts'
+import type { Contact } from './contact-details.ts'
 
 /** Pictures that are being read. A list of 50 must not hold up the rest of the page. */
 let running = 0
@@ -57,7 +58,7 @@ export const Avatar = ({ contact, large }: { contact: Contact; large?: boolean }
     }
   }, [uuid, url])
   return (
-    <span class={`contact-avatar hue-${hueOf(nameOf(contact))} ${large ? 'is-large' : ''}`} aria-hidden="true">
+    <span class={`contact-avatar hue-${hueOf(fullName(contact))} ${large ? 'is-large' : ''}`} aria-hidden="true">
       {source ? <img src={source} alt="" /> : initialsOf(contact)}
     </span>
   )

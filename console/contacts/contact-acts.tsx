@@ -6,13 +6,14 @@ import { ConfirmDialog } from '../parts/dialog.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { paths } from '../paths.ts'
 import { words } from '../words/en/contacts.ts'
-import { type Contact, nameOf, staleLists } from './contact-details.ts'
+import { fullName } from '../words/format.ts'
+import { type Contact, staleLists } from './contact-details.ts'
 
 /** Blocks, unblocks and deletes a contact. */
 export const ContactActs = ({ contact }: { contact: Contact }) => {
   const { route: go } = useLocation()
   const [asking, setAsking] = useState<'block' | 'remove'>()
-  const name = nameOf(contact)
+  const name = fullName(contact)
   const params = { contact_uuid: contact.uuid }
   const close = () => {
     block.reset()

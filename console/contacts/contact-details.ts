@@ -7,9 +7,6 @@ export type Kind = Detail['type']
 
 export const kinds = ['PH', 'WAPH', 'E', 'A'] as const
 
-export const nameOf = ({ first_name, last_name }: Pick<Contact, 'first_name' | 'last_name'>): string =>
-  `${first_name} ${last_name}`.trim()
-
 /** Labels that are offered; people may write others. */
 const labels = ['mobile', 'work', 'home', 'main', 'other'] as const
 

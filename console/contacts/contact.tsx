@@ -10,7 +10,7 @@ import { Copy, CopyButton, Moment, PhoneNumber } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/contacts.ts'
-import { shortDay } from '../words/format.ts'
+import { fullName, shortDay } from '../words/format.ts'
 import { Avatar } from './avatar.tsx'
 import { ContactActs } from './contact-acts.tsx'
 import {
@@ -19,7 +19,6 @@ import {
   type Detail,
   isNumber,
   labelText,
-  nameOf,
   otherFields,
   staleLists,
 } from './contact-details.ts'
@@ -146,7 +145,7 @@ export const ContactPage = ({ params, search }: PageOf<typeof paths.contact>) =>
   const found = useQuery('GET /open/contacts/:contact_uuid', { params: { contact_uuid: uuid }, live: ['contact'] })
   const contact = found.data?.contact
   const isEditing = search.edit !== undefined
-  const name = contact ? nameOf(contact) : words.contact.details
+  const name = contact ? fullName(contact) : words.contact.details
   return (
     <Page
       key={uuid}

@@ -15,9 +15,9 @@ import { ExportButton } from '../shell/export-button.tsx'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/contacts.ts'
-import { phoneNumber } from '../words/format.ts'
+import { fullName, phoneNumber } from '../words/format.ts'
 import { Avatar } from './avatar.tsx'
-import { type Contact, type Detail, isNumber, nameOf, staleLists } from './contact-details.ts'
+import { type Contact, type Detail, isNumber, staleLists } from './contact-details.ts'
 import { ContactForm } from './contact-form.tsx'
 
 type Search = PageOf<typeof paths.contacts>['search']
@@ -59,7 +59,7 @@ const columns = () => [
     cell: (contact: Contact) => (
       <span class="contact-name">
         <Avatar contact={contact} />
-        <bdi>{nameOf(contact)}</bdi>
+        <bdi>{fullName(contact)}</bdi>
         {contact.blocked && (
           <Status tone="notice" icon="ban">
             {words.blocked}
@@ -104,7 +104,7 @@ const CreateDialog = ({ start, onClose }: { start: string | undefined; onClose: 
   const create = useAct('POST /open/contacts', {
     stale: staleLists,
     after: ({ contact }) => {
-      showToast(words.created(nameOf(contact)))
+      showToast(words.created(fullName(contact)))
       go(paths.contact({ contact: contact.uuid }), true)
     },
   })
@@ -195,7 +195,7 @@ export const ContactsPage = ({ search }: PageOf<typeof paths.contacts>) => {
         label={words.caption}
         columns={columns()}
         rowKey={({ uuid }) => uuid}
-        rowName={nameOf}
+        rowName={fullName}
         rowHref={({ uuid }) => paths.contact({ contact: uuid })}
         empty={
           isFiltered ? (

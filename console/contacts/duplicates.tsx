@@ -9,8 +9,7 @@ import { type PageOf, paths } from '../paths.ts'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/contacts.ts'
-import { list, phoneNumber } from '../words/format.ts'
-import { nameOf } from './contact-details.ts'
+import { fullName, list, phoneNumber } from '../words/format.ts'
 import { MergeForm } from './merge.tsx'
 
 type Group = ReplyOf<'GET /open/contacts/duplicates'>['duplicates'][number]
@@ -23,7 +22,7 @@ const keyText = ({ by, key }: Group): string => (by === 'number' ? phoneNumber(k
 const mostNamed = 4
 
 const namesOf = ({ contacts, count }: Group): string => {
-  const named = contacts.slice(0, mostNamed).map(nameOf)
+  const named = contacts.slice(0, mostNamed).map(fullName)
   const rest = count - named.length
   return list(rest > 0 ? [...named, words.duplicates.more(rest)] : named)
 }

@@ -7,7 +7,7 @@ import { showToast } from '../parts/toast.tsx'
 import { NoValue } from '../parts/values.tsx'
 import { words } from '../words/en/contacts.ts'
 import { words as parts } from '../words/en/parts.ts'
-import { phoneNumber, shortDay } from '../words/format.ts'
+import { fullName, phoneNumber, shortDay } from '../words/format.ts'
 import { Avatar } from './avatar.tsx'
 import {
   type Contact,
@@ -16,7 +16,6 @@ import {
   fieldNames,
   isNumber,
   mapFields,
-  nameOf,
   staleLists,
 } from './contact-details.ts'
 
@@ -106,7 +105,7 @@ const useMerge = (contacts: readonly Contact[], onClose: () => void) => {
     stale: staleLists,
     after: ({ contact }) => {
       onClose()
-      showToast(words.merge.merged(nameOf(contact)))
+      showToast(words.merge.merged(fullName(contact)))
     },
   })
   const chosen = contacts.filter(({ uuid }) => included.has(uuid))
@@ -167,10 +166,10 @@ const MergeTable = ({ contacts, merge }: MergeProps) => (
                 <input
                   type="checkbox"
                   checked={merge.included.has(contact.uuid)}
-                  aria-label={words.merge.include(nameOf(contact))}
+                  aria-label={words.merge.include(fullName(contact))}
                   onChange={() => merge.toggleContact(contact.uuid)}
                 />
-                <span dir="auto">{nameOf(contact)}</span>
+                <span dir="auto">{fullName(contact)}</span>
               </label>
               <span class="soft merge-added">{words.merge.added(shortDay(contact.created_at))}</span>
             </th>
@@ -189,7 +188,7 @@ const MergeTable = ({ contacts, merge }: MergeProps) => (
                     name="into"
                     value={contact.uuid}
                     checked={contact === merge.target}
-                    aria-label={`${words.merge.into}: ${nameOf(contact)}`}
+                    aria-label={`${words.merge.into}: ${fullName(contact)}`}
                     onChange={() => merge.setInto(contact.uuid)}
                   />
                   <span>{words.merge.thisOne}</span>

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { useQuery } from '../api/query.ts'
 import { account, ownName } from '../api/session.ts'
 import { words } from '../words/en/inbox.ts'
+import { fullName } from '../words/format.ts'
 import type { Member, SavedView, Tag } from './inbox-types.ts'
 
 // Colleagues, tags and saved views: few, and shown in many places. They are read once the list is there.
@@ -49,10 +50,7 @@ export const useTeam = (enabled: boolean, needsViews: boolean): void => {
     isTeamRead.value = true
   }, [team.data])
   useEffect(() => {
-    if (users.data)
-      userNames.value = new Map(
-        users.data.data.users.map(({ uuid, first_name, last_name }) => [uuid, `${first_name} ${last_name}`.trim()]),
-      )
+    if (users.data) userNames.value = new Map(users.data.data.users.map((user) => [user.uuid, fullName(user)]))
   }, [users.data])
   const isUnread = (team.error ?? users.error) !== null
   useEffect(() => {

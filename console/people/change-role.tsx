@@ -7,11 +7,12 @@ import { showToast } from '../parts/toast.tsx'
 import { words as parts } from '../words/en/parts.ts'
 import { words } from '../words/en/people.ts'
 import { words as shell } from '../words/en/shell.ts'
-import { type Member, nameOf, refusalOf } from './member.ts'
+import { fullName } from '../words/format.ts'
+import { type Member, refusalOf } from './member.ts'
 import { isRole, roleOptions } from './roles.tsx'
 
 export const ChangeRole = ({ member, onClose }: { member: Member | undefined; onClose: () => void }) => (
-  <Dialog open={member !== undefined} title={words.changeRoleOf(member ? nameOf(member) : '')} onClose={onClose}>
+  <Dialog open={member !== undefined} title={words.changeRoleOf(member ? fullName(member) : '')} onClose={onClose}>
     {member && <RoleForm key={member.uuid} member={member} onClose={onClose} />}
   </Dialog>
 )
@@ -20,7 +21,7 @@ const RoleForm = ({ member, onClose }: { member: Member; onClose: () => void }) 
   const change = useAct('PATCH /open/members/:user_uuid', {
     stale: ['GET /open/members'],
     after: ({ member }) => {
-      showToast(words.roleChanged(nameOf(member), shell.roles[member.role]))
+      showToast(words.roleChanged(fullName(member), shell.roles[member.role]))
       onClose()
     },
   })

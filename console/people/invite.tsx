@@ -7,7 +7,8 @@ import { Form, FormActions } from '../parts/form.tsx'
 import { TextField } from '../parts/text-fields.tsx'
 import { words as parts } from '../words/en/parts.ts'
 import { words } from '../words/en/people.ts'
-import { type Link, nameOf, passOn, refusalOf } from './member.ts'
+import { fullName } from '../words/format.ts'
+import { type Link, passOn, refusalOf } from './member.ts'
 import { isRole, roleOptions } from './roles.tsx'
 
 type InviteProps = {
@@ -28,7 +29,7 @@ const InviteForm = ({ onClose, onInvited }: Omit<InviteProps, 'open'>) => {
     stale: ['GET /open/members'],
     after: ({ member, ...sent }) => {
       onClose()
-      passOn(nameOf(member), sent, onInvited)
+      passOn(fullName(member), sent, onInvited)
     },
   })
   const submit = (values: Readonly<Record<string, string>>) => {

@@ -6,7 +6,8 @@ import { CheckboxField } from '../parts/choice-fields.tsx'
 import { ConfirmDialog } from '../parts/dialog.tsx'
 import { showToast } from '../parts/toast.tsx'
 import { words } from '../words/en/people.ts'
-import { type Link, type Member, nameOf, passOn, refusalOf } from './member.ts'
+import { fullName } from '../words/format.ts'
+import { type Link, type Member, passOn, refusalOf } from './member.ts'
 
 /** An act on a member that is confirmed first. */
 export type MemberAct = { readonly kind: 'link' | 'suspend' | 'reactivate' | 'remove'; readonly member: Member }
@@ -19,7 +20,7 @@ type MemberActProps = {
 
 /** Titles and texts of the question. */
 const textsOf = ({ kind, member }: MemberAct, hasMail: boolean) => {
-  const name = nameOf(member)
+  const name = fullName(member)
   const isPending = member.status === 'PENDING_INVITE'
   return {
     link: {
@@ -90,11 +91,11 @@ export const MemberActDialog = ({ act, onClose, onLink }: MemberActProps) => {
       const invitation = await invite({ params, body: isShown ? { delivery: 'link' } : {} })
       if (!invitation) return
       close()
-      passOn(nameOf(member), invitation, onLink)
+      passOn(fullName(member), invitation, onLink)
     } else if (await change({ params, body: { status: states[kind], ...revocation } })) {
       close()
       const toasts = { suspend: words.suspended, reactivate: words.reactivated, remove: words.removed }
-      showToast(toasts[kind](nameOf(member)))
+      showToast(toasts[kind](fullName(member)))
     }
   }
   const texts = act && textsOf(act, hasMail && !isShown)

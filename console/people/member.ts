@@ -19,9 +19,6 @@ export const passOn = (
   else show({ name, url: invite_url, until: expires_at })
 }
 
-/** Returns the shown name of a member. */
-export const nameOf = ({ first_name, last_name }: Member): string => `${first_name} ${last_name}`.trim()
-
 /** Returns a refusal in the words of the page, with the way out. */
 export const refusalOf = (error: ApiError | null): Refusal | undefined => {
   if (!error) return undefined

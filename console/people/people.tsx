@@ -12,9 +12,10 @@ import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/people.ts'
 import { words as shell } from '../words/en/shell.ts'
+import { fullName } from '../words/format.ts'
 import { ChangeRole } from './change-role.tsx'
 import { Invite } from './invite.tsx'
-import { type Link, type Member, nameOf } from './member.ts'
+import type { Link, Member } from './member.ts'
 import { type MemberAct, MemberActDialog } from './member-act.tsx'
 import { NewLink } from './new-link.tsx'
 import { mayGive, RoleTable } from './roles.tsx'
@@ -33,7 +34,7 @@ const columns = [
     title: words.name,
     cell: (member: Member) => (
       <span class="row">
-        <span dir="auto">{nameOf(member)}</span>
+        <span dir="auto">{fullName(member)}</span>
         {isSelf(member) && <Status tone="info">{words.you}</Status>}
       </span>
     ),
@@ -108,7 +109,7 @@ export const PeoplePage = ({ search }: PageOf<typeof paths.people>) => {
         label={words.caption}
         columns={columns}
         rowKey={({ uuid }) => uuid}
-        rowName={nameOf}
+        rowName={fullName}
         menu={menuOf}
         empty={
           <Empty icon="users" title={words.empty} act={invite}>

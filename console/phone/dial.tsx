@@ -11,7 +11,7 @@ import { Country } from '../parts/values.tsx'
 import { paths } from '../paths.ts'
 import { dialRequest, phone, type phoneBarrier } from '../shell/phone.ts'
 import { words } from '../words/en/phone.ts'
-import { clock, money, phoneNumber } from '../words/format.ts'
+import { clock, fullName, money, phoneNumber } from '../words/format.ts'
 import { Availability } from './availability.tsx'
 import { Keypad } from './keypad.tsx'
 import { LineStatus } from './line-status.tsx'
@@ -47,9 +47,9 @@ const Matches = ({ text, onChoose }: { text: string; onChoose: (number: string) 
   const isName = /\p{L}{2}/u.test(q)
   const found = useQuery('GET /open/contacts/search', { query: { q, results_per_page: 5 }, enabled: isName })
   const rows = isName
-    ? (found.data?.contacts ?? []).flatMap(({ uuid, first_name, last_name, details }) =>
-        details.flatMap(({ type, value }) =>
-          type === 'PH' ? [{ key: `${uuid} ${value}`, name: `${first_name} ${last_name}`.trim(), value }] : [],
+    ? (found.data?.contacts ?? []).flatMap((contact) =>
+        contact.details.flatMap(({ type, value }) =>
+          type === 'PH' ? [{ key: `${contact.uuid} ${value}`, name: fullName(contact), value }] : [],
         ),
       )
     : []

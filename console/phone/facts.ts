@@ -1,5 +1,6 @@
 import { api } from '../api/client.ts'
 import type { CallFacts, PhoneCall } from '../shell/phone-state.ts'
+import { fullName } from '../words/format.ts'
 
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/
 
@@ -31,7 +32,7 @@ const readRecord = async ({ account, user, sipId }: CallContext, { direction }: 
 const nameOfUser = async (uuid: string, account: string): Promise<string | undefined> => {
   const { data } = await api('GET /open/users', {}, { account })
   const user = data.users.find((each) => each.uuid === uuid)
-  return user && `${user.first_name} ${user.last_name}`.trim()
+  return user && fullName(user)
 }
 
 /** The conversation with the other side, and the last words in it. */

@@ -14,6 +14,7 @@ import { type PageOf, paths } from '../paths.ts'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/settings.ts'
+import { fullName } from '../words/format.ts'
 import { type Act, actionName, actorName } from './act.ts'
 import { ActDetails, Changes } from './act-details.tsx'
 
@@ -51,7 +52,7 @@ const useActors = (): Option[] => {
   const people = (members.rows ?? []).filter(({ person }) => person)
   const labels = new Set((keys.rows ?? []).map(({ label }) => label))
   return [
-    ...people.map(({ uuid, first_name, last_name }) => ({ value: uuid, text: `${first_name} ${last_name}`.trim() })),
+    ...people.map((one) => ({ value: one.uuid, text: fullName(one) })),
     ...[...labels].filter(Boolean).map((label) => ({ value: label, text: label })),
     { value: 'operator', text: words.audit.operator },
   ]

@@ -1,6 +1,7 @@
 import { useQuery } from '../api/query.ts'
 import { may } from '../api/session.ts'
 import { paths } from '../paths.ts'
+import { fullName } from '../words/format.ts'
 
 /** The contact of a number (E.164) as a link, if the account knows one. */
 export const ContactLink = ({ number }: { number: string }) => {
@@ -12,7 +13,7 @@ export const ContactLink = ({ number }: { number: string }) => {
   })
   const contact = found.data?.contacts.find(({ details }) => details.some(({ value }) => value === number))
   if (!contact) return null
-  const name = `${contact.first_name} ${contact.last_name}`.trim()
+  const name = fullName(contact)
   return (
     <a href={paths.contact({ contact: contact.uuid })} dir="auto">
       {name}

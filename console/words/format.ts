@@ -185,3 +185,12 @@ export const phoneNumber = (number: string): string => {
   if (lengths) return `+${code} ${grouped(rest, lengths)}`
   return `+${code} ${(rest.match(/\d{3}(?=\d{2})|\d+/g) ?? []).join(' ')}`
 }
+
+/** Returns the name of a person. */
+export const fullName = ({
+  first_name,
+  last_name,
+}: {
+  readonly first_name: string
+  readonly last_name: string
+}): string => `${first_name} ${last_name}`.trim()

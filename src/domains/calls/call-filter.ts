@@ -3,6 +3,7 @@ import type { Static } from 'typebox'
 import type { Db } from '../../platform/db/sql.ts'
 import { hasOneOf } from '../../platform/http/capability.ts'
 import { phoneNumber } from '../../platform/http/validation.ts'
+import { fullName } from '../../platform/lib/full-name.ts'
 import { contactsByNumber } from '../contacts/ops.ts'
 import { findContacts } from '../contacts/search/ops.ts'
 import { requireUser } from '../users/ops.ts'
@@ -68,6 +69,6 @@ export const callNames = async (db: Db, rows: readonly CallRow[], key: Parameter
   const known = await contactsByNumber(db, lookups)
   return (row: CallRow): { contact_name?: string } => {
     const contact = known.get(`${row.account_id} ${otherOf(row)}`)
-    return contact ? { contact_name: `${contact.first_name} ${contact.last_name}`.trim() } : {}
+    return contact ? { contact_name: fullName(contact) } : {}
   }
 }

@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db/sql.ts'
+import { fullName } from '../../platform/lib/full-name.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
 import { contactsByNumber } from '../contacts/ops.ts'
 import { type Notice, requestNotices } from '../push/ops.ts'
@@ -32,9 +33,9 @@ const identify = async (tx: Tx, account: string, items: ReadonlyMap<string, read
   )
   return (counterpart: string) => {
     const contact = contacts.get(`${account} ${counterpart}`)
-    const fullName = contact ? `${contact.first_name} ${contact.last_name}`.trim() : ''
+    const contactName = contact ? fullName(contact) : ''
     const pushname = items.get(counterpart)?.findLast(({ name }) => name !== null)?.name
-    const name = fullName || pushname || store.hiddenName(counterpart)
+    const name = contactName || pushname || store.hiddenName(counterpart)
     return { contact_id: contact ? parse('CON', contact.uuid) : null, name }
   }
 }

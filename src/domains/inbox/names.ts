@@ -1,4 +1,5 @@
 import type { Sql } from '../../platform/db/sql.ts'
+import { fullName } from '../../platform/lib/full-name.ts'
 import { parse } from '../../platform/lib/id.ts'
 import { contactsByNumber } from '../contacts/ops.ts'
 
@@ -10,7 +11,7 @@ export const contactOfNumber = async (
 ): Promise<{ id: string; name: string } | null> => {
   const contact = (await contactsByNumber(sql, [{ account, number }])).get(`${account} ${number}`)
   const id = contact ? parse('CON', contact.uuid) : null
-  return contact && id ? { id, name: `${contact.first_name} ${contact.last_name}`.trim() || number } : null
+  return contact && id ? { id, name: fullName(contact) || number } : null
 }
 
 /** Returns the name of a group. */

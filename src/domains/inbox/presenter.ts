@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
 import type { Sql } from '../../platform/db/sql.ts'
 import { iso } from '../../platform/lib/clock.ts'
+import { fullName } from '../../platform/lib/full-name.ts'
 import { type Prefix, print } from '../../platform/lib/id.ts'
 import * as context from './context-store.ts'
 import type { ConversationRow, ItemKind } from './conversation-row.ts'
@@ -49,7 +50,7 @@ export const presentShared = async (
   const statuses = new Map((await context.lastStatuses(sql, account, rows)).map(({ id, status }) => [id, status]))
   return rows.map((row) => {
     const contact = row.contact_id === null ? undefined : contacts.get(row.contact_id)
-    const fullName = contact ? `${contact.first_name} ${contact.last_name}`.trim() : ''
+    const contactName = contact ? fullName(contact) : ''
     const status = statuses.get(row.last_item)
     return {
       uuid: print('CNV', row.id),
@@ -68,7 +69,7 @@ export const presentShared = async (
             },
           }
         : {}),
-      name: fullName || row.name,
+      name: contactName || row.name,
       status: row.status,
       ...(row.assignee_id === null ? {} : { assignee_uuid: print('USR', row.assignee_id) }),
       priority: row.priority,

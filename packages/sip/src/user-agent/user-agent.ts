@@ -18,7 +18,7 @@ import { TransportLayer } from '../transport/transport-layer.ts'
 import { buildRequest, type RequestOptions, type RequestSequence, withUserAgent } from './request.ts'
 import { TargetResolver } from './target-resolver.ts'
 import { type RequestOutcome, UacRequest, type UacRequestOptions } from './uac.ts'
-import { allowedMethods, supportedExtensions, validateRequest } from './validate-request.ts'
+import { allowedMethods, refusalOfMethod, supportedExtensions, validateRequest } from './validate-request.ts'
 
 /** Handlers of incoming traffic. `validateRequest` has checked every request before a handler gets it. */
 export type UserAgentHandlers = {
@@ -260,7 +260,7 @@ export class UserAgent {
     const { onInvite, onRegister } = this.settings.handlers
     if (request.method === 'INVITE') await onInvite(new IncomingCall(this.context, transaction))
     else if (request.method === 'REGISTER' && onRegister) transaction.reply(await onRegister(request, flow))
-    else transaction.reply({ status: 405, headers: [['Allow', allowedMethods]] })
+    else transaction.reply(refusalOfMethod(request.method))
   }
 
   private answerError(transaction: ServerTransaction, error: unknown): void {

@@ -1,4 +1,5 @@
 import { linesOf, type Separator, UnreadableCsv } from '../../../platform/lib/csv.ts'
+import { fullName } from '../../../platform/lib/full-name.ts'
 import { storable } from '../../../platform/lib/storable.ts'
 import type { TextFile } from '../../../platform/lib/text-encoding.ts'
 import { maxLineLength, previewBytes, previewLines } from '../limits.ts'
@@ -53,7 +54,7 @@ async function* cardsOf(file: TextFile): AsyncGenerator<Row> {
     if (typeof read === 'string') yield { line, cells: [read, '', ''] }
     else {
       const firstOf = (...types: string[]) => read.details.find(({ type }) => types.includes(type))?.value ?? ''
-      yield { line, cells: [`${read.first_name} ${read.last_name}`.trim(), firstOf('PH', 'WAPH'), firstOf('E')] }
+      yield { line, cells: [fullName(read), firstOf('PH', 'WAPH'), firstOf('E')] }
     }
   }
 }

@@ -1,4 +1,5 @@
 import { UnreadableCsv } from '../../../platform/lib/csv.ts'
+import { fullName } from '../../../platform/lib/full-name.ts'
 import { decodeText, type TextFile } from '../../../platform/lib/text-encoding.ts'
 import { contactFields, otherFields } from '../contact-fields.ts'
 import type { Contact } from '../contact-presenter.ts'
@@ -280,7 +281,7 @@ export const formatVcard = (contact: Contact): string => {
     'BEGIN:VCARD',
     'VERSION:4.0',
     `UID:urn:uuid:${id}`,
-    `FN:${escaped(`${first_name} ${last_name}`.trim())}`,
+    `FN:${escaped(fullName(contact))}`,
     `N:${escaped(last_name)};${escaped(first_name)};;;`,
     ...contact.details.flatMap(propertiesOf),
     ...otherFields.flatMap((name) => {

@@ -1,4 +1,5 @@
 import type { Db } from '../../../platform/db/sql.ts'
+import { fullName } from '../../../platform/lib/full-name.ts'
 import { print } from '../../../platform/lib/id.ts'
 import type { Contact } from '../contact-presenter.ts'
 import { load } from '../ops.ts'
@@ -16,7 +17,7 @@ export type FoundContact = {
 
 const present = (row: Contact): FoundContact => ({
   uuid: print('CON', row.id),
-  name: `${row.first_name} ${row.last_name}`.trim(),
+  name: fullName(row),
   detail: row.details[0]?.value ?? '',
   createdAt: row.created_at,
 })
