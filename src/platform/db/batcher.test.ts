@@ -61,13 +61,32 @@ test('a statement that follows closely waits for more rows, the first one does n
       batches.push(rows)
       return rows
     },
-    { spacingMs: 1_000 },
+    { spacingMs: 1_000, restAfterRows: 1 },
   )
   await add(1)
   const second = add(2)
   await new Promise((resolve) => setImmediate(resolve))
   await Promise.all([second, add(3)])
   assert.deepEqual(batches, [[1], [2, 3]])
+})
+
+test('a statement waits only after one that carried many rows', async () => {
+  const batches: number[][] = []
+  const { add, flush } = makeBatcher(
+    async (rows: number[]) => {
+      batches.push(rows)
+      return rows
+    },
+    { spacingMs: 1_000_000, restAfterRows: 3 },
+  )
+  await add(1)
+  await Promise.all([add(2), add(3)])
+  await Promise.all([add(4), add(5), add(6)])
+  const last = add(7)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(batches, [[1], [2, 3], [4, 5, 6]])
+  flush()
+  await last
 })
 
 test('a flush starts the next statement without its pause', async () => {
@@ -77,7 +96,7 @@ test('a flush starts the next statement without its pause', async () => {
       batches.push(rows)
       return rows
     },
-    { spacingMs: 1_000_000 },
+    { spacingMs: 1_000_000, restAfterRows: 1 },
   )
   flush()
   await add(1)
@@ -95,7 +114,7 @@ test('a batch does not wait once it is half full', async () => {
       sizes.push(rows.length)
       return rows
     },
-    { maxRows: 6, spacingMs: 600_000 },
+    { maxRows: 6, spacingMs: 600_000, restAfterRows: 1 },
   )
   await add(1)
   const waiting = [add(2), add(3)]

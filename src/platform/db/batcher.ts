@@ -33,10 +33,14 @@ type Statement = { readonly rows: number; readonly most: number; readonly keys: 
 /** Rows of one key in a statement for each row of other keys that may pass it. */
 const rowsPerPassing = 8
 
+/** Rows of a statement after which the next one rests, by default: ordinary load carries one or two. */
+const manyRows = 4
+
 type BatchOptions<Row> = {
   readonly maxRows?: number
   readonly maxWaiting?: number
   readonly spacingMs?: number
+  readonly restAfterRows?: number
   /** Rows of one key share a queue, for example an account. Default: one queue for all. */
   readonly keyOf?: (row: Row) => string
 }
@@ -85,12 +89,14 @@ const takePassing = <Row, Result>(queues: Queues<Row, Result>, { most, keys }: S
  * @param run returns one result per row, in order. When it rejects because of a row, each row is retried alone, so that
  * one bad row fails alone. When the database is down, the fate of the rows is unknown, and all are rejected. After a
  * deadlock, the statement that PostgreSQL cancelled is run once more as a whole
- * @param options.spacing milliseconds between the starts of two statements, unless half of a full batch waits. Where
- * many rows arrive singly, starting and ending a statement costs more than the rows do
+ * @param options.spacingMs milliseconds between the starts of two statements, after one with `restAfterRows` rows or more
+ * and unless half of a full batch waits. Where many rows arrive singly, starting and ending a statement costs more than
+ * the rows do; where few arrive, none waits
+ * @param options.restAfterRows 1: also a lone row makes the next ones wait, for work whose end nobody waits for
  */
 export const makeBatcher = <Row, Result>(
   run: (rows: Row[]) => Promise<Result[]>,
-  { maxRows = 128, maxWaiting = 10_000, spacingMs = 0, keyOf }: BatchOptions<Row> = {},
+  { maxRows = 128, maxWaiting = 10_000, spacingMs = 0, restAfterRows = manyRows, keyOf }: BatchOptions<Row> = {},
 ): Batcher<Row, Result> => {
   /** By key, in the order of their turns. */
   const queues: Queues<Row, Result> = new Map()
@@ -101,13 +107,14 @@ export const makeBatcher = <Row, Result>(
   let queued = 0
   let scheduled = false
   let isHurried = false
-  let last = Number.NEGATIVE_INFINITY
+  /** Start of the last statement, by the monotonic clock, and its rows. */
+  let last = { at: Number.NEGATIVE_INFINITY, rows: 0 }
   let resting: NodeJS.Timeout | undefined
 
   /** Returns whether the next statement waits for more rows; a timer starts it then. */
   const rests = (): boolean => {
-    const left = last + spacingMs - performance.now()
-    if (left <= 0 || queued * 2 >= maxRows || isHurried) return false
+    const left = last.at + spacingMs - performance.now()
+    if (last.rows < restAfterRows || left <= 0 || queued * 2 >= maxRows || isHurried) return false
     resting ??= setTimeout(() => {
       resting = undefined
       send()
@@ -156,8 +163,9 @@ export const makeBatcher = <Row, Result>(
       isHurried = false
       clearTimeout(resting)
       resting = undefined
-      last = performance.now()
-      start('main', takeRows(queues, maxRows, running.passing?.keys))
+      const taken = takeRows(queues, maxRows, running.passing?.keys)
+      last = { at: performance.now(), rows: taken.values().reduce((sum, rows) => sum + rows.length, 0) }
+      start('main', taken)
     }
     if (queued > 0 && running.main && !running.passing) start('passing', takePassing(queues, running.main))
   }
