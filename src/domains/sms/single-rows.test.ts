@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { makeWorld } from '../../../test/world.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { acceptBatches } from './accept/accepted-batch-store.ts'
@@ -11,7 +11,6 @@ import { completeBatches } from './submit/batch-store.ts'
  *  general form. Each case acts on one message alone, and on a like one together with a further message. */
 const world = await makeWorld()
 const { db, tenant } = world
-after(world.stop)
 
 const who = await tenant()
 const { number, channel: printed } = await giveNumber(world, who)
@@ -20,13 +19,13 @@ await db.run`update balances set balance = 10 where account_id = ${account}`
 await db.run`insert into connections (id, kind, name, settings) values (${connection}, 'smpp', ${connection}, '{}')`
 
 const contact = '+447911130001'
-const price = 10_000
+const [price, decision] = [10_000, uuid()]
 
 /** Messages with a price of 0.01 each, in a batch. */
 const accept = async (count: number, text = 'Hello', to = contact) => {
   const ids = Array.from({ length: count }, uuid)
   const messages = ids.map((id) => ({
-    ...{ account, id, channel, number, contact: to, text, encoding: 'gsm7', fragments: 1, price, decision: null },
+    ...{ account, id, channel, number, contact: to, text, encoding: 'gsm7' as const, fragments: 1, price, decision },
     ...{ sendAt: null, long: 'udh8' as const },
   }))
   const batch = { id: uuid(), account, messages, isLeased: true }
@@ -202,4 +201,92 @@ test('the acceptance of one message refuses and charges as that of many', async 
     assert.equal((await accept(count, 'Hello', '+447911139999')).result, 'refused')
     assert.equal((await accept(count)).result, 'leased')
   }
+})
+
+test('batches of many accounts are accepted as each alone', async () => {
+  const blocked = '+447911130099'
+  const payers = await Promise.all(
+    Array.from({ length: 8 }, async (_, i) => {
+      const payer = await tenant()
+      const line = await giveNumber(world, payer)
+      await db.run`update balances set balance = ${i === 1 ? '0.01' : '1'} where account_id = ${payer.id}`
+      return { account: payer.id, channel: line.channel.slice(3), number: line.number, i }
+    }),
+  )
+  const messagesOf = ({ account, channel, number, i }: (typeof payers)[number]) =>
+    Array.from({ length: (i % 3) + 1 }, (_, n) => ({
+      ...{
+        account,
+        id: uuid(),
+        channel,
+        number,
+        contact: i === 3 && n === 0 ? blocked : contact,
+        text: `Hello ${i} ${n}`,
+      },
+      ...{
+        encoding: 'gsm7' as const,
+        fragments: 1,
+        price: i === 5 ? 0 : price,
+        decision,
+        sendAt: null,
+        long: 'udh8' as const,
+      },
+    }))
+  for (const { account, i } of payers) {
+    if (i === 3)
+      await db.run`
+        insert into sms_opt_outs (account_id, number, contact, reason, created_at)
+        values (${account}, '', ${blocked}, 'manual', app_now())`
+    if (i === 4)
+      await db.run`
+        insert into jobs (id, account_id, kind, run_at) values (${uuid()}, ${account}, 'sms.submit', app_now() - interval '1 second')`
+  }
+  const lease = { worker: uuid(), seconds: 30 }
+  const batchesOf = () =>
+    payers
+      .map((payer) => ({
+        id: uuid(),
+        account: payer.account,
+        messages: messagesOf(payer),
+        isLeased: payer.i !== 6,
+        i: payer.i,
+      }))
+      .sort((a, b) => (a.account < b.account ? -1 : 1))
+  const digest = async (batches: ReturnType<typeof batchesOf>, results: readonly string[]) => {
+    const rows = await Promise.all(
+      batches.map(async ({ id, account, messages, i }, n) => {
+        const ids = messages.map((one) => one.id)
+        const stored = await db.many<{ row: object }>`
+          select to_jsonb(m) - array['id', 'created_at', 'updated_at', 'transfer_id']
+            || jsonb_build_object('paid', m.transfer_id = ${id}::uuid) as row
+          from sms_messages m where account_id = ${account} and id = any (${ids}::uuid[]) order by id`
+        const transfer = await db.many<{ row: object }>`
+          select to_jsonb(t) - array['id', 'created_at', 'reference'] || jsonb_build_object('first', reference = ${`SMO${ids[0]}`}) as row
+          from transfers t where account_id = ${account} and id = ${id}`
+        const job = await db.many<{ row: object }>`
+          select to_jsonb(j) - array['id', 'payload', 'run_at', 'created_at', 'leased_until'] as row from jobs j where id = ${id}`
+        return { i, result: results[n], stored, transfer, job }
+      }),
+    )
+    return rows.sort((a, b) => a.i - b.i)
+  }
+  const balances = () =>
+    db.many<{ id: string; balance: string }>`
+      select account_id as id, balance::text from balances where account_id = any (${payers.map(({ account }) => account)}::uuid[])
+      order by account_id`
+  const before = await balances()
+  const together = batchesOf()
+  const results = await acceptBatches(db, together, lease, true)
+  const state = await digest(together, results)
+  const after = await balances()
+  assert.deepEqual(
+    state.map(({ result }) => result),
+    ['leased', 'refused', 'leased', 'refused', 'queued', 'leased', 'queued', 'leased'],
+  )
+  for (const { id, balance } of before) await db.run`update balances set balance = ${balance} where account_id = ${id}`
+  const apart = batchesOf()
+  const alone: string[] = []
+  for (const batch of apart) alone.push(...(await acceptBatches(db, [batch], lease, true)))
+  assert.deepEqual(await digest(apart, alone), state)
+  assert.deepEqual(await balances(), after)
 })
