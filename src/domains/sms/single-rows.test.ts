@@ -41,7 +41,7 @@ const complete = (accepted: readonly Accepted[], { fence = 1, isFinal = true, ca
     accepted.flatMap(({ batch, ids }) =>
       ids.map((id) => {
         const carrierId = carriers.get(id)
-        const taken = carrierId === undefined ? null : { connection, carrierId }
+        const taken = carrierId === undefined ? null : { connection, carrierId, part: 1 }
         return { id, account, batch: { id: batch, fence: ids.length === 1 ? fence : 1 }, taken }
       }),
     ),
