@@ -24,6 +24,7 @@ const tables = ['balances', 'jobs', 'sms_messages', 'sms_parts', 'sms_channels',
 const who = await tenant({ balance: '1000000.000000' })
 const { number, channel } = await giveNumber(world, who)
 const channelId = channel.slice(3)
+const another = await tenant({ balance: '1000000.000000' })
 const connection = uuid()
 
 /** Makes messages of the tenant. */
@@ -53,8 +54,11 @@ const liveInBatch = async (tx: Tx, given: NewMessage[]) => {
   const batch = { id: uuid(), account: who.id, messages: given, isLeased: true }
   // An older job of the account waits, which no worker sees before the commit.
   await tx.run`insert into jobs (id, account_id, kind, run_at) values (${uuid()}, ${who.id}, 'sms.submit', app_now())`
-  const result = await acceptBatches(tx, [batch, { ...batch, id: uuid(), messages: texts(2) }], lease, true)
-  assert.deepEqual(result, ['queued', 'queued'])
+  const further = { ...batch, id: uuid(), account: another.id, messages: texts(2) }
+  const batches = [batch, further].sort((a, b) => (a.account < b.account ? -1 : 1))
+  const result = await acceptBatches(tx, batches, lease, true)
+  assert.deepEqual(new Map(batches.map(({ account }, i) => [account, result[i]])).get(who.id), 'queued')
+  assert.ok(!result.includes('refused'))
   const leased = { id: batch.id, fence: 0 }
   const members = given.map(({ id }) => ({
     id,

@@ -532,21 +532,23 @@ begin
     g (n, id, channel_id, contact, number, text, encoding, fragments, price, decision_id)
   where g.n = any (kept);
 
-  with job as (
+  -- Materialised: the search for an older job would run for each column that depends on it.
+  with taken as materialized (
+    select g.*, g.is_leased and worker is not null and not exists (
+      -- As in `sms_accept_batch`: one step for each kind.
+      select from (values ('sms.batch'), ('sms.submit')) k (kind) cross join lateral (
+        select j.account_id, j.run_at from jobs j
+        where j.kind = k.kind and j.leased_until is null and not j.parked and j.account_id >= g.account_id
+        order by j.account_id, j.run_at, j.id limit 1) j
+      where j.account_id = g.account_id and j.run_at <= platform_now) as leased
+    from unnest(batches, accounts, payloads, are_leased) with ordinality g (id, account_id, payload, is_leased, n)
+    where g.n = any (kept)
+  ), job as (
     insert into jobs (id, account_id, kind, payload, run_at, created_at, leased_until, owner, fence, attempts)
     select g.id, g.account_id, 'sms.batch', g.payload, platform_now, platform_now,
       case when g.leased then clock_timestamp() + make_interval(secs => lease_seconds) end,
       case when g.leased then worker end, g.leased::integer, g.leased::integer
-    from (
-      select g.*, g.is_leased and worker is not null and not exists (
-        -- As in `sms_accept_batch`: one step for each kind.
-        select from (values ('sms.batch'), ('sms.submit')) k (kind) cross join lateral (
-          select j.account_id, j.run_at from jobs j
-          where j.kind = k.kind and j.leased_until is null and not j.parked and j.account_id >= g.account_id
-          order by j.account_id, j.run_at, j.id limit 1) j
-        where j.account_id = g.account_id and j.run_at <= platform_now) as leased
-      from unnest(batches, accounts, payloads, are_leased) with ordinality g (id, account_id, payload, is_leased, n)
-      where g.n = any (kept)) g
+    from taken g
     returning id, owner
   )
   select array_agg(case when j.id is null then 'refused' when j.owner is null then 'queued' else 'leased' end
