@@ -32,7 +32,8 @@ export type JobKind<Payload = unknown, Result = unknown> = {
   readonly concurrency: number
   /** Maximum of jobs that one statement claims or ends. Default: 128; upper limit: 1,000. */
   readonly batch?: number
-  /** Minimum milliseconds between statements that end jobs, unless half a batch waits. For kinds with a high rate. */
+  /** Milliseconds between a statement that ended four jobs or more and the next one, unless half a batch waits. For kinds
+   *  with a high rate. */
   readonly flushIntervalMs?: number
   /** Lease duration: jobs of a dead process return after it. A live worker extends its leases, whatever the run
    *  time. */

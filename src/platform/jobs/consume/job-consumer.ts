@@ -19,6 +19,9 @@ const maxStatements = 2
 /** Lost workers allowed beyond `maxAttempts`: a job that kills every worker must end too. */
 const extraAttempts = 5
 
+/** Outcomes of a flush after which the next ones wait: few cost less than the pause. */
+const manyRows = 4
+
 /** Start of a round over the accounts: below every id. */
 const lowestAccountId = '00000000-0000-0000-0000-000000000000'
 
@@ -47,8 +50,9 @@ export class JobConsumer implements LocalQueue {
   #hasUnknownLeases = false
   #failures = 0
   #retryTimer: NodeJS.Timeout | undefined
-  /** Time of the last flush of outcomes, by the monotonic clock. */
+  /** Time of the last flush of outcomes, by the monotonic clock, and how many there were. */
   #flushedAt = Number.NEGATIVE_INFINITY
+  #flushed = 0
   #flushTimer: NodeJS.Timeout | undefined
   #scheduled = false
   #state: 'open' | 'closing' | 'closed' = 'open'
@@ -179,7 +183,10 @@ export class JobConsumer implements LocalQueue {
     while (this.#activeStatements < maxStatements && this.#retryTimer === undefined && this.#state !== 'closed') {
       const alone = this.#singleOutcomes.shift()
       const outcomes = alone ? [alone] : this.#delaysFlush ? [] : this.#outcomes.splice(0, this.#batch)
-      if (outcomes.length > 0) this.#flushedAt = performance.now()
+      if (outcomes.length > 0) {
+        this.#flushedAt = performance.now()
+        this.#flushed = outcomes.length
+      }
       // The end of a job unblocks the next job of its key, which the same statement may claim.
       if (outcomes.some(({ what, held }) => what !== 'back' && held.job.key !== null)) this.#mayBeDue = true
       // Kinds with their own completion statement claim with a separate one.
@@ -194,7 +201,8 @@ export class JobConsumer implements LocalQueue {
   /** Whether outcomes wait for more to share a statement; a timer flushes them otherwise. */
   get #delaysFlush(): boolean {
     const left = this.#flushedAt + (this.#kind.flushIntervalMs ?? 0) - performance.now()
-    if (left <= 0 || this.#outcomes.length * 2 >= this.#batch || this.#state !== 'open') return false
+    if (left <= 0 || this.#flushed < manyRows || this.#outcomes.length * 2 >= this.#batch) return false
+    if (this.#state !== 'open') return false
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined
       this.scheduleStep()

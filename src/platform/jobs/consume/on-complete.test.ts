@@ -113,7 +113,7 @@ test('each job takes effect exactly once, whatever fails', async (context) => {
   }
 })
 
-test('completions are flushed at the kind’s interval, but at once for half a batch and at a stop', async () => {
+test('completions are flushed at the kind’s interval after many, but at once after few, for half a batch and at a stop', async () => {
   await db.run`delete from effects`
   const written = async () => (await db.one<{ n: number }>`select count(*) as n from effects`).n
   const ran: string[] = []
@@ -140,12 +140,16 @@ test('completions are flushed at the kind’s interval, but at once for half a b
   await add(1)
   await until('the first is written down', async () => (await written()) === 1)
   await add(1)
-  await until('the second has run', async () => ran.length === 2)
-  assert.equal(await written(), 1)
-  await add(2)
-  await until('half a batch is written down', async () => (await written()) === 4)
+  await until('a lone one does not wait behind another', async () => (await written()) === 2)
+  await add(4)
+  await until('many are written down', async () => (await written()) === 6)
   await add(1)
-  await until('the last has run', async () => ran.length === 5)
+  await until('the next has run', async () => ran.length === 7)
+  assert.equal(await written(), 6)
+  await add(2)
+  await until('half a batch is written down', async () => (await written()) === 9)
+  await add(1)
+  await until('the last has run', async () => ran.length === 10)
   await worker.stop()
-  assert.equal(await written(), 5)
+  assert.equal(await written(), 10)
 })
