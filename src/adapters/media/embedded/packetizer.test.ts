@@ -34,8 +34,8 @@ const phone = async (adds: readonly string[] = []): Promise<Telephone> => {
 const octetAt = (frame: number) => (frame * 7 + (frame >> 8)) & 0xff
 
 /** Sends audio of known octets in packets of 20 ms. */
-const sendAudio = async (telephone: Telephone, count: number) => {
-  for (let i = 0; i < count; i++) {
+const sendAudio = async (telephone: Telephone, count: number, from = 0) => {
+  for (let i = from; i < from + count; i++) {
     const payload = Buffer.from(Array.from({ length: 160 }, (_, j) => octetAt(i * 160 + j)))
     const packet = { payloadType: 0, marker: i === 0, sequence: i, timestamp: i * 160, ssrc: 77, payload }
     await telephone.sendPacket(writeRtp(packet))
@@ -117,6 +117,27 @@ test('a new offer changes the packets: with another ptime, and back to any', asy
     assert.deepEqual(new Set(packets.map(({ payload }) => payload.length)), new Set([frames]))
   }
   assert.equal(far.sequences.length, new Set(far.sequences).size)
+  await call.close()
+})
+
+test('after a hold no audio of the time before it is sent', async () => {
+  const [near, far] = [await phone(), await phone(['a=ptime:30'])]
+  const { call, caller, callee } = await connectPeers(engine, [near, 'rtp'], [far, 'rtp'])
+  const send = async (from: number, count: number) => {
+    await sendAudio(near, count, from)
+    const all = from + count
+    await until(async () => unwrap(await call.stats()).find(({ leg }) => leg === caller.id)?.received.packets === all)
+  }
+  await send(0, 1)
+  unwrap(await callee.renegotiate((await far.offer()).replace('a=sendrecv', 'a=sendonly')))
+  await send(1, 1)
+  unwrap(await callee.renegotiate(await far.offer()))
+  await send(2, 3)
+  const packets = await until(async () => far.received >= 2 && audioOf(far))
+  assert.deepEqual(
+    packets.map(({ payload }) => payload),
+    [0, 240].map((start) => Buffer.from(Array.from({ length: 240 }, (_, j) => octetAt(320 + start + j)))),
+  )
   await call.close()
 })
 
