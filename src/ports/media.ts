@@ -17,7 +17,7 @@ export type MediaDirection = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 export type MediaEvents = {
   /** Media can flow: ICE and DTLS are done, or a plain leg received its first packet. Once per leg. */
   connected(leg: string): void
-  /** A key was pressed (RFC 4733). Once per press. */
+  /** A key was pressed (RFC 4733, or tones in the audio of a leg with `listenForKeys`). Once per press. */
   dtmf(leg: string, digit: string): void
   /**
    * The peer of a leg gave no sign of life for `seconds` while no leg is on hold: neither media of any kind, such as
@@ -68,8 +68,11 @@ export type MediaLeg = {
   renegotiate(offer: string): Promise<MediaResult<string>>
   /** Returns a new offer of ours with this direction; `accept` applies the answer. */
   reoffer(direction: MediaDirection): Promise<MediaResult<string>>
-  /** Sends keys to the peer: 100 ms each, 50 ms apart. Resolves once the last key is sent. */
+  /** Sends keys to the peer: 100 ms each, 50 ms apart; as tones, 60 ms apart, to one without telephone events. Resolves
+   *  once the last key is sent. */
   sendKeys(digits: string): Promise<MediaResult<null>>
+  /** Detects keys in the audio too (ITU-T Q.24), while the peer has negotiated G.711 without telephone events. */
+  listenForKeys(): Promise<MediaResult<null>>
   /** Plays a tone to the peer in place of the bridged media; null stops it. G.711 only. */
   playTone(hertz: number | null): Promise<MediaResult<null>>
 }

@@ -17,6 +17,20 @@ export type Telephone = Peer & {
   press(digits: string, isLost?: (index: number) => boolean): Promise<void>
 }
 
+/** Returns the peer with changed descriptions: lines that it adds, and a pattern of lines that it leaves out. */
+export const withDescription = <P extends Peer>(
+  peer: P,
+  { adds = [], omits = /^$/ }: { readonly adds?: readonly string[]; readonly omits?: RegExp },
+): P => {
+  const change = (text: string) =>
+    [...text.split('\r\n').filter((line) => line !== '' && !omits.test(line)), ...adds, ''].join('\r\n')
+  // The prototype keeps the getters alive.
+  return Object.assign(Object.create(peer), {
+    offer: async () => change(await peer.offer()),
+    answer: async (offer: string) => change(await peer.answer(offer)),
+  })
+}
+
 const bound = async (address: string): Promise<Socket> => {
   const socket = createSocket('udp4')
   socket.bind(0, address)

@@ -31,6 +31,9 @@ export type AudioDescription = {
   readonly protocol: string
   readonly direction: Direction
   readonly formats: readonly Format[]
+  /** Milliseconds of audio per packet that the peer prefers to receive, and at most (RFC 8866, 6.4 and 6.5). */
+  readonly ptime: number | null
+  readonly maxptime: number | null
   readonly mid: string | null
   readonly security: Security | null
   /** Supported keys, best first. */
@@ -67,6 +70,12 @@ const find = (lines: readonly string[], start: string): string | null =>
     .find((line) => line.startsWith(start))
     ?.slice(start.length)
     .trim() ?? null
+
+/** Returns a positive number of milliseconds; null if it is missing or malformed. */
+const millisecondsOf = (lines: readonly string[], name: 'ptime' | 'maxptime'): number | null => {
+  const word = find(lines, `a=${name}:`) ?? ''
+  return /^\d{1,5}(?:\.\d{1,9})?$/.test(word) && Number(word) > 0 ? Number(word) : null
+}
 
 /** The lines of a description. Some peers leave white space at their ends, which has no meaning in any of them. */
 export const sdpLines = (text: string): string[] => text.split(/\r?\n/).map((line) => line.trimEnd())
@@ -177,6 +186,8 @@ const readSection = (
     // With ICE an address of all zeros has no meaning (RFC 8839, 4.2.1.3).
     direction: address === '0.0.0.0' && !security ? heldDirections[word] : word,
     formats: formatsOf(types, audio.lines),
+    ptime: millisecondsOf(audio.lines, 'ptime'),
+    maxptime: millisecondsOf(audio.lines, 'maxptime'),
     mid: find(audio.lines, 'a=mid:'),
     security,
     crypto: cryptoOf(audio.lines),
@@ -241,6 +252,7 @@ export const writeAudio = (own: LocalAudio): string => {
       `a=rtpmap:${type} ${wireName(name)}/${clock}${name === 'opus' ? '/2' : ''}`,
       ...(parameters ? [`a=fmtp:${type} ${parameters}`] : []),
     ]),
+    // The length that we prefer to receive. Each direction has its own (RFC 3264, 6.1).
     'a=ptime:20',
     `a=${own.direction}`,
     ...(own.isMuxed ? ['a=rtcp-mux'] : []),

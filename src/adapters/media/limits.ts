@@ -65,3 +65,15 @@ export const handshakeTimeoutMs = 30_000
 
 /** Bytes of a socket's receive buffer: two seconds of a call while the worker is busy. */
 export const socketBytes = 262_144
+
+/** Milliseconds of G.711 in a packet to a peer. Shorter packets are mostly headers: 5 ms are 200 packets a second. */
+export const minPacketMs = 5
+
+/** Longer packets delay the speech, and above 180 ms exceed an Ethernet frame. */
+export const maxPacketMs = 120
+
+/** Milliseconds of a packet for a peer that names only a limit: the default of G.711 (RFC 3551, 4.5). */
+export const defaultPacketMs = 20
+
+/** Milliseconds of the Opus packets that are forwarded. They cannot be split. */
+export const opusPacketMs = 20

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { readRtp, writeRtp } from '@trunkline/rtp/rtp.ts'
 import { readAudio } from '@trunkline/rtp/sdp.ts'
 import type { Peer } from '../../../test/media/peer.ts'
 import { makeSoftphone } from '../../../test/media/softphone.ts'
 import { makeSecurePeer } from '../../../test/media/srtp-relay.ts'
-import { makeTelephone } from '../../../test/media/telephone.ts'
+import { makeTelephone, withDescription } from '../../../test/media/telephone.ts'
 import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import type {
@@ -18,6 +19,9 @@ import type {
   MediaResult,
   MediaSrtp,
 } from '../../ports/media.ts'
+import { dtmfTonePackets } from './embedded/dtmf-tones.ts'
+import type { UnnumberedPacket } from './embedded/rtp-sender.ts'
+import { sendKeys } from './embedded/tone-source.ts'
 import { repairWav } from './recording/wav.ts'
 import { energyShare, maxEnergyShare } from './tone-testing.ts'
 
@@ -106,6 +110,8 @@ const profileOf = (text: string): [string, number] => {
   return typeof audio === 'string' ? [audio, 0] : [audio.protocol, text.match(/^a=crypto:/gm)?.length ?? 0]
 }
 
+const allKeys = '123A456B789C*0#D'
+
 const repeated = (sequences: readonly number[]) => sequences.length - new Set(sequences).size
 
 /** Conformance suite that every media engine must pass. */
@@ -171,6 +177,51 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     assert.ok(telephone.samples.length - quiet < 8_000, 'the tone has ended')
     unwrap(await leg.playTone(440))
     await waitForTone(telephone, 440)
+    await call.close()
+  })
+
+  test('a peer gets packets as long as its ptime and maxptime say, as caller and as callee', async () => {
+    const engine = await starting
+    for (const [line, frames] of [
+      ['a=ptime:30', 240],
+      ['a=maxptime:10', 80],
+    ] as const)
+      for (const isCaller of [true, false]) {
+        const near = await track(makeTelephone())
+        const telephone = await track(makeTelephone())
+        const far = withDescription(telephone, { adds: [line] })
+        const { call } = await (isCaller
+          ? connectPeers(engine, [far, 'rtp'], [near, 'rtp'])
+          : connectPeers(engine, [near, 'rtp'], [far, 'rtp']))
+        near.sendTone(1_000)
+        far.sendTone(620)
+        await Promise.all([waitForTone(far, 1_000), waitForTone(near, 620)])
+        const lengths = far.packets.flatMap((packet) => readRtp(packet)?.payload.length ?? [])
+        assert.ok(lengths.every((length) => length <= frames))
+        assert.ok(lengths.filter((length) => length === frames).length > lengths.length * 0.9, lengths.join(' '))
+        assert.equal(repeated(far.sequences), 0)
+        await call.close()
+      }
+  })
+
+  test('tones of a telephone without telephone events, alone in a call, are its keys, once each', async () => {
+    const engine = await starting
+    const telephone = await track(makeTelephone())
+    const { log, events } = logEvents()
+    const call = unwrap(await engine.openCall(events))
+    const leg = unwrap(await call.addLeg({ id: 'callee', kind: 'rtp', offer: null, codecs: g711, source: '127.0.0.1' }))
+    const answer = await withDescription(telephone, { omits: /telephone-event|^a=fmtp/ }).answer(
+      unwrap(await leg.describe()),
+    )
+    unwrap(await leg.accept(answer))
+    unwrap(await leg.listenForKeys())
+    unwrap(await leg.playTone(440))
+    await waitForTone(telephone, 440)
+    unwrap(await leg.playTone(null))
+    const send = (packet: UnnumberedPacket) => void telephone.sendPacket(writeRtp({ ...packet, ssrc: 7 }))
+    await sendKeys(dtmfTonePackets(allKeys, 'pcmu'), 0, send, () => true)
+    await until(async () => log.digits.length >= allKeys.length)
+    assert.equal(log.digits.map((one) => one.replace('callee ', '')).join(''), allKeys)
     await call.close()
   })
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { makeTelephone, type Telephone } from '../../../test/media/telephone.ts'
+import { writeRtp } from '@trunkline/rtp/rtp.ts'
+import { makeTelephone, type Telephone, withDescription } from '../../../test/media/telephone.ts'
 import { buyNumber, until } from '../../../test/platform.ts'
+import { dtmfTonePackets } from '../../adapters/media/embedded/dtmf-tones.ts'
 import { energyShare } from '../../adapters/media/tone-testing.ts'
 import { answer, closedAfter } from '../../adapters/sip-gateway/testing.ts'
 import { openVoicePlatform, startVoicePlatform } from '../calls/call-testing.ts'
@@ -137,18 +139,23 @@ test('a hangup before the code, by the callee or an operator, ends the code', as
   assert.equal((await ended(second.call_uuid)).end_reason, 'operator')
 })
 
-test('a code over a real trunk proves a number also outside the sandbox, by INFO or telephone-events; a sandbox trunk does not', async (t) => {
+test('a code over a real trunk proves a number also outside the sandbox, by INFO, telephone-events or tones; a sandbox trunk does not', async (t) => {
   const { carrier } = await openVoicePlatform(t, platform, { prefixes: ['4420794602'] })
   for (const [number, way] of [
     ['+442079460221', 'info'],
     ['+442079460222', 'rtp'],
+    ['+442079460223', 'tones'],
   ] as const) {
     const { code, call_uuid } = await ask(number)
     const invited = await carrier.call()
     const telephone = await closedAfter(t, makeTelephone())
-    const { session, ends } = await answer(invited, telephone)
+    const omits = way === 'tones' ? /telephone-event|^a=fmtp/ : /^$/
+    const { session, ends } = await answer(invited, withDescription(telephone, { omits }))
     await hearsTone(telephone)
     if (way === 'rtp') await telephone.press(code)
+    else if (way === 'tones')
+      for (const [sequence, { timestamp, marker, payload }] of [...dtmfTonePackets(code, 'pcmu')].entries())
+        await telephone.sendPacket(writeRtp({ payloadType: 0, marker, sequence, timestamp, ssrc: 7, payload }))
     else
       for (const key of code) {
         const body = { type: 'application/dtmf-relay', content: `Signal=${key}\r\nDuration=100\r\n` }
@@ -168,4 +175,5 @@ test('a code over a real trunk proves a number also outside the sandbox, by INFO
   await until(async () => (await listed(simulated)).verified === false)
   assert.ok((await listed('+442079460221')).verified)
   assert.ok((await listed('+442079460222')).verified)
+  assert.ok((await listed('+442079460223')).verified)
 })

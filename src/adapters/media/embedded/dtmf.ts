@@ -68,7 +68,8 @@ const continues = (press: Press, packet: RtpPacket, event: NamedEvent, clock: nu
   return isEnded ? event.end && ahead <= maxRepeatedEnds : event.duration >= last.duration
 }
 
-export type DtmfPacket = {
+/** A packet of a sequence of keys; `delayMs`: delay before it. */
+export type TimedPacket = {
   readonly timestamp: number
   readonly marker: boolean
   readonly payload: Buffer
@@ -80,10 +81,10 @@ const pauseMs = 50
 const packetMs = 20
 
 /**
- * Yields the packets of key presses: one every 20 ms, the last one three times (RFC 4733, 2.5.1.4). `delayMs`: delay
- * before the packet. @param clock of the telephone-event, units per second
+ * Yields the packets of key presses: one every 20 ms, the last one three times (RFC 4733, 2.5.1.4).
+ * @param clock of the telephone-event, units per second
  */
-export const dtmfPackets = function* (digits: string, clock: number): Generator<DtmfPacket> {
+export const dtmfPackets = function* (digits: string, clock: number): Generator<TimedPacket> {
   const unit = clock / 1_000
   for (const [i, digit] of [...digits].entries()) {
     const event = eventOf(digit)

@@ -35,6 +35,7 @@ const legOf = (worker: MediaWorker, call: string, leg: string): MediaLeg => ({
   renegotiate: (offer) => worker.request(call, 'renegotiate', { leg, offer }),
   reoffer: (direction) => worker.request(call, 'reoffer', { leg, direction }),
   sendKeys: (digits) => worker.request(call, 'press', { leg, digits }),
+  listenForKeys: () => worker.request(call, 'listenForKeys', { leg }),
   playTone: (hertz) => worker.request(call, 'play', { leg, hertz }),
 })
 

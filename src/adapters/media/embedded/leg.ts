@@ -13,7 +13,8 @@ import type {
 } from '../../../ports/media.ts'
 import { maxDigits } from '../limits.ts'
 import { done, refused } from '../result.ts'
-import { DtmfDetector } from './dtmf.ts'
+import { DtmfDetector, dtmfPackets, type TimedPacket } from './dtmf.ts'
+import { dtmfTonePackets } from './dtmf-tones.ts'
 import {
   bridgeable,
   chooseCodec,
@@ -25,8 +26,10 @@ import {
   offeredFormats,
   readRemoteAudio,
 } from './negotiate.ts'
+import { Packetizer, packetFramesOf } from './packetizer.ts'
 import { RtpReceiver } from './rtp-receiver.ts'
 import { RtpSender, type UnnumberedPacket } from './rtp-sender.ts'
+import { ToneKeyDetector } from './tone-key-detector.ts'
 import { sendKeys, startTone, type ToneSource } from './tone-source.ts'
 import type { Transport } from './transport.ts'
 
@@ -57,6 +60,14 @@ export class Leg {
   private agreedAt: number | null = null
   private tone: ToneSource | null = null
   private isPressing = false
+  /** Keys that the other leg received, for a peer without telephone events. */
+  private pendingTones = ''
+  /** Detects keys in the audio of a peer without telephone events; null while no one waits for keys. */
+  private toneKeys: ToneKeyDetector | null = null
+  /** Frames of G.711 in each packet to the peer; null for any. */
+  private packetFrames: number | null = null
+  /** Made when the first packet has another length. */
+  private packetizer: Packetizer | null = null
   private isClosed = false
   private readonly dtmf = new DtmfDetector()
   private readonly receiver = new RtpReceiver()
@@ -163,11 +174,14 @@ export class Leg {
       const { digit, packet: key } = this.dtmf.detect(packet, format.clock)
       if (digit) this.events.dtmf(digit)
       this.other?.forward(key, null, at)
+      if (digit) this.other?.soundKey(digit)
       return
     }
     const codec = format.name
     if (codec !== 'opus' && codec !== 'pcmu' && codec !== 'pcma') return
     this.events.media(codec, packet, at)
+    if (this.toneKeys && !this.agreement.keys && isG711(codec))
+      for (const digit of this.toneKeys.detect(codec, packet)) this.events.dtmf(digit)
     this.other?.forward(packet, codec, at)
   }
 
@@ -184,6 +198,7 @@ export class Leg {
     if (!this.agreement) return
     if (!maySend(this.direction)) {
       this.sender.interrupt()
+      this.packetizer?.clear()
       return
     }
     // A tone or key in progress is a source of its own. An interruption would split one key into several.
@@ -196,7 +211,22 @@ export class Leg {
       if (!isG711(codec) || !isG711(this.agreement.codec.name)) return
       payload = otherLaw(codec, payload)
     }
-    this.send({ source: packet.ssrc, sequence, timestamp, marker, payloadType: format.type, payload }, at)
+    this.sendPacketized({ source: packet.ssrc, sequence, timestamp, marker, payloadType: format.type, payload }, at)
+  }
+
+  /** Sends a packet of audio, or a key among them, in the packet length that the peer asks for. */
+  private sendPacketized(packet: UnnumberedPacket, at: number): void {
+    const isKey = packet.payloadType === this.agreement?.keys?.type
+    const { packetFrames } = this
+    if (!this.packetizer) {
+      // Most packets have the length already, and cost nothing.
+      if (packetFrames === null || isKey || packet.payload.length === packetFrames) {
+        this.send(packet, at)
+        return
+      }
+      this.packetizer = new Packetizer(packetFrames)
+    }
+    for (const one of this.packetizer.take(packet, isKey)) this.send(one, at)
   }
 
   private send(packet: UnnumberedPacket, at: number): void {
@@ -205,15 +235,44 @@ export class Leg {
   }
 
   async sendKeys(digits: string): Promise<MediaResult<null>> {
-    const keys = this.agreement?.keys
-    if (!keys) return refused('state', `${this.id} has not negotiated telephone events`)
+    if (!this.agreement) return refused('state', `${this.id} has no negotiated codec yet`)
+    const { codec, keys } = this.agreement
+    if (!keys && !isG711(codec.name)) return refused('state', `${this.id} has not negotiated telephone events`)
     if (!/^[0-9*#A-D]+$/i.test(digits) || digits.length > maxDigits)
       return refused('description', `digits are 0-9, *, # and A-D, at most ${maxDigits}`)
     if (this.isPressing) return refused('state', `${this.id} is still sending keys`)
+    if (keys) await this.press(dtmfPackets(digits, keys.clock), keys.type)
+    else if (isG711(codec.name)) await this.press(dtmfTonePackets(digits, codec.name), codec.type)
+    return done(null)
+  }
+
+  /** Sends keys in place of the audio. */
+  private async press(packets: Iterable<TimedPacket>, payloadType: number): Promise<void> {
     this.isPressing = true
-    const send = (packet: UnnumberedPacket) => this.send(packet, performance.now())
-    await sendKeys(digits, keys.clock, keys.type, send, () => !this.isClosed)
+    const send = (packet: UnnumberedPacket) => this.sendPacketized(packet, performance.now())
+    await sendKeys(packets, payloadType, send, () => !this.isClosed)
     this.isPressing = false
+  }
+
+  /** Sounds a key of the other leg for a peer without telephone events. Keys that come meanwhile follow. */
+  private soundKey(digit: string): void {
+    if (!this.agreement || this.agreement.keys || !isG711(this.agreement.codec.name)) return
+    if (this.pendingTones.length < maxDigits) this.pendingTones += digit
+    if (!this.isPressing) void this.soundPending()
+  }
+
+  private async soundPending(): Promise<void> {
+    while (this.pendingTones !== '' && !this.isClosed) {
+      const digits = this.pendingTones
+      this.pendingTones = ''
+      const codec = this.agreement?.codec
+      if (codec && isG711(codec.name)) await this.press(dtmfTonePackets(digits, codec.name), codec.type)
+    }
+  }
+
+  /** Detects keys in the audio too, while the peer has no telephone events. */
+  listenForKeys(): MediaResult<null> {
+    this.toneKeys ??= new ToneKeyDetector()
     return done(null)
   }
 
@@ -224,7 +283,7 @@ export class Leg {
     const codec = this.agreement?.codec
     if (!codec || !isG711(codec.name)) return refused('state', `${this.id} has not negotiated G.711`)
     this.tone = startTone(hertz, codec.name, codec.type, (packet) => {
-      if (!this.isPressing) this.send(packet, performance.now())
+      if (!this.isPressing) this.sendPacketized(packet, performance.now())
     })
     return done(null)
   }
@@ -283,6 +342,9 @@ export class Leg {
   }
 
   private agree(agreed: NegotiatedFormats, at: number): void {
+    const packetFrames = this.remote && isG711(agreed.codec.name) ? packetFramesOf(this.remote) : null
+    if (packetFrames !== this.packetFrames || agreed.codec.type !== this.agreement?.codec.type) this.packetizer = null
+    this.packetFrames = packetFrames
     this.agreement = agreed
     // After a hold, the silence timer restarts.
     this.agreedAt = at

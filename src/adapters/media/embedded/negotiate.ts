@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { type AudioDescription, type Format, readAudio } from '@trunkline/rtp/sdp.ts'
 import type { MediaCodec, MediaDirection, MediaSrtp } from '../../../ports/media.ts'
+import { opusPacketMs } from '../limits.ts'
 import { fitnessFor } from '../rtp-profile.ts'
 
 /** Negotiated formats of a leg: a codec, and telephone events of the same clock. */
@@ -65,6 +66,12 @@ export const negotiatedDirection = (ours: MediaDirection, theirs: MediaDirection
 
 export const maySend = sends
 
+/** Removes Opus if its packets exceed the peer's limit (RFC 8866, 6.5). The limit applies to every codec of the stream. */
+const withoutUnsplittable = (description: AudioDescription): AudioDescription =>
+  description.maxptime === null || description.maxptime >= opusPacketMs
+    ? description
+    : { ...description, formats: description.formats.filter(({ name }) => name !== 'opus') }
+
 /** Parses the peer's audio description; returns the reason if a leg cannot use it. @param address our own address */
 export const readRemoteAudio = (
   text: string,
@@ -76,5 +83,5 @@ export const readRemoteAudio = (
     return 'a browser’s description needs a=ice-ufrag, a=ice-pwd and a=fingerprint'
   if (kind === 'rtp' && isIP(description.address) !== isIP(address))
     return `c= names ${description.address.slice(0, 64)}, which cannot be reached from ${address}`
-  return description
+  return withoutUnsplittable(description)
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { encodeSample, type G711 } from '@trunkline/rtp/g711.ts'
-import { dtmfPackets } from './dtmf.ts'
+import type { TimedPacket } from './dtmf.ts'
 import type { UnnumberedPacket } from './rtp-sender.ts'
 
 /** A running tone of a leg. */
@@ -38,10 +38,9 @@ export const startTone = (
   return { stop: () => clearInterval(timer) }
 }
 
-/** Sends the packets of key presses at their times. @param isOn returns false to stop */
+/** Sends the packets of key presses, events or tones, at their times. @param isOn returns false to stop */
 export const sendKeys = async (
-  digits: string,
-  clock: number,
+  packets: Iterable<TimedPacket>,
   payloadType: number,
   send: (packet: UnnumberedPacket) => void,
   isOn: () => boolean,
@@ -50,7 +49,7 @@ export const sendKeys = async (
   let due = performance.now()
   // Every sequence of keys is a new source. Otherwise one right after another would seem to repeat it.
   const source = `keys ${due}`
-  for (const { timestamp, marker, payload, delayMs } of dtmfPackets(digits, clock)) {
+  for (const { timestamp, marker, payload, delayMs } of packets) {
     due += delayMs
     const wait = due - performance.now()
     if (wait > 0) await pause(wait)

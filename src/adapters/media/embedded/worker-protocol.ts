@@ -31,6 +31,7 @@ export type CallOperations = {
   renegotiate: { readonly ask: { readonly leg: string; readonly offer: string }; readonly answer: string }
   reoffer: { readonly ask: { readonly leg: string; readonly direction: MediaDirection }; readonly answer: string }
   press: { readonly ask: { readonly leg: string; readonly digits: string }; readonly answer: null }
+  listenForKeys: { readonly ask: { readonly leg: string }; readonly answer: null }
   play: { readonly ask: { readonly leg: string; readonly hertz: number | null }; readonly answer: null }
   bridge: { readonly ask: { readonly one: string; readonly other: string }; readonly answer: null }
   startRecording: {

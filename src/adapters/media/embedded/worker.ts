@@ -73,6 +73,8 @@ const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
       return withLeg(call, order.ask.leg, (leg) => leg.reoffer(order.ask.direction, at))
     case 'press':
       return withLeg(call, order.ask.leg, (leg) => leg.sendKeys(order.ask.digits))
+    case 'listenForKeys':
+      return withLeg(call, order.ask.leg, (leg) => leg.listenForKeys())
     case 'play':
       return withLeg(call, order.ask.leg, (leg) => leg.playTone(order.ask.hertz))
     case 'bridge':

@@ -1,5 +1,7 @@
 import { readAudio } from '@trunkline/rtp/sdp.ts'
 import type { MediaLegOptions } from '../../../ports/media.ts'
+import { defaultPacketMs } from '../limits.ts'
+import { packetMsOf } from '../packet-time.ts'
 import type { NgClient } from './ng-client.ts'
 import { agreedKey, withSingleKey } from './sdp-filter.ts'
 
@@ -12,6 +14,8 @@ export type NgLeg = {
   remote: string | null
   local: string | null
   other: NgLeg | null
+  /** The other side of a single leg. */
+  readonly isPlaceholder: boolean
   isConnected: boolean
   /** Counters that show a living peer, and when they last changed (Unix milliseconds). */
   signs: string
@@ -75,6 +79,31 @@ const asDtlsClient = (sdp: string): string => sdp.replace('a=setup:actpass', 'a=
 const sourceOf = ({ source }: NgLeg) =>
   source === null ? {} : { 'received-from': [source.includes(':') ? 'IP6' : 'IP4', source] }
 
+/** Returns the milliseconds per packet to a peer if rtpengine must split or join packets for it, otherwise null. */
+export const unusualPacketMs = (description: string | null): number | null => {
+  const audio = readAudio(description ?? '')
+  const milliseconds = typeof audio === 'string' ? null : packetMsOf(audio)
+  return milliseconds === null || milliseconds === defaultPacketMs ? null : Math.floor(milliseconds)
+}
+
+/** Packet times towards both peers. They take the media out of the kernel, as rtpengine repacketizes in its transcoder. */
+const packetFlags = (from: NgLeg, to: NgLeg) => {
+  const [back, onward] = [unusualPacketMs(from.remote), unusualPacketMs(to.remote)]
+  return { ...(back === null ? {} : { 'ptime-reverse': back }), ...(onward === null ? {} : { ptime: onward }) }
+}
+
+/**
+ * Removes attributes that hold for one peer only: packet times, which would reach the other peer and pass for its own in
+ * rtpengine. Its transcoder sends an SSRC of its own, so that of the peer would be wrong.
+ */
+const withoutOwnAttributes = (sdp: string, one: NgLeg, other: NgLeg): string => {
+  const isTranscoded = Object.keys(packetFlags(one, other)).length > 0
+  return sdp.replace(isTranscoded ? /^a=(?:ptime|maxptime|ssrc):.*\r?\n/gm : /^a=(?:ptime|maxptime):.*\r?\n/gm, '')
+}
+
+/** Converts tones to keys for a leg alone in its call, whose peer has no telephone events. rtpengine logs the keys. */
+const keyFlags = ({ isPlaceholder }: NgLeg) => (isPlaceholder ? { codec: { accept: ['telephone-event'] } } : {})
+
 /** Session of the two legs of a call in rtpengine: offers, answers, and blocked directions. */
 export class NgSession {
   private readonly ng: NgClient
@@ -103,8 +132,10 @@ export class NgSession {
       ...(to.remote === null ? {} : { 'to-tag': to.options.id }),
       ...(to.options.kind === 'webrtc' ? browserFlags : trunkFlags(to)),
       ...sourceOf(from),
+      ...packetFlags(from, to),
+      ...keyFlags(from),
       replace: ['origin'],
-      sdp,
+      sdp: withoutOwnAttributes(sdp, from, to),
     })
     to.local = checkDescription(to, asDtlsClient(String(reply.sdp)))
     return to.local
@@ -119,7 +150,7 @@ export class NgSession {
       ...answerFlags[to.options.kind],
       ...sourceOf(from),
       replace: ['origin'],
-      sdp,
+      sdp: withoutOwnAttributes(sdp, from, to),
     })
     to.local = checkDescription(to, String(reply.sdp))
     return to.local

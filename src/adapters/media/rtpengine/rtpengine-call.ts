@@ -17,7 +17,7 @@ import { done, errorMessage, refused } from '../result.ts'
 import { convertCapture } from './capture.ts'
 import { countsOf } from './leg-counts.ts'
 import type { NgClient } from './ng-client.ts'
-import { type NgLeg, NgSession } from './ng-session.ts'
+import { type NgLeg, NgSession, unusualPacketMs } from './ng-session.ts'
 import { placeholderOffer, toneFile } from './placeholder-peer.ts'
 import { filterSdp, mirrorDirection, withDirection } from './sdp-filter.ts'
 
@@ -78,6 +78,7 @@ export class RtpengineCall {
       remote,
       local: null,
       other: null,
+      isPlaceholder: false,
       isConnected: false,
       signs: '',
       changedAt: Date.now(),
@@ -92,6 +93,8 @@ export class RtpengineCall {
       renegotiate: (text) => this.guard(() => this.renegotiate(side, text)),
       reoffer: (direction) => this.guard(() => this.reoffer(side, direction)),
       sendKeys: async () => refused('state', 'rtpengine cannot send keys of its own'),
+      // rtpengine listens to every single leg.
+      listenForKeys: async () => done(null),
       playTone: (hertz) => this.guard(() => this.play(side, hertz)),
     }
     return done(leg)
@@ -121,7 +124,7 @@ export class RtpengineCall {
   private makePlaceholder(side: NgLeg): NgLeg {
     const remote = placeholderOffer(side.options.codecs)
     const options = { ...side.options, id: `nobody with ${side.options.id}`, offer: remote }
-    const other: NgLeg = { ...side, options, remote, other: side }
+    const other: NgLeg = { ...side, options, remote, other: side, isPlaceholder: true }
     side.other = other
     return other
   }
@@ -142,6 +145,12 @@ export class RtpengineCall {
     const answer = filterSdp(text, side.options.codecs, side.options)
     if ('cause' in answer) return refused(answer.cause, answer.reason)
     side.remote = answer.text
+    if (unusualPacketMs(answer.text) !== null && other.remote !== null) {
+      // rtpengine takes packet times in offers only, so ours is repeated within rtpengine with that of the answer.
+      const { local } = side
+      await this.dialogue.offer(other, side, other.remote)
+      side.local = local
+    }
     await this.dialogue.answer(other, side, answer.text)
     await this.dialogue.block(other, side)
     return done(null)

@@ -117,6 +117,7 @@ export class PlatformCall {
     this.after('entry', this.entry.seconds * 1_000, () =>
       this.end({ how: 'entry_timeout', status: 200, reason: `No code within ${this.entry.seconds} s`, by: null }),
     )
+    void leg.media.listenForKeys()
     this.playTone(leg.media)
   }
 
