@@ -33,9 +33,12 @@ const accept = async (count: number, text = 'Hello', to = contact) => {
   return { batch: batch.id, ids, result }
 }
 
-type Accepted = Awaited<ReturnType<typeof accept>>
+type AcceptedBatch = Awaited<ReturnType<typeof accept>>
 
-const complete = (accepted: readonly Accepted[], { fence = 1, isFinal = true, carriers = new Map<string, string>() }) =>
+const complete = (
+  accepted: readonly AcceptedBatch[],
+  { fence = 1, isFinal = true, carriers = new Map<string, string>() },
+) =>
   completeBatches(
     db,
     accepted.flatMap(({ batch, ids }) =>
@@ -49,7 +52,7 @@ const complete = (accepted: readonly Accepted[], { fence = 1, isFinal = true, ca
   )
 
 /** All that the database has of a message, with stable names for ids. */
-const stateOf = async ({ ids: [id = ''], batch }: Accepted) => {
+const stateOf = async ({ ids: [id = ''], batch }: AcceptedBatch) => {
   const rows = await db.many<{ what: string; row: unknown }>`
     select 'message' as what, to_jsonb(m) - array['created_at', 'updated_at'] as row from sms_messages m
     where account_id = ${account} and id = ${id}
@@ -75,7 +78,7 @@ const stateOf = async ({ ids: [id = ''], batch }: Accepted) => {
 }
 
 /** Acts on one message alone, and on another one together with a third: both end alike. @returns how */
-const alike = async (act: (subject: Accepted, others: readonly Accepted[]) => Promise<unknown>) => {
+const alike = async (act: (subject: AcceptedBatch, others: readonly AcceptedBatch[]) => Promise<unknown>) => {
   const [alone, subject, further] = [await accept(1), await accept(1), await accept(1)]
   await act(alone, [])
   await act(subject, [further])
@@ -93,13 +96,13 @@ const subscribe = async (count: number, event: string, match: string | null = nu
         ${`https://example.com/${uuid()}`}, '', app_now(), app_now())`
 }
 
-const carrierIdsOf = (accepted: readonly Accepted[]) =>
+const carrierIdsOf = (accepted: readonly AcceptedBatch[]) =>
   new Map(accepted.flatMap(({ ids }) => ids.map((id) => [id, id.replaceAll('-', '')] as const)))
 
-const completed = (subject: Accepted, others: readonly Accepted[]) =>
+const completed = (subject: AcceptedBatch, others: readonly AcceptedBatch[]) =>
   complete([subject, ...others], { carriers: carrierIdsOf([subject, ...others]) })
 
-const receiptsOf = (accepted: readonly Accepted[], status: string, handsets: [string | null, string | null]) =>
+const receiptsOf = (accepted: readonly AcceptedBatch[], status: string, handsets: [string | null, string | null]) =>
   accepted.map(({ ids: [id = ''] }, i) => ({
     connection,
     carrierId: id.replaceAll('-', '').replace(/^0+/, ''),
