@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { after, afterEach, test } from 'node:test'
 import { Receiver } from '../../../../test/doubles/receiver.ts'
 import { until } from '../../../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
@@ -9,10 +9,12 @@ import { type DeliveryEngine, startDeliveryEngine } from './delivery-engine.ts'
 
 const receiver = await new Receiver().up()
 const engines: DeliveryEngine[] = []
-after(async () => {
-  for (const engine of engines) await engine.stop(100)
-  await receiver.down()
+const cuts: { isCut: boolean }[] = []
+afterEach(async () => {
+  for (const cut of cuts) cut.isCut = false
+  for (const engine of engines.splice(0)) await engine.stop(1_000)
 })
+after(() => receiver.down())
 const { db, parts, tenant, call } = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 
 const kinds = [
@@ -20,15 +22,17 @@ const kinds = [
   ['release', 'set owner = null'],
   ['load', 'webhooks_load('],
   ['store', 'webhooks_record_attempts('],
+  ['look', 'webhooks_due('],
 ] as const
 
-/** Statements by kind, and the leases that were claimed. Looks at what is due belong to no event. */
-type Count = { claim: number; release: number; load: number; store: number; leases: string[] }
+/** Statements by kind, and the leases that were claimed. A look at what is due follows each release of idle leases. */
+type Count = { claim: number; release: number; load: number; store: number; look: number; leases: string[] }
 
 /** A database that counts statements, and that can be cut off. */
 const countedDatabase = () => {
-  const count: Count = { claim: 0, release: 0, load: 0, store: 0, leases: [] }
+  const count: Count = { claim: 0, release: 0, load: 0, store: 0, look: 0, leases: [] }
   const state = { isCut: false }
+  cuts.push(state)
   const counted =
     <Result>(run: (text: TemplateStringsArray, ...values: Value[]) => Promise<Result>) =>
     async (text: TemplateStringsArray, ...values: Value[]): Promise<Result> => {
@@ -44,7 +48,7 @@ const countedDatabase = () => {
     many: <Row>(text: TemplateStringsArray, ...values: Value[]) => counted(db.many<Row>)(text, ...values),
     run: counted(db.run),
   }
-  const reset = () => Object.assign(count, { claim: 0, release: 0, load: 0, store: 0, leases: [] })
+  const reset = () => Object.assign(count, { claim: 0, release: 0, load: 0, store: 0, look: 0, leases: [] })
   return { db: counting, count, state, reset }
 }
 
@@ -52,10 +56,6 @@ const start = (options: Parameters<typeof startDeliveryEngine>[1] = {}) => {
   const database = countedDatabase()
   engines.push(startDeliveryEngine({ ...parts, db: database.db }, options))
   return database
-}
-
-const stopAll = async () => {
-  for (const engine of engines.splice(0)) await engine.stop(1_000)
 }
 
 const subscribe = async (who: Tenant, path: string): Promise<string> => {
@@ -90,6 +90,7 @@ test('events of receivers whose leases are held are loaded and stored together, 
   let claims = 0
   for (let wave = 0; wave < 3; wave++) {
     reset()
+    await until(async () => count.look >= 2)
     await create(...tenants)
     await delivered()
     claims += count.claim
@@ -99,8 +100,6 @@ test('events of receivers whose leases are held are loaded and stored together, 
   }
   // A poll finds the last subscription once more.
   assert.ok(claims <= 1, `${claims} claims`)
-  await stopAll()
-  assert.deepEqual(await held(), [])
 })
 
 test('a changed webhook is called at its new address, and the leases of other idle ones are not claimed again', async () => {
@@ -122,7 +121,6 @@ test('a changed webhook is called at its new address, and the leases of other id
   assert.equal(receiver.of('/before').length, 1)
   assert.equal(count.leases.includes(moved), true)
   assert.equal(count.leases.includes(other), false)
-  await stopAll()
 })
 
 test('a process holds a limited number of idle leases, and releases the longest idle ones first', async () => {
@@ -144,7 +142,6 @@ test('a process holds a limited number of idle leases, and releases the longest 
       .map(({ webhook }) => webhook)
       .sort(),
   )
-  await stopAll()
 })
 
 test('another process delivers for a webhook whose idle holder is cut off, within the time of the lease', async () => {
@@ -163,6 +160,4 @@ test('another process delivers for a webhook whose idle holder is cut off, withi
   assert.equal(count.leases.includes(webhook), true)
   await delivered()
   assert.equal(receiver.of('/taken').length, 2)
-  state.isCut = false
-  await stopAll()
 })
