@@ -27,9 +27,9 @@ import { type Cost, prefixed, startMeter, statementCounter } from './usage.ts'
  *
  * First: delivered events a second (recorded, fanned out, signed, sent, logged) and CPU per event, compared with a bare
  * keep-alive client to the same receiver. Then: many quiet receivers, 200 events a second over 1,000 of them, each
- * recorded by a transaction of its own: CPU and statements per event, and the delay from cause to arrival, with and
- * without 100 receivers that never answer. The receiver is another process on the same machine. On a busy machine, the
- * CPU per event says more than the throughput.
+ * recorded by a transaction of its own: CPU and statements per event, and the delay from cause to arrival, alone, next
+ * to a busy receiver, and after a change of webhooks with and without 100 receivers that never answer. The receiver is
+ * another process on the same machine. On a busy machine, the CPU per event says more than the throughput.
  */
 const run = benchRun()
 const { rounds, seconds } = run
@@ -43,6 +43,10 @@ const healthyPerDead = receivers / deadReceivers - 1
 const connections = 32
 /** Concurrent transactions that record events; enough to keep the deliveries busy. */
 const causes = 16
+/** Events of each transaction that records for a busy receiver. */
+const perCause = 10
+/** Events of the busy receiver for each event of the quiet ones. */
+const busyShare = 5
 
 const server = await startDatabase(run.rows, true)
 const patient = connect({ url: server.url, connections: 2, unlimited: true })
@@ -146,11 +150,11 @@ const measureThroughput = async (account: string): Promise<Cost & { rate: number
         await pause(2)
         continue
       }
-      recorded += 10
+      recorded += perCause
       await db.begin((tx) =>
         record(
           tx,
-          Array.from({ length: 10 }, (_, i) => makeEvent(account, recorded + i)),
+          Array.from({ length: perCause }, (_, i) => makeEvent(account, recorded + i)),
         ),
       )
     }
@@ -174,7 +178,7 @@ type PacedDelays = Cost & { delays: number[]; statements: number }
  */
 const measureDelays = async (
   accounts: readonly string[],
-  name: 'contact.created' | 'contact.deleted' = 'contact.created',
+  name: 'contact.created' | 'contact.updated' = 'contact.created',
 ): Promise<PacedDelays> => {
   await delays()
   const [costOf, statements] = [await startCost(), await statementCounter(server.superuserUrl)]
@@ -195,6 +199,8 @@ const measureDelays = async (
 
 const deliveries = startDeliveryEngine(parts)
 const one = await subscriber('one')
+/** Answered and not counted. */
+const busy = await subscriber('spare-busy')
 const [healthy, dead, spare]: [string[], string[], string[]] = [[], [], []]
 for (let n = 0; n < receivers; n++) {
   if (n % (receivers / deadReceivers) > 0) healthy.push(await subscriber(`well${n}`))
@@ -250,6 +256,24 @@ const measureSteady = async (): Promise<PacedDelays> => {
   await measureWithoutDead()
   return await measureDelays(interleave(spare))
 }
+/** Measures next to a receiver with five times as many events as all others together. */
+const measureBesideBusy = async (): Promise<PacedDelays> => {
+  let isOver = false
+  const keepBusy = async () => {
+    const began = performance.now()
+    for (let n = 0; !isOver; n++) {
+      const wait = began + (n * perCause * 1000) / (perSecond * busyShare) - performance.now()
+      if (wait > 0) await pause(wait)
+      const events = Array.from({ length: perCause }, (_, i) => makeEvent(busy, i))
+      await db.begin((tx) => record(tx, events))
+    }
+  }
+  const load = keepBusy()
+  const measured = await measureDelays(interleave(spare))
+  isOver = true
+  await load
+  return measured
+}
 const measureWithDead = async (): Promise<PacedDelays> => {
   await resetDead(true)
   return await measureDelays(interleave(dead))
@@ -261,11 +285,14 @@ if (only !== 'throughput') {
   await measureWithoutDead()
   for (let round = 0; round < rounds; round++) {
     const measured = await measureSteady()
-    const { cpu: recording } = await measureDelays(interleave(spare), 'contact.deleted')
+    const { cpu: recording } = await measureDelays(interleave(spare), 'contact.updated')
+    const { delays: besideBusy } = await measureBesideBusy()
     const { delays: waits, statements, ...quietCost } = measured
     run.record({
-      delay: at(waits, 0.5),
-      delayTail: at(waits, 0.99),
+      'quiet.p50': at(waits, 0.5),
+      'quiet.p99': at(waits, 0.99),
+      'beside.p50': at(besideBusy, 0.5),
+      'beside.p99': at(besideBusy, 0.99),
       'quiet.statements': statements,
       'quiet.recording': recording,
       'quiet.delivery': quietCost.cpu - recording,
@@ -282,6 +309,8 @@ for (let n = 0; n < pairs && only !== 'throughput'; n++) {
     compared.push({ quiet: await measureWithoutDead(), beside: second })
   }
 }
+
+for (const { quiet } of compared) run.record({ delay: at(quiet.delays, 0.5), delayTail: at(quiet.delays, 0.99) })
 
 const of = <T>(rounds: readonly T[], figure: (round: T) => number) => median(rounds.map(figure))
 const cost = (rounds: readonly Cost[]) => [
