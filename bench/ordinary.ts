@@ -1,14 +1,13 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
-import { connect } from '../src/platform/db/sql.ts'
 import { benchRun } from './bench.ts'
 import { type Gateway, handset, startKannelGateway, startSink, startTrunkline } from './gateways.ts'
 import { hasKannel } from './kannel.ts'
 import { load, paced, post } from './load.ts'
 import { from, key, startChild, startPlatform } from './platform.ts'
 import type { Report } from './sink.ts'
-import { prefixed, startMeter, wakeUps } from './usage.ts'
+import { prefixed, startMeter, statementCounter, wakeUps } from './usage.ts'
 
 /**
  * Measures the loads that people have: an idle installation, few messages a second with receipts and webhooks, and a
@@ -40,22 +39,6 @@ const between = (began: Times, ended: Times): number[] =>
   })
 
 const asTimes = (times: Report['arrivals']): Times => new Map((times ?? []).map(([n, at]) => [n, BigInt(at)]))
-
-/** Counts statements of a database, nested ones included. */
-const statementCounter = async (url: string | undefined): Promise<() => Promise<number>> => {
-  if (url === undefined) return async () => Number.NaN
-  const db = connect({ url, connections: 1 })
-  const count = async () =>
-    Number(
-      (await db.one<{ calls: string }>`select coalesce(sum(calls), 0)::text as calls from pg_stat_statements`).calls,
-    )
-  const before = await count()
-  return async () => {
-    const after = await count()
-    await db.end()
-    return after - before
-  }
-}
 
 /** Sends at a steady rate, and receives as many texts of handsets afterwards. */
 const measurePace = async (gateway: Gateway, name: string, pace: number): Promise<void> => {

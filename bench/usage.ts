@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { Sql } from '../src/platform/db/sql.ts'
+import { connect, type Sql } from '../src/platform/db/sql.ts'
 
 // Resource usage of processes from /proc of Linux; zero on other systems.
 
@@ -101,6 +101,26 @@ export const startMeter = async (processes: Processes, sql?: Sql): Promise<(oper
       cpu,
       wal: sql ? ((await walPosition(sql)) - wal) / operations : Number.NaN,
     }
+  }
+}
+
+/**
+ * Starts to count statements of a database, nested ones included.
+ * @param url of the superuser, with pg_stat_statements loaded; absent: nothing is counted
+ * @returns a function that returns the number since then, once; NaN if not counted
+ */
+export const statementCounter = async (url: string | undefined): Promise<() => Promise<number>> => {
+  if (url === undefined) return async () => Number.NaN
+  const db = connect({ url, connections: 1 })
+  const count = async () =>
+    Number(
+      (await db.one<{ calls: string }>`select coalesce(sum(calls), 0)::text as calls from pg_stat_statements`).calls,
+    )
+  const before = await count()
+  return async () => {
+    const after = await count()
+    await db.end()
+    return after - before
   }
 }
 

@@ -20,18 +20,20 @@ import { makeSeal } from '../src/platform/lib/secret.ts'
 import { benchRun } from './bench.ts'
 import { startDatabase } from './database.ts'
 import { median, table, thousands } from './lib.ts'
-import { type Cost, prefixed, startMeter } from './usage.ts'
+import { type Cost, prefixed, startMeter, statementCounter } from './usage.ts'
 
 /**
  * Measures webhooks.
  *
  * First: delivered events a second (recorded, fanned out, signed, sent, logged) and CPU per event, compared with a bare
- * keep-alive client to the same receiver. Then: delay from cause to arrival at 200 events a second over 1,000
- * receivers, with and without 100 receivers that never answer. The receiver is another process on the same machine. On
- * a busy machine, the CPU per event says more than the throughput.
+ * keep-alive client to the same receiver. Then: many quiet receivers, 200 events a second over 1,000 of them, each
+ * recorded by a transaction of its own: CPU and statements per event, and the delay from cause to arrival, alone, next
+ * to a busy receiver, and after a change of webhooks with and without 100 receivers that never answer. The receiver is
+ * another process on the same machine. On a busy machine, the CPU per event says more than the throughput.
  */
 const run = benchRun()
 const { rounds, seconds } = run
+const only = run.word('only')
 const [pairs, perSecond] = [run.number('pairs'), run.number('rate')]
 const receivers = 1_000
 /** Receivers that never answer in every second round. */
@@ -41,11 +43,22 @@ const healthyPerDead = receivers / deadReceivers - 1
 const connections = 32
 /** Concurrent transactions that record events; enough to keep the deliveries busy. */
 const causes = 16
+/** Events of each transaction that records for a busy receiver. */
+const perCause = 10
+/** Events of the busy receiver for each event of the quiet ones. */
+const busyShare = 5
 
-const server = await startDatabase(run.rows)
+const server = await startDatabase(run.rows, true)
 const patient = connect({ url: server.url, connections: 2, unlimited: true })
 await migrate(patient, {})
 await patient.end()
+const superuser = connect({ url: server.superuserUrl, connections: 1 })
+/** Counting costs CPU, which would lower the throughput. */
+const countStatements = async (isOn: boolean): Promise<void> => {
+  await superuser.raw(`alter system set pg_stat_statements.track = '${isOn ? 'all' : 'none'}'`)
+  await superuser.raw('select pg_reload_conf()')
+}
+await countStatements(false)
 const db = connect({ url: server.url, connections: 16 })
 const parts = await assemble({
   config: readConfig({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_LOG: 'silent' }),
@@ -137,11 +150,11 @@ const measureThroughput = async (account: string): Promise<Cost & { rate: number
         await pause(2)
         continue
       }
-      recorded += 10
+      recorded += perCause
       await db.begin((tx) =>
         record(
           tx,
-          Array.from({ length: 10 }, (_, i) => makeEvent(account, recorded + i)),
+          Array.from({ length: perCause }, (_, i) => makeEvent(account, recorded + i)),
         ),
       )
     }
@@ -156,26 +169,38 @@ const measureThroughput = async (account: string): Promise<Cost & { rate: number
   return { rate: (arrived * 1000) / (performance.now() - began), ...(await costOf(arrived)) }
 }
 
-/** Records events at a steady rate, for each account in turn. @returns the delays of counted receivers, ascending */
-const measureDelays = async (accounts: readonly string[]): Promise<Cost & { delays: number[] }> => {
+type PacedDelays = Cost & { delays: number[]; statements: number }
+
+/**
+ * Records events at a steady rate, for each account in turn.
+ * @param name one that nobody subscribes to leaves the cost of recording alone
+ * @returns the delays of counted receivers, ascending, and statements per event, nested ones included
+ */
+const measureDelays = async (
+  accounts: readonly string[],
+  name: 'contact.created' | 'contact.updated' = 'contact.created',
+): Promise<PacedDelays> => {
   await delays()
-  const costOf = await startCost()
+  const [costOf, statements] = [await startCost(), await statementCounter(server.superuserUrl)]
   const began = performance.now()
   const pending: Promise<unknown>[] = []
   for (let n = 0; n < perSecond * seconds; n++) {
     const wait = began + (n * 1000) / perSecond - performance.now()
     if (wait > 0) await pause(wait)
     const account = accounts[(n * 7) % accounts.length] ?? ''
-    pending.push(db.begin((tx) => record(tx, [makeEvent(account, n)])))
+    pending.push(db.begin((tx) => record(tx, [{ ...makeEvent(account, n), name }])))
   }
   await Promise.all(pending)
   await pause(1_000)
   const all = await delays()
-  return { delays: all, ...(await costOf(all.length)) }
+  const recorded = perSecond * seconds
+  return { delays: all, statements: (await statements()) / recorded, ...(await costOf(recorded)) }
 }
 
 const deliveries = startDeliveryEngine(parts)
 const one = await subscriber('one')
+/** Answered and not counted. */
+const busy = await subscriber('spare-busy')
 const [healthy, dead, spare]: [string[], string[], string[]] = [[], [], []]
 for (let n = 0; n < receivers; n++) {
   if (n % (receivers / deadReceivers) > 0) healthy.push(await subscriber(`well${n}`))
@@ -209,7 +234,7 @@ const resetDead = async (isCalled: boolean) => {
 
 // The first round warms up.
 const rates: { bare: Cost & { rate: number }; ours: Cost & { rate: number } }[] = []
-for (let round = 0; round <= rounds; round++) {
+for (let round = 0; round <= rounds && only !== 'quiet'; round++) {
   const rate = { bare: await measureBareClient(), ours: await measureThroughput(one) }
   if (round === 0) continue
   rates.push(rate)
@@ -222,19 +247,62 @@ for (let round = 0; round <= rounds; round++) {
     ...prefixed('cost', ownCost),
   })
 }
-type PacedDelays = Awaited<ReturnType<typeof measureDelays>>
 const measureWithoutDead = async (): Promise<PacedDelays> => {
   await resetDead(false)
   return await measureDelays(interleave(spare))
+}
+/** Measures again without a change of webhooks: each receiver has had an event within the seconds before. */
+const measureSteady = async (): Promise<PacedDelays> => {
+  await measureWithoutDead()
+  return await measureDelays(interleave(spare))
+}
+/** Measures next to a receiver with five times as many events as all others together. */
+const measureBesideBusy = async (): Promise<PacedDelays> => {
+  let isOver = false
+  const keepBusy = async () => {
+    const began = performance.now()
+    for (let n = 0; !isOver; n++) {
+      const wait = began + (n * perCause * 1000) / (perSecond * busyShare) - performance.now()
+      if (wait > 0) await pause(wait)
+      const events = Array.from({ length: perCause }, (_, i) => makeEvent(busy, i))
+      await db.begin((tx) => record(tx, events))
+    }
+  }
+  const load = keepBusy()
+  const measured = await measureDelays(interleave(spare))
+  isOver = true
+  await load
+  return measured
 }
 const measureWithDead = async (): Promise<PacedDelays> => {
   await resetDead(true)
   return await measureDelays(interleave(dead))
 }
-await measureWithoutDead()
+const steady: PacedDelays[] = []
 const compared: { quiet: PacedDelays; beside: PacedDelays }[] = []
+if (only !== 'throughput') {
+  await countStatements(true)
+  await measureWithoutDead()
+  for (let round = 0; round < rounds; round++) {
+    const measured = await measureSteady()
+    const { cpu: recording } = await measureDelays(interleave(spare), 'contact.updated')
+    const { delays: besideBusy } = await measureBesideBusy()
+    const { delays: waits, statements, ...quietCost } = measured
+    run.record({
+      'quiet.p50': at(waits, 0.5),
+      'quiet.p99': at(waits, 0.99),
+      'beside.p50': at(besideBusy, 0.5),
+      'beside.p99': at(besideBusy, 0.99),
+      'quiet.statements': statements,
+      'quiet.recording': recording,
+      'quiet.delivery': quietCost.cpu - recording,
+      ...prefixed('quiet', quietCost),
+    })
+    steady.push(measured)
+  }
+}
 // Alternates the order, so that other load on the machine affects both alike.
-for (let n = 0; n < pairs; n++) {
+for (let n = 0; n < pairs && only !== 'throughput'; n++) {
   if (n % 2 === 0) compared.push({ quiet: await measureWithoutDead(), beside: await measureWithDead() })
   else {
     const second = await measureWithDead()
@@ -253,13 +321,14 @@ console.log(`${rounds} rounds of ${seconds} s, medians; CPU in microseconds\n`)
 const [client, ours] = [rates.map((r) => r.bare), rates.map((r) => r.ours)]
 const rate = (all: readonly { rate: number }[]) => thousands(of(all, (r) => r.rate))
 const ratio = of(rates, (r) => r.ours.rate / r.bare.rate).toFixed(2)
-table(
-  ['', 'a second', 'ratio', 'Node per event', 'PostgreSQL per event'],
-  [
-    ['bare keep-alive client, 32 connections', rate(client), '1.00', ...cost(client)],
-    ['events recorded and delivered', rate(ours), ratio, ...cost(ours)],
-  ],
-)
+if (only !== 'quiet')
+  table(
+    ['', 'a second', 'ratio', 'Node per event', 'PostgreSQL per event'],
+    [
+      ['bare keep-alive client, 32 connections', rate(client), '1.00', ...cost(client)],
+      ['events recorded and delivered', rate(ours), ratio, ...cost(ours)],
+    ],
+  )
 console.log(
   `\nFrom cause to arrival, ${perSecond} events a second over ${receivers} receivers, milliseconds: medians of ${pairs} pairs\n`,
 )
@@ -267,11 +336,13 @@ const line = (name: string, all: readonly PacedDelays[]) => [
   name,
   ...[0.5, 0.99].map((share) => of(all, (r) => at(r.delays, share)).toFixed(1)),
   String(of(all, (r) => r.delays.length)),
+  of(all, (r) => r.statements).toFixed(1),
   ...cost(all),
 ]
 table(
-  ['', 'p50', 'p99', 'arrived', 'Node per event', 'PostgreSQL per event'],
+  ['', 'p50', 'p99', 'arrived', 'statements per event', 'Node per event', 'PostgreSQL per event'],
   [
+    line('all answer, steady', steady),
     line(
       'all answer',
       compared.map((pair) => pair.quiet),
@@ -298,5 +369,6 @@ await deliveries.stop(100)
 parts.outbound.close()
 parts.changes.stop()
 child.kill()
+await superuser.end()
 await db.end()
 await server.stop()

@@ -15,8 +15,14 @@ export const minLoadedPerEndpoint = 4
 /** Milliseconds between looks for due deliveries. */
 export const deliveryPollMs = 500
 
-/** Milliseconds for which an idle worker stays: events come in bursts. */
-export const keepIdleWorkerMs = 2_000
+/**
+ * Milliseconds for which the worker of a quick receiver stays idle, with its lease. A receiver with an event every few
+ * seconds is then claimed once and not for each event: a claim and its commit cost more than loading and storing it.
+ */
+export const keepIdleWorkerMs = 30_000
+
+/** Workers beyond which the longest idle ones are released. Bounds memory, some 4 kB each, and extensions of leases. */
+export const maxIdleWorkers = 2_000
 
 /** Deliveries created by one statement: some 20 ms, so other accounts wait no longer than that. */
 export const fanOutBatchSize = 1_000

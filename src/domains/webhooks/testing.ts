@@ -21,7 +21,7 @@ export type DeliveryHarness = World & {
 }
 
 export const makeDeliveryHarness = async (
-  options: { timeoutMs?: number; leaseSeconds?: number; statsMs?: number } = {},
+  options: { timeoutMs?: number; leaseSeconds?: number; statsMs?: number; idleMs?: number } = {},
 ): Promise<DeliveryHarness> => {
   const receiver = await new Receiver().up()
   // Hooks run in registration order: the engine must stop before the database does.

@@ -33,8 +33,13 @@ export const checkedTarget = (target: Target, addresses: readonly string[]): Che
   }
 }
 
-const idleMs = 4_000
-const maxIdle = 512
+/**
+ * Milliseconds for which an idle connection stays open, or less if the receiver announced less: with TLS, a receiver
+ * with an event every few seconds is spared a handshake for each. Network address translation may forget connections
+ * after a minute.
+ */
+const idleMs = 30_000
+const maxIdle = 1_024
 const maxSessions = 512
 
 /** TLS sessions by receiver, for cheaper reconnects. */
@@ -99,7 +104,7 @@ export class PooledConnection {
   }
 }
 
-/** Pool of idle connections by receiver: for 4 s, 512 in all, the oldest are closed first. */
+/** Pool of idle connections by receiver: for 30 s, 1,024 in all, the oldest are closed first. */
 export type ConnectionPool = {
   /** Returns an idle connection, or a new one. */
   acquire(way: CheckedTarget): PooledConnection

@@ -13,6 +13,7 @@ import {
   keepIdleWorkerMs,
   leaseBatchSize,
   maxFailingWorkers,
+  maxIdleWorkers,
   maxLoadedDeliveries,
   minLoadedPerEndpoint,
   statsFlushMs,
@@ -65,10 +66,18 @@ const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow):
  * @param options.timeoutMs limit of one call, from connecting to the end of the response
  * @param options.statsMs between writes of the statistics
  * @param options.leaseSeconds after this time another process may take over the webhooks of one that hangs
+ * @param options.idleMs for which the worker of a quick receiver stays idle
+ * @param options.maxIdle workers beyond which the longest idle ones are released
  */
 export const startDeliveryEngine = (
   { db, seal, clock, config, outbound, sandboxAccounts, changes, log, version, quotas }: Deps,
-  { timeoutMs = 10_000, leaseSeconds = 30, statsMs = statsFlushMs } = {},
+  {
+    timeoutMs = 10_000,
+    leaseSeconds = 30,
+    statsMs = statsFlushMs,
+    idleMs = keepIdleWorkerMs,
+    maxIdle = maxIdleWorkers,
+  } = {},
 ): DeliveryEngine => {
   const ownerId = uuid()
   const limiter = makeConcurrencyLimiter(concurrencyLimits)
@@ -85,8 +94,15 @@ export const startDeliveryEngine = (
   const releasing = new Set<string>()
   const workersToLoad = new Set<EndpointWorker>()
   const workersToProbe = new Set<EndpointWorker>()
+  /** Workers that may have deliveries in memory. */
+  const workersAtWork = new Set<EndpointWorker>()
+  /** Idle workers whose webhooks may have changed: their leases are claimed again before they load. */
+  const outdated = new Set<EndpointWorker>()
   let isClosed = false
   let isRunning = false
+  let isReleaseDue = false
+  /** Changes of webhooks that this process heard of. */
+  let changesSeen = 0
   let isDatabaseDown = false
 
   const logFailure = (error: unknown) => {
@@ -162,21 +178,37 @@ export const startDeliveryEngine = (
     else workersToLoad.add(worker)
   }
 
+  const isCurrent = ({ key }: EndpointWorker): boolean => !wantedLeases.has(key.webhook)
+
   const claimable = () => wantedLeases.values().filter(({ webhook }) => !releasing.has(webhook))
+
+  /** Deliveries in memory, counted without a look at idle workers. */
+  const countLoaded = (): number => {
+    let count = 0
+    for (const worker of workersAtWork)
+      if (worker.size === 0 || worker.isRevoked) workersAtWork.delete(worker)
+      else count += worker.size
+    return count
+  }
 
   /** Claims wanted leases, loads due deliveries and enqueues them at the workers. */
   const runRound = async () => {
+    for (const worker of [...workersToLoad, ...workersToProbe])
+      if (outdated.delete(worker)) wantedLeases.set(worker.key.webhook, worker.key)
     const claims = [...claimable().take(leaseBatchSize)]
     for (const { webhook } of claims) wantedLeases.delete(webhook)
     const began = performance.now()
+    const changesBefore = changesSeen
     const claimed = claims.length > 0 ? await store.claim(db, ownerId, claims, leases.seconds) : []
     if (claimed.length > 0) leases.claimed(began)
     for (const row of claimed) adoptLease(row)
+    // The claim may have read a webhook before its change.
+    if (changesSeen > changesBefore) for (const key of claims) wantedLeases.set(key.webhook, key)
 
-    const eager = [...workersToLoad].slice(0, leaseBatchSize)
+    const eager = [...workersToLoad.values().filter(isCurrent).take(leaseBatchSize)]
     for (const worker of eager) workersToLoad.delete(worker)
     const able = eager.filter((worker) => worker.capacity > 0)
-    const left = maxLoadedDeliveries - workers.values().reduce((sum, { size }) => sum + size, 0)
+    const left = maxLoadedDeliveries - countLoaded()
     const share = Math.max(minLoadedPerEndpoint, Math.floor(left / able.length))
     const wishes = able.map((worker) => ({
       ...worker.key,
@@ -190,9 +222,17 @@ export const startDeliveryEngine = (
       const own = found.get(worker.key.webhook) ?? []
       worker.mayHaveMore = own.length >= (wishes[i]?.most ?? 0)
       worker.enqueue(own.map(deliveryOf), wishes[i]?.epoch ?? -1)
+      if (own.length > 0) workersAtWork.add(worker)
+      if (outdated.delete(worker)) wantedLeases.set(worker.key.webhook, worker.key)
     }
 
-    const down = [...workersToProbe].slice(0, leaseBatchSize).map((worker) => ({ worker, before: worker.loaded }))
+    const down = [
+      ...workersToProbe
+        .values()
+        .filter(isCurrent)
+        .take(leaseBatchSize)
+        .map((worker) => ({ worker, before: worker.loaded })),
+    ]
     for (const { worker } of down) workersToProbe.delete(worker)
     const keys = down.map(({ worker }) => worker.key)
     const probes = new Map(
@@ -218,6 +258,8 @@ export const startDeliveryEngine = (
         await pause(deliveryPollMs)
       }
       isRunning = false
+      // Between two claims: a lease just claimed must not be released.
+      if (isReleaseDue) void releaseIdle().catch(logFailure)
       scheduleRound()
     })
   }
@@ -228,19 +270,20 @@ export const startDeliveryEngine = (
     else worker.notify()
   }
 
-  /** Releases the leases of idle workers. */
+  /** Releases the leases of workers that were idle for long, and of the longest idle ones if there are too many. */
   const releaseIdle = async () => {
-    const idle = [...workers.values()].filter(
-      (worker) =>
-        worker.idleMs > (worker.isQuick ? keepIdleWorkerMs : 0) &&
-        !workersToLoad.has(worker) &&
-        !workersToProbe.has(worker),
-    )
+    isReleaseDue = false
+    const excess = workers.size - maxIdle
+    const idle = [...workers.values()]
+      .filter((worker) => worker.idleMs > 0 && !workersToLoad.has(worker) && !workersToProbe.has(worker))
+      .sort((one, other) => other.idleMs - one.idleMs)
+      .filter((worker, i) => i < excess || worker.idleMs > (worker.isQuick ? idleMs : 0))
     if (idle.length === 0) return
     const keys = idle.map(({ key }) => key)
     for (const worker of idle) {
       worker.revoke()
       workers.delete(worker.key.webhook)
+      outdated.delete(worker)
       releasing.add(worker.key.webhook)
     }
     await store.release(db, ownerId, keys).finally(() => {
@@ -251,8 +294,8 @@ export const startDeliveryEngine = (
 
   const maintainOnce = async () => {
     if (isClosed) return
-    // Not during a claim: a lease just claimed must not be released.
-    if (!isRunning) await releaseIdle()
+    if (isRunning) isReleaseDue = true
+    else await releaseIdle()
     await leases.extendIfDue()
     const failing = workers.values().filter((worker) => !worker.isQuick)
     let places = maxFailingWorkers - [...failing].length
@@ -292,7 +335,11 @@ export const startDeliveryEngine = (
     scheduleRound()
   })
   changes.on('webhooks', () => {
-    for (const [id, { key }] of workers) wantedLeases.set(id, key)
+    changesSeen++
+    // Most are idle: to claim all again for each change would cost more than their deliveries.
+    for (const [id, worker] of workers)
+      if (worker.idleMs > 0) outdated.add(worker)
+      else wantedLeases.set(id, worker.key)
     scheduleRound()
   })
   // A changed clock makes deliveries due.

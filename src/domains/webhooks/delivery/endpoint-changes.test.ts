@@ -11,6 +11,7 @@ import * as lanes from './endpoint-lease-store.ts'
 const { receiver, createContacts, subscribe, deliveries, call, tenant, db, parts, advance } = await makeDeliveryHarness(
   {
     leaseSeconds: 300,
+    idleMs: 1_000,
   },
 )
 
