@@ -49,6 +49,17 @@ test('short uses take turns, however many there are', async () => {
   await next.end(1)
 })
 
+test('an open connection is used at once, and a caller beyond them waits', async () => {
+  const limit = new GrowingLimit(10, () => 3)
+  const uses = start(limit, 5)
+  assert.deepEqual([uses.running(), limit.waiting], [3, 2])
+  await uses.end(1)
+  assert.deepEqual([uses.running(), limit.waiting], [3, 1])
+  await uses.end(3)
+  await uses.end(1)
+  await uses.all
+})
+
 test('callers that wait double the limit every 10 ms, up to its maximum, where all go on', async () => {
   const limit = new GrowingLimit(10)
   const uses = start(limit, 30)

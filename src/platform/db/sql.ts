@@ -231,7 +231,7 @@ export const connect = (options: DbOptions): Db => {
   // The caller gets the error with the answer. But a connection may end in the very packet that made it ready. It then
   // has no owner, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const limit = new GrowingLimit(connections)
+  const limit = new GrowingLimit(connections, () => pool.totalCount)
   /** A commit is final, whatever an effect does; and one effect must not prevent the others. */
   const committed = (effects: (() => void)[]) => {
     for (const effect of effects)
