@@ -22,6 +22,7 @@ import { makeRouter } from './domains/sms/route/router.ts'
 import { makeCarriers, submitKind } from './domains/sms/submit/carriers.ts'
 import { makeTokens } from './domains/tokens/ops.ts'
 import { startInvalidationBus } from './platform/db/invalidation-bus.ts'
+import { noWakeUps } from './platform/db/wake-ups.ts'
 import { makeAuth } from './platform/http/auth.ts'
 import { makeAuthThrottle } from './platform/http/auth-throttle.ts'
 import { makeMetrics } from './platform/http/metrics.ts'
@@ -31,18 +32,19 @@ import { makeRateLimiter } from './platform/http/rate-limiter.ts'
 import { makeRefusedAccess } from './platform/http/refused-access.ts'
 import { makeRequestLimiters } from './platform/http/request-limiters.ts'
 import { makeSessions } from './platform/http/session-store.ts'
-import { notify } from './platform/jobs/queue.ts'
+import { notify, requestPoll } from './platform/jobs/queue.ts'
 import { makeClock } from './platform/lib/clock.ts'
 import { makeOutboundPair } from './platform/lib/outbound.ts'
 import type { Services, StartOptions } from './services.ts'
 
 export const assemble = async (options: StartOptions): Promise<Services> => {
-  const { db, log, seal, config } = options
+  const { db, log, seal, config, wakeUps = noWakeUps } = options
   const onError = (error: unknown) => log.error({ err: error }, 'database: failed to poll change notifications')
-  const changes = await startInvalidationBus(db, onError)
+  const changes = await startInvalidationBus(db, onError, wakeUps)
   const clock = makeClock()
   const readClock = async () => clock.move(await readOffset(db))
   changes.on('clock', () => void readClock().catch(onError))
+  changes.on('clock', requestPoll)
   await readClock()
   const prices = makePrices(db, changes, clock, onError)
   const routing = makeRouter(db, seal, changes, onError)
@@ -70,6 +72,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     db,
     seal,
     changes,
+    wakeUps,
     log,
     metrics,
     sandboxAccounts,
@@ -93,6 +96,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     proxies,
     clock,
     changes,
+    wakeUps,
     prices,
     auth: makeAuth(db, changes),
     rateLimiter: makeRateLimiter(db, changes),

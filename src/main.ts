@@ -21,6 +21,7 @@ import { lockDataDirectory, restoreFolderIn } from './platform/db/data-directory
 import { startEmbedded } from './platform/db/embedded.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { type Admit, connect } from './platform/db/sql.ts'
+import { startWakeUps } from './platform/db/wake-ups.ts'
 import { releaseLeases } from './platform/jobs/consume/worker.ts'
 import { makeNotifySystemd } from './platform/lib/systemd.ts'
 
@@ -65,7 +66,9 @@ const openDatabase = async (
     await closeAllOpenCalls(db)
     await freeVoiceLease(db)
   }
-  return { db, admission, embedded }
+  const wakeUps = startWakeUps({ url, db, log, isAlone: embedded !== null })
+  shutdownSteps.push({ what: 'wake-ups', end: wakeUps.stop })
+  return { db, wakeUps, admission, embedded }
 }
 
 /** Stops the process when another one replaced the master key. */
@@ -106,7 +109,7 @@ const start = async () => {
   const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
   const simulating = config.sandbox ? startSimulator(home, ports, log) : null
   simulating?.catch(() => {}) // reported where it is awaited
-  const { db, admission, embedded } = await openDatabase(home, config, { log, outage })
+  const { db, wakeUps, admission, embedded } = await openDatabase(home, config, { log, outage })
   const seal = await openSeal(db, { home, given: config.masterKey, forget: flags['forget-secrets'] }, printError)
   admission.admit = admitOrStop(admitWith(seal))
   const keys = await bootstrap(db, config)
@@ -129,7 +132,7 @@ const start = async () => {
     shutdownSteps.push({ what: 'process registration', end })
   }
   const { assemble, startRoles } = await loadServer()
-  const services = await assemble({ config, version, db, log, seal, simulator, publicUrl: () => address })
+  const services = await assemble({ config, version, db, wakeUps, log, seal, simulator, publicUrl: () => address })
   shutdownSteps.push({ what: 'change notifications', end: services.changes.stop })
   if (carrier) {
     const onAnnounceError = (error: unknown) =>

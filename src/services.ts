@@ -19,6 +19,7 @@ import type { Carriers } from './domains/sms/submit/carriers.ts'
 import type { Tokens } from './domains/tokens/ops.ts'
 import type { InvalidationBus } from './platform/db/invalidation-bus.ts'
 import type { Db } from './platform/db/sql.ts'
+import type { WakeUps } from './platform/db/wake-ups.ts'
 import type { Auth } from './platform/http/auth.ts'
 import type { AuthThrottle } from './platform/http/auth-throttle.ts'
 import type { Metrics } from './platform/http/metrics.ts'
@@ -45,12 +46,15 @@ export type StartOptions = {
   readonly publicUrl: () => string
   /** Minimum upload rate of request bodies, for tests. Default: see makeRequestLimiters. */
   readonly uploadRate?: Partial<UploadRate> | undefined
+  /** Wakes this process for work of others. Absent: it polls. */
+  readonly wakeUps?: WakeUps | undefined
 }
 
 /** The shared services of the process. */
 export type Services = StartOptions & {
   readonly clock: Clock
   readonly changes: InvalidationBus
+  readonly wakeUps: WakeUps
   readonly auth: Auth
   /** Addresses, protocols and origins of requests, from trusted proxies as the settings say. */
   readonly proxies: ProxyTrust

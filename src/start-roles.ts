@@ -7,6 +7,7 @@ import { closeCalls } from './domains/calls/jobs.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
+import { onRecorded } from './domains/events/ops.ts'
 import { bulkJob, purgeBulkChanges } from './domains/inbox/bulk/jobs.ts'
 import { closeIdle } from './domains/inbox/closing/jobs.ts'
 import { type HistoryService, startHistory } from './domains/inbox/history/history-service.ts'
@@ -54,6 +55,7 @@ import { makeServer } from './platform/http/server.ts'
 import { startWorker, type Worker } from './platform/jobs/consume/worker.ts'
 import type { JobKind } from './platform/jobs/job-kind.ts'
 import { queueDepth } from './platform/jobs/ops.ts'
+import { onJobsAdded } from './platform/jobs/queue.ts'
 import type { Schedule } from './platform/jobs/schedule.ts'
 import { tick } from './platform/jobs/tick.ts'
 import type { CarrierState, LinkState } from './ports/sms.ts'
@@ -141,14 +143,20 @@ const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer 
     services.voice.upgrade,
   ])
   app.addHook('preClose', tunnel.close)
-  // The feed runs where pages can connect.
+  // The feed runs while pages are connected.
   const onError = (error: unknown) => services.log.error({ err: error }, 'live: periodic task failed')
   let ticks: ReturnType<typeof tick>[] = []
-  app.addHook('onListen', async () => {
-    ticks = live.periodic.map(({ everyMs, run }) => tick(everyMs, run, onError))
+  const endTicks = async () => {
+    const ending = ticks
+    ticks = []
+    for (const task of ending) await task.end()
+  }
+  live.onOccupied((isOccupied) => {
+    if (isOccupied) ticks = live.periodic.map(({ everyMs, run }) => tick(everyMs, run, onError))
+    else void endTicks()
   })
   app.addHook('preClose', async () => {
-    for (const task of ticks) await task.end()
+    await endTicks()
     await live.close()
   })
   await installSite(app, services)
@@ -216,6 +224,18 @@ export type RunningRoles = {
   stop(): Promise<void>
 }
 
+/** Wakes the other processes for work that this one leaves to them. */
+const publishForOthers = ({ wakeUps, config }: Services): readonly (() => void)[] => {
+  const hasProjector = config.inbox && config.roles.includes('worker')
+  return [
+    onJobsAdded((isRunHere) => wakeUps.publish('jobs', isRunHere)),
+    onRecorded((webhooks) => {
+      if (webhooks.length > 0) wakeUps.publish('deliveries')
+      if (!hasProjector) wakeUps.publish('inbox')
+    }),
+  ]
+}
+
 /** Starts the roles of this process. */
 export const startRoles = async (
   services: Services,
@@ -246,6 +266,7 @@ export const startRoles = async (
     tick(1_000, requestLog.flush, onError),
     tick(5_000, () => refusedAccess.flush(), onError),
   ]
+  const unsubscribers = publishForOthers(services)
   const { app, tunnel } = await buildServer(services, tls)
   timers.push(tick(500, tunnel.deliverPending, onError), tick(15_000, tunnel.ping, onError))
   if (config.roles.includes('voice')) await voice.start()
@@ -258,7 +279,13 @@ export const startRoles = async (
   if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
-    worker = startWorker({ db, log, kinds: jobKinds(services), schedules: jobSchedules(services) })
+    worker = startWorker({
+      db,
+      log,
+      kinds: jobKinds(services),
+      schedules: jobSchedules(services),
+      wakeUps: services.wakeUps,
+    })
     deliveries = startDeliveryEngine(services)
     if (config.inbox) {
       projector = startProjector(services)
@@ -285,6 +312,7 @@ export const startRoles = async (
       outbound.close()
       for (const timer of timers) await timer.end()
       await refusedAccess.flush(true).catch(onError)
+      for (const unsubscribe of unsubscribers) unsubscribe()
       changes.stop()
     },
   }

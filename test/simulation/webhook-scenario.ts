@@ -1,6 +1,7 @@
 import { readConfig } from '../../src/config.ts'
 import { openAccount } from '../../src/domains/accounts/ops.ts'
 import type { Db } from '../../src/platform/db/sql.ts'
+import { noWakeUps } from '../../src/platform/db/wake-ups.ts'
 import { uuid } from '../../src/platform/lib/id.ts'
 import type { Outbound } from '../../src/platform/lib/outbound.ts'
 import type { SimulatedDatabase, Statement } from './database.ts'
@@ -131,7 +132,7 @@ const makeWorkload = (context: Context, schedule: Schedule, processes: Processes
     const config = readConfig({})
     const engine = m.engine.startDeliveryEngine(
       {
-        ...{ db, seal, changes, log, config, version: '0.0.0', clock: m.clock.makeClock() },
+        ...{ db, seal, changes, wakeUps: noWakeUps, log, config, version: '0.0.0', clock: m.clock.makeClock() },
         outbound: { of: () => outbound, close: () => {} },
         sandboxAccounts: { has: () => false, exclude: () => {} },
         quotas: m.quotas.makeQuotas(config.quotas, m.metrics.makeMetrics()),

@@ -143,6 +143,10 @@ export const findHangUpRequests = (db: Db) => db.many<Pick<CallRow, 'id'>>`
 
 export type CallKey = Pick<CallRow, 'account_id' | 'id'>
 
+/** Condition of a schedule: an open call had no heartbeat for some seconds. */
+export const hasAbandoned = (silentSeconds: number) =>
+  `exists (select from calls where ended_at is null and alive_at < now() - make_interval(secs => ${silentSeconds}))`
+
 /** Returns answered calls without heartbeat for `silent` seconds, ringing ones for 5 minutes. 0: all voice calls. */
 export const lockAbandoned = (tx: Tx, limit: number, silentSeconds: number) => tx.many<CallKey>`
   select account_id, id from calls

@@ -59,10 +59,17 @@ export const projectorLookback = {
 
 /**
  * Milliseconds: within `fold`, events become one update of their conversations. Events of bulk messages, which change
- * few conversations, wait for `lazy`. Every `sweep` looks for events of other processes. A failed pass is repeated after
- * `retry`.
+ * few conversations, wait for `lazy`. Every `sweep` looks for events of other processes, every `idleSweep` if they wake
+ * this one. A failed pass is repeated after `retry`.
  */
-export const projectorPace = { foldMs: 20, lazyMs: 1_000, sweepMs: 150, retryMs: 250, idleMs: 30_000 }
+export const projectorPace = {
+  foldMs: 20,
+  lazyMs: 1_000,
+  sweepMs: 150,
+  idleSweepMs: 2_000,
+  retryMs: 250,
+  idleMs: 30_000,
+}
 
 /** Accounts that are projected at once, and examined by one sweep. */
 export const projectedAccounts = { atOnce: 2, sweep: 1_000 }

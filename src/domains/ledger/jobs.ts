@@ -22,4 +22,9 @@ export const publishLowBalances = async (tx: Tx, at: Date): Promise<void> => {
   )
 }
 
-export const lowBalances: Schedule = { name: 'low-balances', every: 5, run: publishLowBalances }
+export const lowBalances: Schedule = {
+  name: 'low-balances',
+  every: 5,
+  run: publishLowBalances,
+  when: store.hasCrossing,
+}

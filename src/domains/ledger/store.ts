@@ -191,6 +191,9 @@ export const numbersHeld = (db: Sql, account: string, numbers: readonly string[]
 
 export type Crossing = { account_id: string; balance: string; low_balance: string; is_low: boolean }
 
+/** Condition of a schedule: a balance crossed its limit. */
+export const hasCrossing = 'exists (select from balances where is_low <> (balance < low_balance))'
+
 /** Updates and returns the accounts whose balance has crossed their limit since the last run. Skips locked accounts
  *  until the next run. */
 export const crossings = (tx: Tx, limit: number) => tx.many<Crossing>`

@@ -2,6 +2,7 @@ import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
 import { disconnectSilent } from './channels/channel-status.ts'
 import { expireUnpaired } from './channels/ops.ts'
+import { hasSilent } from './channels/status-store.ts'
 import { purgeBatches, purgeStale } from './checks/store.ts'
 import { purgeDeadLetters } from './dead-letters/ops.ts'
 import { purgeEventIds } from './groups/store.ts'
@@ -15,7 +16,7 @@ const untilEmpty = async (forget: () => Promise<number>): Promise<void> => {
 
 /** Periodic jobs of the messaging app; each runs in one process. */
 export const msgappSchedules = ({ seal }: Pick<Services, 'seal'>): Schedule[] => [
-  { name: 'msgapp-silent', every: 2, run: (tx) => disconnectSilent(tx, seal) },
+  { name: 'msgapp-silent', every: 2, run: (tx) => disconnectSilent(tx, seal), when: hasSilent },
   { name: 'msgapp-unpaired', every: 300, run: expireUnpaired },
   { name: 'msgapp-answers', every: 300, run: async (tx) => void (await purgeAnswers(tx)) },
   { name: 'msgapp-early', every: 3_600, run: (tx) => untilEmpty(() => purgeEarly(tx)) },

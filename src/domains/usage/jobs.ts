@@ -20,4 +20,4 @@ export const foldUsage = async (tx: Tx): Promise<void> => {
   }
 }
 
-export const countUsage: Schedule = { name: 'count-usage', every: 2, run: foldUsage }
+export const countUsage: Schedule = { name: 'count-usage', every: 2, run: foldUsage, when: store.hasPending }

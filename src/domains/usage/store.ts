@@ -4,6 +4,9 @@ import type { UsageDimension, UsageKind, UsageStep } from './dimensions.ts'
 /** Key of a transfer. */
 export type TransferKey = { account_id: string; id: string }
 
+/** Condition of a schedule: transfers are noted. */
+export const hasPending = 'exists (select from usage_pending)'
+
 /** Takes noted transfers. They are counted if the transaction commits. */
 export const takePending = (tx: Tx, limit: number) => tx.many<TransferKey>`
   with taken as materialized (

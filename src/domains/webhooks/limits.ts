@@ -12,8 +12,11 @@ export const maxLoadedDeliveries = 16_384
 /** Deliveries that each endpoint may have in memory, at least. */
 export const minLoadedPerEndpoint = 4
 
-/** Milliseconds between looks for due deliveries. */
+/** Milliseconds between looks for due deliveries and for accounts with a backlog. */
 export const deliveryPollMs = 500
+
+/** The same for an idle process that is woken when others record events. */
+export const idleDeliveryPollMs = 3_000
 
 /**
  * Milliseconds for which the worker of a quick receiver stays idle, with its lease. A receiver with an event every few
@@ -29,9 +32,6 @@ export const fanOutBatchSize = 1_000
 
 /** Seconds of its rate that an idle account may use at once. */
 export const fanOutBurstSeconds = 10
-
-/** Milliseconds between looks for accounts with a backlog. */
-export const fanOutPollMs = 500
 
 /** Waiting accounts known to this process; the others are found as these finish. */
 export const maxFanOutAccounts = 1_000

@@ -34,8 +34,10 @@ import { makeSubscriber, type Visitor } from './subscriber.ts'
 /** Keeps pages of the console current. */
 export type Live = {
   readonly upgrade: Upgrade
-  /** Repeated work, with the milliseconds between its runs. */
+  /** Repeated work while pages are connected, with the milliseconds between its runs. */
   readonly periodic: readonly { readonly everyMs: number; run(): Promise<void> }[]
+  /** Calls `effect` when the first page connects and when the last one is gone. */
+  onOccupied(effect: (isOccupied: boolean) => void): void
   /** Number of open sockets. */
   openSockets(): number
   close(): Promise<void>
@@ -74,6 +76,7 @@ export const makeLive = (services: Services): Live => {
   const { db, sessions, changes, log, config, clock, version } = services
   const server = new WebSocketServer(serverOptions)
   const pages = new Map<LiveSession, Page>()
+  let occupied: (isOccupied: boolean) => void = () => {}
   const onError = (error: unknown) => log.warn({ err: error }, 'live: failed to read')
   const feed = makeEventFeed(db, onError)
   const openPages = () => [...pages.keys()]
@@ -125,6 +128,7 @@ export const makeLive = (services: Services): Live => {
         onError,
       })
       pages.set(page, { connectedAt: performance.now(), session, address })
+      if (pages.size === 1) occupied(true)
       const signedOut = () => page.bye(4401, 'the session ended')
       const unwatch = sessions.watch(session, {
         onEnd: signedOut,
@@ -133,7 +137,7 @@ export const makeLive = (services: Services): Live => {
       browser.on('close', () => {
         unwatch()
         board.change(page, null)
-        pages.delete(page)
+        if (pages.delete(page) && pages.size === 0) occupied(false)
       })
       // The session may have ended while the request was admitted.
       sessions.reload(session.id).then((current) => (current ? undefined : signedOut()), onError)
@@ -157,6 +161,9 @@ export const makeLive = (services: Services): Live => {
       { everyMs: statePollMs, run: () => (pages.size > 0 ? state.poll() : Promise.resolve()) },
       { everyMs: headMs, run: beat },
     ],
+    onOccupied: (effect) => {
+      occupied = effect
+    },
     openSockets: () => pages.size,
     close: async () => {
       unsubscribe()

@@ -1,4 +1,6 @@
+import { startPoller } from '../lib/poller.ts'
 import type { Db, Tx } from './sql.ts'
+import { noWakeUps, type WakeUps } from './wake-ups.ts'
 
 /** Data that processes cache and must read again when it changes in the database. */
 export type Topic =
@@ -31,44 +33,51 @@ export type InvalidationBus = {
   stop(): void
 }
 
-/** Leaves 100 ms of the half second for the query. */
-const pollMs = 400
+/** Milliseconds between polls. The first leaves 100 ms of the half second for the query. */
+const pollMs = { fast: 400, safetyNet: 2_000 }
 
 /** Marks a topic as changed: every process learns of it within half a second of the commit. */
 export const invalidateTopic = (tx: Tx, topic: Topic) => tx.run`
   insert into changes (topic) values (${topic})
   on conflict (topic) do update set version = changes.version + 1`
 
-/** Polls with a tiny query instead of LISTEN, which distributed engines lack and which serialises commits. */
-export const startInvalidationBus = async (db: Db, onError: (error: unknown) => void): Promise<InvalidationBus> => {
+/**
+ * Follows the table `changes`. A trigger of the table notifies all processes; without notifications, a tiny query polls.
+ * @param wakeUps absent: polls
+ */
+export const startInvalidationBus = async (
+  db: Db,
+  onError: (error: unknown) => void,
+  wakeUps: WakeUps = noWakeUps,
+): Promise<InvalidationBus> => {
   const effects = new Map<string, (() => void)[]>()
   const seen = new Map<string, number>()
-  let stopped = false
-  let timer: NodeJS.Timeout
 
   const fire = (topic: string) => {
     for (const effect of effects.get(topic) ?? []) effect()
   }
 
-  const look = async (quiet: boolean) => {
-    for (const { topic, version } of await db.many<{
-      topic: string
-      version: number
-    }>`select topic, version from changes`) {
-      if (seen.get(topic) === version) continue
-      seen.set(topic, version)
-      if (!quiet) fire(topic)
-    }
+  /** Returns the topics that changed since the last look. */
+  const look = async (): Promise<string[]> => {
+    const rows = await db.many<{ topic: string; version: number }>`select topic, version from changes`
+    const changed = rows.filter(({ topic, version }) => seen.get(topic) !== version)
+    for (const { topic, version } of changed) seen.set(topic, version)
+    return changed.map(({ topic }) => topic)
   }
 
-  const again = () => {
-    if (stopped) return
-    timer = setTimeout(() => look(false).catch(onError).finally(again), pollMs)
-    timer.unref()
-  }
-
-  await look(true)
-  again()
+  await look()
+  const polls = startPoller({
+    fastMs: pollMs.fast,
+    slowMs: pollMs.safetyNet,
+    wakeUps,
+    look: async () => {
+      const changed = await look()
+      for (const topic of changed) fire(topic)
+      return { isBusy: changed.length > 0 }
+    },
+    onError,
+  })
+  const unsubscribe = wakeUps.on('changes', polls.wake)
 
   return {
     on: (topic, effect) => {
@@ -80,8 +89,8 @@ export const startInvalidationBus = async (db: Db, onError: (error: unknown) => 
     },
     invalidateLocally: (tx, topic) => tx.afterCommit(() => fire(topic)),
     stop: () => {
-      stopped = true
-      clearTimeout(timer)
+      unsubscribe()
+      void polls.end()
     },
   }
 }

@@ -156,8 +156,8 @@ export type DbOptions = {
   /** Throws for a new connection that must not be used. */
   admit?: Admit
   /**
-   * Milliseconds after which an idle connection is closed. Default: 2 s. There is no minimum: the process polls every
-   * 500 ms, which keeps the connection that it needs.
+   * Milliseconds after which an idle connection is closed. Default: 10 s. There is no minimum: the process polls every
+   * 3 s, which keeps the connection that it needs.
    */
   idleMs?: number
 }
@@ -213,7 +213,7 @@ export const connect = (options: DbOptions): Db => {
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
-    idleTimeoutMillis: idleMs ?? 2_000,
+    idleTimeoutMillis: idleMs ?? 10_000,
     connectionTimeoutMillis: timeoutMs ?? 5_000,
     // A peer that swallows packets must not block a caller forever.
     ...(unlimited ? {} : { query_timeout: timeoutMs ?? 35_000 }),

@@ -1,6 +1,6 @@
 import type { Sql, Tx } from '../db/sql.ts'
 import type { Job } from './job-kind.ts'
-import { notify } from './queue.ts'
+import { notify, requestPoll } from './queue.ts'
 
 /** Whether a job is queued or running. */
 export const isQueued = async (sql: Sql, id: string): Promise<boolean> =>
@@ -102,8 +102,12 @@ export const queueDepth = (sql: Sql): Promise<QueueDepth[]> =>
     order by k.kind`
 
 /** Removes a job from the queue unless a worker holds it. @returns true if the job will not run */
-export const cancelJob = async (tx: Tx, id: string): Promise<boolean> =>
-  (await tx.run`delete from jobs where id = ${id} and leased_until is null`) === 1
+export const cancelJob = async (tx: Tx, id: string): Promise<boolean> => {
+  const isCancelled = (await tx.run`delete from jobs where id = ${id} and leased_until is null`) === 1
+  // A poll unparks the jobs behind it.
+  if (isCancelled) tx.afterCommit(requestPoll)
+  return isCancelled
+}
 
 /** An overdue job. `due` is its time as the database writes it, to the microsecond. */
 export type OverdueJob<Payload> = Pick<Job<Payload>, 'id' | 'account' | 'payload' | 'createdAt'> & { due: string }

@@ -36,8 +36,7 @@ export const enqueue = async (tx: Tx, kind: string, payload: Payload, options: J
     select ${id}::uuid, ${options.account ?? null}::uuid, ${kind}::text, ${options.key ?? null}::text, ${payload}::jsonb,
       coalesce(${options.runAt ?? null}::timestamptz, (select app_now())), (select app_now())
     on conflict (id) do nothing`
-  // The worker's poll finds jobs with a later due time.
-  if (!options.runAt || options.runAt.getTime() <= Date.now()) tx.afterCommit(() => notify(kind))
+  notifyAfterCommit(tx, kind, [options])
   return id
 }
 
@@ -54,21 +53,33 @@ export const enqueueAll = async (tx: Tx, kind: string, jobs: readonly NewJob[]):
       ${jobs.map(({ runAt }) => runAt ?? null)}::timestamptz[]
     ) j (id, account, key, payload, run_at)
     on conflict (id) do nothing`
-  if (jobs.some(({ runAt }) => !runAt || runAt.getTime() <= Date.now())) tx.afterCommit(() => notify(kind))
+  notifyAfterCommit(tx, kind, jobs)
   return ids
 }
 
-type Listener = (isDue: boolean) => void
+/** `due`: jobs may be due. `later`: jobs are due later, which the next poll sees. `capacity`: the kind has capacity. */
+export type Notice = 'due' | 'later' | 'capacity'
+type Listener = (notice: Notice) => void
 const listeners = new Map<string, Set<Listener>>()
+const sharedListeners = new Set<(isRunHere: boolean) => void>()
 
-/** Notifies the workers of this process that jobs of a kind may be due. A hint: workers also poll twice a second. */
-export const notify = (kind: string): void => {
-  for (const effect of listeners.get(kind) ?? []) effect(true)
+const publish = (kind: string, notice: Notice): void => {
+  const effects = listeners.get(kind)
+  for (const effect of effects ?? []) effect(notice)
+  for (const effect of sharedListeners) effect(Boolean(effects?.size))
 }
+
+const notifyAfterCommit = (tx: Tx, kind: string, jobs: readonly JobOptions[]) => {
+  const isDue = jobs.some(({ runAt }) => !runAt || runAt.getTime() <= Date.now())
+  if (jobs.length > 0) tx.afterCommit(() => publish(kind, isDue ? 'due' : 'later'))
+}
+
+/** Notifies the workers of this process that jobs of a kind may be due. A hint: workers also poll. */
+export const notify = (kind: string): void => publish(kind, 'due')
 
 /** Notifies the workers of this process that a kind has capacity again (job-kind.ts). Also a hint. */
 export const notifyCapacity = (kind: string): void => {
-  for (const effect of listeners.get(kind) ?? []) effect(false)
+  for (const effect of listeners.get(kind) ?? []) effect('capacity')
 }
 
 /** Calls `effect` on every notification of the kind. @returns a function that unsubscribes */
@@ -76,4 +87,27 @@ export const onNotify = (kind: string, effect: Listener): (() => void) => {
   const effects = listeners.get(kind) ?? new Set()
   listeners.set(kind, effects.add(effect))
   return () => effects.delete(effect)
+}
+
+/**
+ * Calls `effect` when jobs were added. `isRunHere`: a worker of this process runs their kind, and others may help.
+ * @returns a function that unsubscribes
+ */
+export const onJobsAdded = (effect: (isRunHere: boolean) => void): (() => void) => {
+  sharedListeners.add(effect)
+  return () => sharedListeners.delete(effect)
+}
+
+const pollListeners = new Set<() => void>()
+
+/** Makes the workers of this process poll now, and wakes the others: jobs of any kind may be due, or free of another. */
+export const requestPoll = (): void => {
+  for (const effect of pollListeners) effect()
+  for (const effect of sharedListeners) effect(pollListeners.size > 0)
+}
+
+/** Calls `effect` when a poll is requested. @returns a function that unsubscribes */
+export const onPollRequest = (effect: () => void): (() => void) => {
+  pollListeners.add(effect)
+  return () => pollListeners.delete(effect)
 }

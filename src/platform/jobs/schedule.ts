@@ -1,4 +1,6 @@
 import type { Db, Tx } from '../db/sql.ts'
+import type { WakeUps } from '../db/wake-ups.ts'
+import { type Poller, startPoller } from '../lib/poller.ts'
 import type { Log } from './job-kind.ts'
 
 /** Periodic work by the platform's clock, in one process at a time. */
@@ -12,6 +14,11 @@ export type Schedule = {
    * @param at the platform's time
    */
   run(tx: Tx, at: Date): Promise<void>
+  /**
+   * SQL of a condition without which a run would do nothing, over `app.now`, the platform's time. All conditions are
+   * asked in one statement, so that a schedule of seconds costs nothing while it has nothing to do.
+   */
+  readonly when?: string
 }
 
 const dayMs = 86_400_000
@@ -31,24 +38,50 @@ const retrySeconds = 30
 /** A new schedule is due at once; a new daily schedule, at its time of day. */
 const firstRunAt = ({ every }: Schedule): Date => new Date(typeof every === 'number' ? 0 : nextTime(every, Date.now()))
 
-const dueNames = async (db: Db, schedules: readonly Schedule[]): Promise<Set<string>> => {
-  const names = schedules.map(({ name }) => name)
-  const rows = await db.many<{ name: string }>`
-    with new as (
-      insert into schedules (name, next_at)
-      select s.name, s.next_at from unnest(${names}::text[], ${schedules.map(firstRunAt)}::timestamptz[]) s (name, next_at)
-      where not exists (select from schedules k where k.name = s.name)
-      on conflict do nothing
-      returning name, next_at
-    )
-    select name from (select name, next_at from new union all select name, next_at from schedules) s
-    where name = any (${names}::text[]) and next_at <= (select app_now())`
-  return new Set(rows.map(({ name }) => name))
+const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+
+/** Statement that returns the due schedules that have work, and those that are new; of the names that are its value. */
+const dueStatement = (schedules: readonly Schedule[]): TemplateStringsArray => {
+  const conditions = schedules.flatMap(({ name, when }) => (when ? `when ${quoted(name)} then ${when}` : []))
+  const hasWork = conditions.length > 0 ? `case n.name ${conditions.join(' ')} else true end` : 'true'
+  const parts = [
+    `select n.name, s.name is null as is_new
+    from (select now() + make_interval(secs => offset_seconds) as now from clock) app
+    cross join unnest(`,
+    `::text[]) n (name)
+    left join schedules s on s.name = n.name
+    where s.name is null or (s.next_at <= app.now and ${hasWork})`,
+  ]
+  return Object.assign(parts, { raw: parts })
 }
 
-/** Runs the due schedules that no other process is running. */
-export const runDue = async (db: Db, schedules: readonly Schedule[], log: Log): Promise<void> => {
-  const due = await dueNames(db, schedules)
+const statements = new WeakMap<readonly Schedule[], TemplateStringsArray>()
+
+const findDue = async (db: Db, schedules: readonly Schedule[], names: readonly string[]) => {
+  const statement = statements.get(schedules) ?? dueStatement(schedules)
+  statements.set(schedules, statement)
+  return await db.many<{ name: string; is_new: boolean }>(statement, names)
+}
+
+const dueNames = async (db: Db, schedules: readonly Schedule[], names: readonly string[]): Promise<Set<string>> => {
+  const found = await findDue(db, schedules, names)
+  if (!found.some(({ is_new }) => is_new)) return new Set(found.map(({ name }) => name))
+  await db.run`
+    insert into schedules (name, next_at)
+    select s.name, s.next_at
+    from unnest(${schedules.map(({ name }) => name)}::text[], ${schedules.map(firstRunAt)}::timestamptz[]) s (name, next_at)
+    on conflict do nothing`
+  return new Set((await findDue(db, schedules, names)).map(({ name }) => name))
+}
+
+/** Runs the due schedules that no other process is running. @param names the schedules that are asked for */
+export const runDue = async (
+  db: Db,
+  schedules: readonly Schedule[],
+  log: Log,
+  names: readonly string[] = schedules.map(({ name }) => name),
+): Promise<void> => {
+  const due = await dueNames(db, schedules, names)
   for (const schedule of schedules.filter(({ name }) => due.has(name))) {
     const { name } = schedule
     try {
@@ -66,4 +99,40 @@ export const runDue = async (db: Db, schedules: readonly Schedule[], log: Log): 
       await db.run`update schedules set next_at = (select app_now()) + make_interval(secs => ${retrySeconds}) where name = ${name}`
     }
   }
+}
+
+/** Milliseconds between looks for due schedules, and of a worker that is woken: schedules are due at whole seconds. */
+const lookMs = { polling: 500, woken: 1_000 }
+
+export type SchedulesOptions = {
+  readonly db: Db
+  readonly schedules: readonly Schedule[]
+  readonly log: Log
+  readonly wakeUps: WakeUps
+  isClosing(): boolean
+  onError(error: unknown): void
+}
+
+/** Runs the schedules until ended. Conditions of idle schedules are asked once in each interval. */
+export const startSchedules = ({ db, schedules, log, wakeUps, isClosing, onError }: SchedulesOptions): Poller => {
+  const nextAt = new Map<string, number>()
+  return startPoller({
+    fastMs: lookMs.polling,
+    slowMs: lookMs.woken,
+    wakeUps,
+    onError,
+    look: async () => {
+      if (isClosing()) return { isBusy: false }
+      const now = Date.now()
+      const candidates = schedules.filter(({ name }) => now >= (nextAt.get(name) ?? 0))
+      await runDue(
+        db,
+        schedules,
+        log,
+        candidates.map(({ name }) => name),
+      )
+      for (const { name, every, when } of candidates) if (when) nextAt.set(name, nextTime(every, now))
+      return { isBusy: false }
+    },
+  })
 }

@@ -323,7 +323,7 @@ export const makeVoiceService = (deps: VoiceDeps): VoiceService => {
     start: async () => {
       await owner.start()
       ticks.push(
-        tick(leaseHeartbeatMs, () => owner.checkLease(), onError),
+        tick(leaseHeartbeatMs, () => owner.checkLease(), onError, { waitsForOthers: false }),
         tick(recoveryIntervalMs, async () => owner.node?.recover(), onError),
         tick(registrationCheckMs, async () => owner.node?.checkUsers(), onError),
         tick(registrationCheckMs, async () => owner.node?.hangUp(), onError),

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { type Db, isUnavailable } from '../../../platform/db/sql.ts'
+import { alignedDelay, inTurn } from '../../../platform/lib/background-turns.ts'
 import { historyStep } from '../limits.ts'
 import * as store from './store.ts'
 import { takeInHistory } from './take-in-history.ts'
@@ -17,19 +18,22 @@ export const startHistory = ({ db, log }: { readonly db: Db; readonly log: Pick<
 
   /** @returns false if there was nothing to do */
   const step = async (): Promise<boolean> => {
-    const next = (after: string) => store.nextAccount(db, after).then((one) => one ?? store.nextIncomplete(db, after))
-    const account = (await next(last)) ?? (last === least ? null : await next(least))
+    const account = (await store.nextAccount(db, last)) ?? (last === least ? null : await store.nextAccount(db, least))
     last = account ?? least
     return account !== null && (await takeInHistory(db, account))
   }
 
   const run = async () => {
+    let isBusy = false
     while (!signal.aborted) {
-      const isBusy = await step().catch((error: unknown) => {
+      isBusy = await (isBusy ? step() : inTurn(step)).catch((error: unknown) => {
         if (!isUnavailable(error)) log.warn({ err: error, account: last }, 'inbox: history failed')
         return false
       })
-      await wait(isBusy ? historyStep.pauseMs : historyStep.idleMs, undefined, { signal, ref: false }).catch(() => {})
+      await wait(isBusy ? historyStep.pauseMs : alignedDelay(historyStep.idleMs), undefined, {
+        signal,
+        ref: false,
+      }).catch(() => {})
     }
   }
   const running = run()

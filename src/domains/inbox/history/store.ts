@@ -6,21 +6,19 @@ import { historyStep, searchedChannels } from '../limits.ts'
 /** A place in the history. `until` has microseconds: a shorter time would skip what came in the same millisecond. */
 export type HistoryPosition = { readonly until: string; readonly id: string }
 
-/** The next account, behind one, whose history is incomplete; null if there is none. */
+/**
+ * The next account, behind one, whose history is incomplete, or else the next with a conversation that lacks older
+ * items; null if there is none.
+ */
 export const nextAccount = async (sql: Sql, after: string): Promise<string | null> =>
   (
-    await sql.maybe<{ account_id: string }>`
-      select account_id from inbox_positions where history_until is not null and account_id > ${after}
-      order by account_id limit 1`
-  )?.account_id ?? null
-
-/** The next account, behind one, with a conversation that lacks older items. */
-export const nextIncomplete = async (sql: Sql, after: string): Promise<string | null> =>
-  (
-    await sql.maybe<{ account_id: string }>`
-      select account_id from conversations where items_before is not null and account_id > ${after}
-      order by account_id limit 1`
-  )?.account_id ?? null
+    await sql.one<{ account: string | null }>`
+      select coalesce(
+        (select account_id from inbox_positions where history_until is not null and account_id > ${after}
+         order by account_id limit 1),
+        (select account_id from conversations where items_before is not null and account_id > ${after}
+         order by account_id limit 1)) as account`
+  ).account
 
 /** Takes the turn to take in the history of an account. @returns false while another process has it */
 export const takeTurn = async (tx: Tx, account: string): Promise<boolean> =>

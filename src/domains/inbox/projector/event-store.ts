@@ -70,7 +70,7 @@ const least = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Locks how far an account is projected, unless another process has it.
- * @returns the floor of the events to read; null if another process projects the account
+ * @returns the floor of the events to read; `busy` if another process projects the account; null if there is none
  */
 export const lockPosition = async (tx: Tx, account: string): Promise<string | null> => {
   const locked = async () =>
@@ -84,7 +84,8 @@ export const lockPosition = async (tx: Tx, account: string): Promise<string | nu
   const made = await tx.run`
     insert into inbox_positions (account_id, floor, unread_after)
     select id, ${least}, ${least} from accounts where id = ${account} on conflict do nothing`
-  return made === 1 ? await locked() : null
+  if (made === 1) return await locked()
+  return (await tx.maybe`select from accounts where id = ${account}`) ? 'busy' : null
 }
 
 export const storePosition = (tx: Tx, account: string, floor: string) => tx.run`
@@ -92,27 +93,33 @@ export const storePosition = (tx: Tx, account: string, floor: string) => tx.run`
   where account_id = ${account} and floor < ${floor}`
 
 /**
- * Looks for events of accounts after an id each.
- * @returns the accounts that have some; `urgent` if one of the first ones may open a conversation
+ * Looks for events that are not projected, of accounts after an id.
+ * @param known accounts whose positions are in memory
+ * @returns the accounts that have some, `urgent` if one of the first ones may open a conversation; and the last account
+ * that was examined, if there may be more
  */
-export const accountsWithEvents = (sql: Sql, accounts: readonly string[], after: readonly string[]) =>
-  sql.many<{ account_id: string; urgent: boolean }>`
-    select w.account_id, f.urgent
-    from unnest(${accounts}::uuid[], ${after}::uuid[]) w (account_id, floor)
-    cross join lateral (
-      select bool_or(name = any (${[...beginningEvents]}::text[])) as urgent from (
-        select name from events where account_id = w.account_id and id > w.floor order by id limit 100) e) f
-    where f.urgent is not null`
-
-/** Accounts in the order of their ids, with how far they are projected. */
-export const positionsAfter = (sql: Sql, after: string, limit: number) => sql.many<{
-  account_id: string
-  floor: string
-}>`
-  select a.id as account_id, coalesce(p.floor, ${least}) as floor
-  from (select id from accounts where id > ${after} order by id limit ${limit}) a
-  left join inbox_positions p on p.account_id = a.id
-  order by a.id`
+export const sweep = async (
+  sql: Sql,
+  {
+    after,
+    most,
+    known,
+    positions,
+  }: {
+    readonly after: string
+    readonly most: number
+    readonly known: readonly string[]
+    readonly positions: readonly string[]
+  },
+): Promise<{ accounts: { account_id: string; urgent: boolean }[]; last: string | null }> => {
+  const rows = await sql.many<{ account_id: string; urgent: boolean | null }>`
+    select account_id, urgent from inbox_sweep(
+      ${after}::uuid, ${most}, ${known}::uuid[], ${positions}::uuid[], ${[...beginningEvents]}::text[])`
+  return {
+    accounts: rows.flatMap(({ account_id, urgent }) => (urgent === null ? [] : [{ account_id, urgent }])),
+    last: rows.find(({ urgent }) => urgent === null)?.account_id ?? null,
+  }
+}
 
 /** Seconds between the oldest event that is not projected and now, of the account that is furthest behind. */
 export const lagSeconds = async (sql: Sql, limit: number): Promise<number> =>

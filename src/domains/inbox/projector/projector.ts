@@ -1,9 +1,10 @@
 import type { Logger } from 'pino'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { isUnavailable } from '../../../platform/db/sql.ts'
-import { tick } from '../../../platform/jobs/tick.ts'
+import { noWakeUps, type WakeUps } from '../../../platform/db/wake-ups.ts'
 import { makeTurns } from '../../../platform/jobs/turns.ts'
 import { idAt, parse } from '../../../platform/lib/id.ts'
+import { startPoller } from '../../../platform/lib/poller.ts'
 import { onRecorded } from '../../events/ops.ts'
 import { applyItems } from '../apply-items.ts'
 import { lockById, putWords } from '../apply-store.ts'
@@ -12,6 +13,9 @@ import { type ItemRef, loadItems } from '../item-sources.ts'
 import { projectedAccounts, projectedEvents, projectionFailures, projectorLookback, projectorPace } from '../limits.ts'
 import { nameHashesOf } from '../words.ts'
 import * as store from './event-store.ts'
+
+/** Below every id. */
+const least = '00000000-0000-0000-0000-000000000000'
 
 const urgentNames: ReadonlySet<string> = new Set(store.beginningEvents)
 const followingNames: ReadonlySet<string> = new Set(store.followingEvents)
@@ -94,14 +98,16 @@ export const startProjector = (
   {
     db,
     log,
+    wakeUps = noWakeUps,
   }: {
     readonly db: Db
     readonly log: Pick<Logger, 'warn' | 'error'>
+    readonly wakeUps?: WakeUps
   },
   clock: () => number = Date.now,
 ): Projector => {
   const states = new Map<string, AccountState>()
-  let sweptTo = '00000000-0000-0000-0000-000000000000'
+  let sweptTo = least
 
   /** Returns where to read on: behind the last event of a read in progress, or some time before the newest event. */
   const startOf = (state: AccountState, floor: string, now: number): string => {
@@ -136,13 +142,15 @@ export const startProjector = (
     }
   }
 
-  /** One transaction: reads events of an account and handles some. @returns true if there are more */
-  const pass = async (account: string): Promise<boolean> => {
+  /** One transaction: reads events of an account and handles some. @returns milliseconds until the next pass, or null */
+  const pass = async (account: string): Promise<number | null> => {
     const now = clock()
     return await db.begin(async (tx) => {
       await store.planByIndex(tx)
       const floor = await store.lockPosition(tx, account)
-      if (floor === null) return false
+      // The other process may have read before the events of this one were committed.
+      if (floor === 'busy') return projectorPace.sweepMs
+      if (floor === null) return null
       const known = states.get(account)
       const state = known ?? {
         position: floor,
@@ -177,13 +185,13 @@ export const startProjector = (
         advance(state, { handled, reached, isEnd }, now)
         state.failures = isSkipped || isEnd ? 0 : Math.min(state.failures, projectionFailures.alone)
       })
-      return !isEnd
+      return isEnd ? null : 0
     })
   }
 
   const run = async (account: string): Promise<number | null> => {
     try {
-      return (await pass(account)) ? 0 : null
+      return await pass(account)
     } catch (error) {
       if (!isUnavailable(error)) {
         log.warn({ err: error, account }, 'inbox: projection failed')
@@ -204,32 +212,40 @@ export const startProjector = (
 
   /** Looks for events that other processes recorded, and for those that became visible late. */
   const sweep = async () => {
-    const rows = await store.positionsAfter(db, sweptTo, projectedAccounts.sweep)
-    sweptTo =
-      rows.length < projectedAccounts.sweep
-        ? '00000000-0000-0000-0000-000000000000'
-        : (rows.at(-1)?.account_id ?? sweptTo)
-    const idle = rows.filter(({ account_id }) => !turns.has(account_id))
-    const floors = idle.map(({ account_id, floor }) => states.get(account_id)?.position ?? floor)
-    const accounts = idle.map(({ account_id }) => account_id)
-    const found = await db.begin(async (tx) => {
-      await store.planByIndex(tx)
-      return await store.accountsWithEvents(tx, accounts, floors)
+    const known = [...states]
+    const { accounts, last } = await store.sweep(db, {
+      after: sweptTo,
+      most: projectedAccounts.sweep,
+      known: known.map(([account]) => account),
+      positions: known.map(([, { position }]) => position),
     })
+    sweptTo = last ?? least
+    const found = accounts.filter(({ account_id }) => !turns.has(account_id))
     for (const { account_id, urgent } of found) schedule(account_id, urgent ? 0 : projectorPace.lazyMs)
     const now = clock()
     for (const [account, { wholeAt, activeAt }] of states)
       if (activeAt < now - projectorPace.idleMs && !turns.has(account)) states.delete(account)
       else if (wholeAt <= now) schedule(account, 0)
+    // The rest of the accounts, and those that are read again as a whole.
+    const waits = [...states.values()].map(({ wholeAt }) => wholeAt - now)
+    return { isBusy: found.length > 0 || last !== null, dueInMs: Math.min(Number.POSITIVE_INFINITY, ...waits) }
   }
-  const sweeps = tick(projectorPace.sweepMs, sweep, (error) => {
-    if (!isUnavailable(error)) log.warn({ err: error }, 'inbox: sweep failed')
+  const sweeps = startPoller({
+    fastMs: projectorPace.sweepMs,
+    slowMs: projectorPace.idleSweepMs,
+    wakeUps,
+    look: sweep,
+    onError: (error) => {
+      if (!isUnavailable(error)) log.warn({ err: error }, 'inbox: sweep failed')
+    },
   })
+  const unsubscribeRemote = wakeUps.on('inbox', sweeps.wake)
 
   return {
     wake: (account) => schedule(account, 0),
     stop: async () => {
       unsubscribe()
+      unsubscribeRemote()
       await Promise.all([turns.stop(), sweeps.end()])
     },
   }

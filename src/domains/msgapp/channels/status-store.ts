@@ -92,6 +92,10 @@ export const storePings = async (
   return new Set(rows.map(({ channel_id }) => channel_id))
 }
 
+/** Condition of a schedule: a channel may be silent. */
+export const hasSilent = `exists (select from msgapp_links l
+  where (l.phase = 'connected' and l.proved_at <= clock_timestamp() - interval '12 seconds') or l.phase = 'pairing')`
+
 /** Channels that were connected or pairing when their process stopped responding; `gone`: its lease has expired. */
 export const findSilent = (tx: Tx) => tx.many<{ channel_id: string; gone: boolean }>`
   select l.channel_id, coalesce(s.leased_until <= clock_timestamp(), true) as gone

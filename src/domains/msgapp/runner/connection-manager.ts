@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
+import type { WakeUps } from '../../../platform/db/wake-ups.ts'
 import type { Metrics } from '../../../platform/http/metrics.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
 import { uuid } from '../../../platform/lib/id.ts'
@@ -34,6 +35,7 @@ type Deps = {
   db: Db
   seal: Seal
   changes: InvalidationBus
+  wakeUps: WakeUps
   log: Logger
   metrics: Metrics
   home: string
@@ -44,6 +46,7 @@ export const makeConnectionManager = ({
   db,
   seal,
   changes,
+  wakeUps,
   log,
   metrics,
   home,
@@ -51,7 +54,7 @@ export const makeConnectionManager = ({
 }: Deps): ConnectionManager => {
   const measured = makeChatMetrics(metrics)
   const owner = uuid()
-  const common = { db, seal, log, owner, home, sandboxAccounts, metrics: measured }
+  const common = { db, seal, wakeUps, log, owner, home, sandboxAccounts, metrics: measured }
   const running = new Map<string, { name: string; revision: string; owned: ConnectionRunner }>()
   let handlers: { acts: Operations; intake: InboundHandlers } | null = null
   let ticks: { end(): Promise<void> }[] = []

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Db } from '../../../platform/db/sql.ts'
+import type { WakeUps } from '../../../platform/db/wake-ups.ts'
 import { startWorker } from '../../../platform/jobs/consume/worker.ts'
 import { promoteJobs } from '../../../platform/jobs/ops.ts'
 import { notifyCapacity } from '../../../platform/jobs/queue.ts'
@@ -37,6 +38,7 @@ export type ConnectionRunner = {
 type Deps = {
   readonly db: Db
   readonly seal: Seal
+  readonly wakeUps: WakeUps
   readonly log: Logger
 
   readonly sandboxAccounts: { has(account: string): boolean }
@@ -126,6 +128,7 @@ export const runConnection = (deps: Deps): ConnectionRunner => {
   const worker = startWorker({
     db,
     log,
+    wakeUps: deps.wakeUps,
     kinds: [
       operationKind({
         connection: id,

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { isUnavailable } from '../../../platform/db/sql.ts'
-import { tick } from '../../../platform/jobs/tick.ts'
 import { uuid } from '../../../platform/lib/id.ts'
+import { type PollResult, startPoller } from '../../../platform/lib/poller.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import { signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../../services.ts'
@@ -10,6 +10,7 @@ import { onRecorded, spellingOf } from '../../events/ops.ts'
 import { startStatsRecorder } from '../history/stats-recorder.ts'
 import {
   deliveryPollMs,
+  idleDeliveryPollMs,
   keepIdleWorkerMs,
   leaseBatchSize,
   maxFailingWorkers,
@@ -47,7 +48,17 @@ export type DeliveryEngine = {
 
 type Deps = Pick<
   Services,
-  'db' | 'seal' | 'clock' | 'config' | 'outbound' | 'sandboxAccounts' | 'changes' | 'log' | 'version' | 'quotas'
+  | 'db'
+  | 'seal'
+  | 'clock'
+  | 'config'
+  | 'outbound'
+  | 'sandboxAccounts'
+  | 'changes'
+  | 'wakeUps'
+  | 'log'
+  | 'version'
+  | 'quotas'
 >
 
 const isSameReceiver = (one: Endpoint, other: Endpoint): boolean =>
@@ -70,7 +81,7 @@ const deliveryOf = ({ event_id, conversation, tries, body }: store.DeliveryRow):
  * @param options.maxIdle workers beyond which the longest idle ones are released
  */
 export const startDeliveryEngine = (
-  { db, seal, clock, config, outbound, sandboxAccounts, changes, log, version, quotas }: Deps,
+  { db, seal, clock, config, outbound, sandboxAccounts, changes, wakeUps, log, version, quotas }: Deps,
   {
     timeoutMs = 10_000,
     leaseSeconds = 30,
@@ -292,23 +303,22 @@ export const startDeliveryEngine = (
     })
   }
 
-  const maintainOnce = async () => {
-    if (isClosed) return
+  const maintainOnce = async (): Promise<PollResult> => {
+    if (isClosed) return { isBusy: false }
     if (isRunning) isReleaseDue = true
     else await releaseIdle()
     await leases.extendIfDue()
     const failing = workers.values().filter((worker) => !worker.isQuick)
     let places = maxFailingWorkers - [...failing].length
-    for (const { account_id: account, webhook_id: webhook, failures } of await store.findDue(
-      db,
-      ownerId,
-      leaseBatchSize * 4,
-    )) {
+    const { due, seconds } = await store.findDue(db, ownerId, leaseBatchSize * 4)
+    for (const { account_id: account, webhook_id: webhook, failures } of due) {
       const worker = workers.get(webhook)
       if (worker?.isDown) workersToProbe.add(worker)
       else if (worker || failures === 0 || places-- > 0) wantLease({ account, webhook })
     }
     scheduleRound()
+    const isBusy = due.length > 0 || isRunning || workers.values().some(({ idleMs }) => idleMs === 0)
+    return { isBusy, ...(seconds === null ? {} : { dueInMs: seconds * 1_000 }) }
   }
 
   /** Rounds run one at a time: one must not release what another is extending. */
@@ -322,13 +332,22 @@ export const startDeliveryEngine = (
     const go = async () => {
       await queue(() => {})
       isMaintenanceScheduled = false
-      await maintain().catch(logFailure)
+      maintenance.wake()
     }
     setTimeout(() => void go(), 50).unref()
   }
 
-  const fanOut = startFanOut({ db, log, quotas })
+  const fanOut = startFanOut({ db, log, quotas, wakeUps })
+  const maintenance = startPoller({
+    fastMs: deliveryPollMs,
+    slowMs: idleDeliveryPollMs,
+    wakeUps,
+    look: maintain,
+    onError: logFailure,
+  })
+  const unsubscribeRemote = wakeUps.on('deliveries', maintenance.wake)
   const unsubscribe = onRecorded((webhooks) => {
+    if (webhooks.length > 0) maintenance.hurry()
     for (const { account, webhook } of webhooks)
       if (webhook === null) fanOut.notify(account)
       else wantLease({ account, webhook })
@@ -344,14 +363,13 @@ export const startDeliveryEngine = (
   })
   // A changed clock makes deliveries due.
   changes.on('clock', maintainSoon)
-  const maintenance = tick(deliveryPollMs, maintain, logFailure)
-  void maintain().catch(logFailure)
 
   return {
     activeCalls: limiter.active,
     stop: async (deadline = 10_000) => {
       isClosed = true
       unsubscribe()
+      unsubscribeRemote()
       await Promise.all([maintenance.end(), fanOut.stop()])
       const end = performance.now() + deadline
       for (const worker of workers.values()) worker.close()

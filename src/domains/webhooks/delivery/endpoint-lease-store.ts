@@ -12,13 +12,25 @@ const webhooks = (keys: readonly EndpointKey[]) => keys.map(({ webhook }) => web
 export const inLockOrder = <Key extends EndpointKey>(keys: readonly Key[]): Key[] =>
   keys.toSorted((one, other) => (one.webhook < other.webhook ? -1 : 1))
 
-/** Finds webhooks with due deliveries that no process has leased. */
-export const findDue = (sql: Sql, ownerId: string, most: number) =>
-  sql.many<{
-    account_id: string
-    webhook_id: string
-    failures: number
-  }>`select account_id, webhook_id, failures from webhooks_due(${ownerId}, ${most})`
+type DueRow = { account_id: string; webhook_id: string; failures: number; due_in: null }
+type NextRow = { account_id: null; webhook_id: null; failures: null; due_in: number }
+
+/**
+ * Finds webhooks with due deliveries that no other process has leased.
+ * @returns also the seconds until the next delivery is due
+ */
+export const findDue = async (
+  sql: Sql,
+  ownerId: string,
+  most: number,
+): Promise<{ due: DueRow[]; seconds: number | null }> => {
+  const rows = await sql.many<DueRow | NextRow>`
+    select account_id, webhook_id, failures, due_in from webhooks_due(${ownerId}, ${most})`
+  return {
+    due: rows.filter((row) => row.webhook_id !== null),
+    seconds: rows.find((row) => row.webhook_id === null)?.due_in ?? null,
+  }
+}
 
 /** A failed delivery whose retry holds up its conversation. `seconds` until the retry; at most 0 if it is due. */
 export type BlockedHead = { conversation: string; event: string; seconds: number }

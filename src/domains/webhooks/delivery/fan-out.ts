@@ -1,12 +1,18 @@
 import { isUnavailable } from '../../../platform/db/sql.ts'
-import { tick } from '../../../platform/jobs/tick.ts'
 import { makeTurns } from '../../../platform/jobs/turns.ts'
+import { startPoller } from '../../../platform/lib/poller.ts'
 import type { Services } from '../../../services.ts'
 import { notifyRecorded } from '../../events/ops.ts'
-import { fanOutBatchSize, fanOutBurstSeconds, fanOutPollMs, maxFanOutAccounts } from '../limits.ts'
+import {
+  deliveryPollMs,
+  fanOutBatchSize,
+  fanOutBurstSeconds,
+  idleDeliveryPollMs,
+  maxFanOutAccounts,
+} from '../limits.ts'
 import * as store from './fan-out-store.ts'
 
-type Deps = Pick<Services, 'db' | 'log' | 'quotas'>
+type Deps = Pick<Services, 'db' | 'log' | 'quotas' | 'wakeUps'>
 
 export type FanOut = {
   /** Reports that the account has backlogged events. */
@@ -19,7 +25,7 @@ export type FanOut = {
  * Creates deliveries of backlogged events: those with many webhooks, and those of imports. Each account has its rate
  * (quota `fanouts`), and accounts take turns: a flood delays only its own account's events.
  */
-export const startFanOut = ({ db, log, quotas }: Deps): FanOut => {
+export const startFanOut = ({ db, log, quotas, wakeUps }: Deps): FanOut => {
   let isDatabaseDown = false
 
   const logFailure = (error: unknown) => {
@@ -49,7 +55,7 @@ export const startFanOut = ({ db, log, quotas }: Deps): FanOut => {
   const turns = makeTurns(1, (account) =>
     step(account).catch((error: unknown) => {
       logFailure(error)
-      return fanOutPollMs
+      return deliveryPollMs
     }),
   )
 
@@ -59,18 +65,24 @@ export const startFanOut = ({ db, log, quotas }: Deps): FanOut => {
   }
 
   // Other processes record events too.
-  const ticking = tick(
-    fanOutPollMs,
-    async () => {
-      for (const account of await store.findBacklogged(db, maxFanOutAccounts)) add(account)
+  const polls = startPoller({
+    fastMs: deliveryPollMs,
+    slowMs: idleDeliveryPollMs,
+    wakeUps,
+    look: async () => {
+      const accounts = await store.findBacklogged(db, maxFanOutAccounts)
+      for (const account of accounts) add(account)
+      return { isBusy: accounts.length > 0 }
     },
-    logFailure,
-  )
+    onError: logFailure,
+  })
+  const unsubscribe = wakeUps.on('deliveries', polls.wake)
 
   return {
     notify: add,
     stop: async () => {
-      await Promise.all([turns.stop(), ticking.end()])
+      unsubscribe()
+      await Promise.all([turns.stop(), polls.end()])
     },
   }
 }

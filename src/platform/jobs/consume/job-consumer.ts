@@ -57,8 +57,18 @@ export class JobConsumer implements LocalQueue {
   #scheduled = false
   #state: 'open' | 'closing' | 'closed' = 'open'
   #onIdle: (() => void) | undefined
+  readonly #onStart: () => void
 
-  constructor(kind: JobKind, db: Db, log: Log, worker: string, claims = new Map<string, Promise<void>>()) {
+  /** @param onStart called with every job that starts */
+  constructor(
+    kind: JobKind,
+    db: Db,
+    log: Log,
+    worker: string,
+    claims = new Map<string, Promise<void>>(),
+    onStart: () => void = () => {},
+  ) {
+    this.#onStart = onStart
     this.#claims = claims
     this.#kind = kind
     this.#db = db
@@ -74,6 +84,11 @@ export class JobConsumer implements LocalQueue {
   /** Number of handlers that run in this process. */
   get running(): number {
     return this.#running
+  }
+
+  /** Whether jobs are leased to this worker. */
+  get isBusy(): boolean {
+    return this.#held.size > 0
   }
 
   get leaseSeconds(): number {
@@ -340,6 +355,7 @@ export class JobConsumer implements LocalQueue {
   #start(leased: LeasedJob, leasedAt = performance.now()): void {
     const held: HeldJob = { ...leased, controller: new AbortController(), leasedAt, isCommitting: false }
     this.#held.add(held)
+    this.#onStart()
     const { attempt } = leased.job
     if (attempt > this.#kind.maxAttempts + extraAttempts)
       this.#outcomes.push({ held, what: 'dead', error: `The worker was lost in attempt ${attempt - 1}` })

@@ -1,20 +1,24 @@
 import type { Db } from '../../db/sql.ts'
+import { noWakeUps, type WakeUps } from '../../db/wake-ups.ts'
 import { uuid } from '../../lib/id.ts'
+import { startPoller } from '../../lib/poller.ts'
 import type { JobKind, Log } from '../job-kind.ts'
-import { onNotify } from '../queue.ts'
-import { runDue, type Schedule } from '../schedule.ts'
+import { onNotify, onPollRequest } from '../queue.ts'
+import { type Schedule, startSchedules } from '../schedule.ts'
 import { poll, unparkJobs } from '../store.ts'
 import { JobConsumer } from './job-consumer.ts'
 import { registerLocalQueue } from './local-queue.ts'
 
-/** Poll interval in milliseconds. */
-const pollIntervalMs = 500
+/** Milliseconds between polls while there are jobs, or nothing wakes this process; and of an idle worker. */
+const pollMs = { busy: 500, idle: 3_000 }
 
 export type WorkerOptions = {
   db: Db
   kinds: readonly JobKind[]
   schedules?: readonly Schedule[]
   log: Log
+  /** Report jobs that other processes added. Absent: the worker polls twice a second. */
+  wakeUps?: WakeUps
 }
 
 export type Worker = {
@@ -33,78 +37,84 @@ export type Worker = {
  * Runs jobs of these kinds, and the schedules, until stopped. Any number of workers, in any number of processes, may
  * share a database.
  *
- * An idle worker sends two statements a second. Jobs added in the same process start as soon as their transaction has
- * committed. Each kind uses at most two connections at a time.
+ * Jobs added in the same process start as soon as their transaction has committed; those of another process, when its
+ * notification arrives. An idle worker polls every 3 s, and knows by a poll when the next job is due. Each kind uses at
+ * most two connections at a time.
  */
-export const startWorker = ({ db, kinds, schedules = [], log }: WorkerOptions): Worker => {
+export const startWorker = ({ db, kinds, schedules = [], log, wakeUps = noWakeUps }: WorkerOptions): Worker => {
   const id = uuid()
   const claims = new Map<string, Promise<void>>()
-  const consumers = new Map(kinds.map((kind) => [kind.kind, new JobConsumer(kind, db, log, id, claims)]))
+  const consumers = new Map(
+    kinds.map((kind) => [kind.kind, new JobConsumer(kind, db, log, id, claims, () => polls.hurry())]),
+  )
   if (consumers.size !== kinds.length) throw new Error('Two handlers are registered for one kind of job')
-  const unsubscribers = [...consumers.values()].flatMap((consumer) => [
-    onNotify(consumer.kind, (isDue) => (isDue ? consumer.notify() : consumer.scheduleStep())),
-    registerLocalQueue(db, consumer.kind, consumer),
-  ])
-  const timers = new Set<NodeJS.Timeout>()
   let closing = false
   let stopped = false
   let failing = false
+  const timers = new Map<string, NodeJS.Timeout>()
 
-  const after = (milliseconds: number, effect: () => void) => {
+  /** Starts the jobs of a kind that are due before the next poll. */
+  const notifyIn = (milliseconds: number, kind: string) => {
+    clearTimeout(timers.get(kind))
     const timer = setTimeout(() => {
-      timers.delete(timer)
-      effect()
-    }, milliseconds)
-    timers.add(timer)
+      timers.delete(kind)
+      consumers.get(kind)?.notify()
+      polls.hurry()
+    }, Math.ceil(milliseconds))
+    timers.set(kind, timer)
+  }
+
+  /** Logs an outage once instead of on every poll. */
+  const onError = (error: unknown) => {
+    if (!failing && !stopped) log.error({ err: error }, 'jobs: poll failed')
+    failing = true
   }
 
   const pollQueue = async () => {
-    for (const { kind, due_in } of await poll(db, [...consumers.keys()])) {
-      const consumer = consumers.get(kind)
-      if (due_in <= 0) consumer?.notify()
-      else if (due_in * 1000 < pollIntervalMs) after(Math.ceil(due_in * 1000), () => consumer?.notify())
-    }
     await unparkJobs(db)
+    const found = await poll(db, [...consumers.keys()])
+    for (const { kind, due_in } of found) {
+      if (due_in <= 0) consumers.get(kind)?.notify()
+      else if (due_in * 1_000 < 2 * pollMs.idle) notifyIn(due_in * 1_000, kind)
+    }
     for (const consumer of consumers.values()) {
       // Capacity may have returned without a notification.
       consumer.scheduleStep()
       await consumer.extend()
     }
+    failing = false
+    const isDue = found.some(({ due_in }) => due_in <= 0)
+    return { isBusy: isDue || [...consumers.values()].some((consumer) => consumer.isBusy) }
   }
 
-  /** Logs an outage once instead of on every poll. */
-  const logOnce = async (work: () => Promise<void>) => {
-    try {
-      await work()
-      failing = false
-    } catch (error) {
-      if (!failing && !stopped) log.error({ err: error }, 'jobs: poll failed')
-      failing = true
-    }
-  }
-
-  const repeat = async (work: () => Promise<void>) => {
-    await logOnce(work)
-    if (!stopped) after(pollIntervalMs, () => repeatAgain(work))
-  }
-  const repeatAgain = (work: () => Promise<void>) => {
-    const round = repeat(work).finally(() => rounds.delete(round))
-    rounds.add(round)
-  }
-  const rounds = new Set<Promise<void>>()
-
-  for (const consumer of consumers.values()) consumer.scheduleStep()
-  repeatAgain(pollQueue)
+  const polls = startPoller({ fastMs: pollMs.busy, slowMs: pollMs.idle, wakeUps, look: pollQueue, onError })
   // A separate loop, so that a slow schedule does not delay lease extensions.
-  if (schedules.length > 0) repeatAgain(async () => (closing ? undefined : runDue(db, schedules, log)))
+  const scheduled =
+    schedules.length > 0 ? startSchedules({ db, schedules, log, wakeUps, isClosing: () => closing, onError }) : null
+  const unsubscribers = [
+    ...[...consumers.values()].flatMap((consumer) => [
+      onNotify(consumer.kind, (notice) => {
+        if (notice === 'due') consumer.notify()
+        else if (notice === 'capacity') consumer.scheduleStep()
+        if (notice !== 'capacity') polls.hurry()
+      }),
+      registerLocalQueue(db, consumer.kind, consumer),
+    ]),
+    wakeUps.on('jobs', polls.wake),
+    onPollRequest(() => {
+      polls.wake()
+      scheduled?.wake()
+    }),
+  ]
+  for (const consumer of consumers.values()) consumer.scheduleStep()
 
   const end = async (deadline: number) => {
     closing = true
     for (const hush of unsubscribers) hush()
     await Promise.all([...consumers.values()].map((consumer) => consumer.close(deadline)))
     stopped = true
-    for (const timer of timers) clearTimeout(timer)
-    await Promise.all(rounds)
+    await Promise.all([polls.end(), scheduled?.end()])
+    for (const timer of timers.values()) clearTimeout(timer)
   }
   let ended: Promise<void> | undefined
 
