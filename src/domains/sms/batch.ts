@@ -31,7 +31,9 @@ export type LocalBatchPayload = BatchPayload & { members?: readonly BatchMember[
 
 export type BatchJob = Job<LocalBatchPayload>
 
-export const batchPayload = (messages: readonly { readonly id: string; readonly long: Segmentation }[]): BatchPayload => {
+export const batchPayload = (
+  messages: readonly { readonly id: string; readonly long: Segmentation }[],
+): BatchPayload => {
   const hex = messages
     .map(({ id }) => id)
     .join('')

@@ -38,7 +38,7 @@ export const cancelUnsubmitted = async (
   own: readonly string[],
 ): Promise<string[]> => {
   if (messages.length === 0) return []
-  const sorted = messages.toSorted((a, b) => (a.account === b.account ? a.id < b.id : a.account < b.account) ? -1 : 1)
+  const sorted = messages.toSorted((a, b) => ((a.account === b.account ? a.id < b.id : a.account < b.account) ? -1 : 1))
   const canceled = await states.markUnsubmittedCanceled(tx, sorted, own)
   const paid = Map.groupBy(
     canceled.toSorted((a, b) => (a.account_id < b.account_id ? -1 : 1)),

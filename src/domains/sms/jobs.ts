@@ -163,7 +163,10 @@ const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'
   },
 })
 
-type JobDeps = Pick<Services, 'db' | 'changes' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts'>
+type JobDeps = Pick<
+  Services,
+  'db' | 'changes' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts'
+>
 
 /** Job kinds of the SMS domain. */
 export const smsJobs = (parts: JobDeps): JobKind[] => {

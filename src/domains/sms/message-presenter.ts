@@ -6,7 +6,10 @@ import { type Event, record } from '../events/ops.ts'
 import { maxCachedSetupIds } from './limits.ts'
 import * as store from './store.ts'
 
-type Row = Omit<store.MessageRow, 'at' | 'send_at' | 'sending_id'> & { send_at?: Date | null; sending_id?: string | null }
+type Row = Omit<store.MessageRow, 'at' | 'send_at' | 'sending_id'> & {
+  send_at?: Date | null
+  sending_id?: string | null
+}
 
 /** Maps a message to its form in the API. */
 export const presentMessage = (row: Row) => {

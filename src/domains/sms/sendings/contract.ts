@@ -24,7 +24,9 @@ const Outcome = Named(
     {
       message_uuid: Type.Optional(Id('SMO', 'Only of an accepted message')),
       status: Type.Optional(
-        Type.Integer({ description: 'Only of a refused message, as all that follow: the status of POST /open/sms/send' }),
+        Type.Integer({
+          description: 'Only of a refused message, as all that follow: the status of POST /open/sms/send',
+        }),
       ),
       error_code: Type.Optional(Type.String({ examples: ['insufficient_balance'] })),
       error_message: Type.Optional(Type.String()),

@@ -37,7 +37,8 @@ export const messagesOf = ({ from_number: from, text, to_numbers: recipients, me
     text: one.text ?? text,
     pointers: {
       to_number: `/messages/${i}/to_number`,
-      from_number: one.from_number === undefined && from !== undefined ? common.from_number : `/messages/${i}/from_number`,
+      from_number:
+        one.from_number === undefined && from !== undefined ? common.from_number : `/messages/${i}/from_number`,
       text: one.text === undefined && text !== undefined ? common.text : `/messages/${i}/text`,
     },
   }))

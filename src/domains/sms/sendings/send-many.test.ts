@@ -165,9 +165,7 @@ test('where the balance ends, messages are refused as single ones would be: a ch
   const { who: one, number: from } = await sender('0.14')
   const singles: (string | null)[] = []
   for (const message of bodyOf(from).messages)
-    singles.push(
-      (await call(one, 'POST', '/open/sms/send', { from_number: from, ...message })).body.error_code ?? null,
-    )
+    singles.push((await call(one, 'POST', '/open/sms/send', { from_number: from, ...message })).body.error_code ?? null)
   assert.deepEqual(singles, codesOf(body.messages))
   assert.equal(await balanceOf(one), 0.02)
 })

@@ -95,6 +95,7 @@ test(
     assert.equal((await act('pause')).status, 200)
     // The submits without an answer end with the links.
     allowed = Number.POSITIVE_INFINITY
+    smsc.cut()
     await world.stop()
     const submitted = new Set(smsc.submits.map(({ destination }) => destination)).size
     assert.ok(submitted < 30, `${submitted} were submitted`)
@@ -117,6 +118,7 @@ test(
     const canceled = await act('cancel')
     assert.deepEqual([canceled.status, canceled.body.sending.state], [200, 'canceled'])
     more = Number.POSITIVE_INFINITY
+    smsc.cut()
     await world.stop()
     await world.start()
     await hasNoJobs(who)
@@ -128,8 +130,12 @@ test(
     const failed = await db.one<{ count: number }>`
       select count(*)::integer as count from events where account_id = ${who.id} and name = 'sms.message.failed'`
     assert.equal(failed.count, counts.canceled)
-    const statuses = new Set((await db.many<{ status: string }>`
-      select status from sms_messages where account_id = ${who.id}`).map(({ status }) => status))
+    const statuses = new Set(
+      (
+        await db.many<{ status: string }>`
+      select status from sms_messages where account_id = ${who.id}`
+      ).map(({ status }) => status),
+    )
     assert.deepEqual(statuses, new Set(['sent', 'canceled']))
     assert.equal(messages.length, size)
     const again = [await act('cancel'), await act('pause'), await act('resume')].map(({ status }) => status)
@@ -221,6 +227,10 @@ test(
     const place = smsc.submits.findIndex(({ text }) => text === 'Quiet')
     // Besides those under way, at most as many messages of the busy account go before it as the window has room for.
     assert.ok(place - before <= 16, `${place - before} went before it`)
-    await call(busy.who, 'POST', `/open/sms/sendings/${(await call(busy.who, 'GET', '/open/sms/sendings')).body.sendings[0].uuid}/cancel`)
+    await call(
+      busy.who,
+      'POST',
+      `/open/sms/sendings/${(await call(busy.who, 'GET', '/open/sms/sendings')).body.sendings[0].uuid}/cancel`,
+    )
   }),
 )

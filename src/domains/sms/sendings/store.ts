@@ -121,7 +121,11 @@ export const listOpenSendings = (tx: Tx, account: string) => tx.many<SendingIds>
   select account_id, id, state, message_ids, job_ids from sms_sendings
   where account_id = ${account} and state in ('running', 'paused') order by id for update`
 
-export const setState = (tx: Tx, { account_id, id }: Pick<SendingRow, 'account_id' | 'id'>, state: SendingState) => tx.run`
+export const setState = (
+  tx: Tx,
+  { account_id, id }: Pick<SendingRow, 'account_id' | 'id'>,
+  state: SendingState,
+) => tx.run`
   update sms_sendings set state = ${state}, updated_at = (select app_now())
   where account_id = ${account_id} and id = ${id}`
 
