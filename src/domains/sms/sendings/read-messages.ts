@@ -58,7 +58,7 @@ const numberOf = (text: string, field: string): string => {
   return number
 }
 
-/** Makes a function that validates the messages of one request. What they share is read once. */
+/** Makes a function that validates the messages of one request, and reads once whatever they share. */
 const makeReader = (deps: ReadDeps, sql: Sql, account: Pick<Account, 'id' | 'a2pUs'>) => {
   const senders = new Map<string, ChannelRow | null>()
   /** Segments of the text that was segmented last, by route. */

@@ -28,7 +28,7 @@ test('after kill -9, each sending that was answered 202 is whole, and any other 
       })
       .catch(() => null),
   )
-  await until(() => answered.length >= 2)
+  await until(async () => answered.length >= 2)
   const paused = answered[0]?.sending_uuid ?? ''
   await platform.call('POST', `/open/sms/sendings/${paused}/pause`).catch(() => null)
   await platform.end('SIGKILL')
@@ -55,7 +55,7 @@ test('after kill -9, each sending that was answered 202 is whole, and any other 
     return counts.queued + counts.sending === 0
   })
   assert.equal(canceled.state, 'canceled')
-  // Each message is charged once; refunds of the canceled and of failed ones are the rest.
+  // The requests charged each message once.
   const ledger = (await platform.call('GET', `/operator/accounts/${account.uuid}/ledger?kind=sms&results_per_page=200`))
     .body
   const charged = ledger.transfers.reduce((sum: number, one: { amount: string }) => sum + Number(one.amount), 0)

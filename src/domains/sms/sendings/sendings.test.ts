@@ -89,7 +89,7 @@ test(
     let allowed = 10
     smsc.react = () => (allowed-- > 0 ? 'take' : 'mute')
     const { act, read, messages } = await start(sender, size)
-    await until(() => smsc.submits.length >= 14)
+    await until(async () => smsc.submits.length >= 14)
     const paused = await act('pause')
     assert.deepEqual([paused.status, paused.body.sending.state], [200, 'paused'])
     assert.equal((await act('pause')).status, 200)
@@ -114,7 +114,7 @@ test(
     let more = 20
     smsc.react = () => (more-- > 0 ? 'take' : 'mute')
     assert.equal((await act('resume')).body.sending.state, 'running')
-    await until(() => smsc.submits.length >= before + 24)
+    await until(async () => smsc.submits.length >= before + 24)
     const canceled = await act('cancel')
     assert.deepEqual([canceled.status, canceled.body.sending.state], [200, 'canceled'])
     more = Number.POSITIVE_INFINITY
@@ -191,7 +191,7 @@ test(
     // A second worker on the same database stands for another process: its handler and queue are its own.
     const other = startWorker({ db, log: parts.log, kinds: smsJobs(parts) })
     const { act, read } = await start(sender, maxBatchMessages * 2)
-    await until(() => smsc.submits.length >= 2)
+    await until(async () => smsc.submits.length >= 2)
     await act('pause')
     await until(async () => {
       const { held } = await db.one<{ held: number }>`
@@ -218,7 +218,7 @@ test(
     const release = block(smsc)
     const [busy, quiet] = [await makeSender('1000'), await makeSender()]
     for (let i = 0; i < 3; i++) await start(busy, 1_000)
-    await until(() => smsc.submits.length >= 4)
+    await until(async () => smsc.submits.length >= 4)
     const { body } = await send(quiet.who, quiet.number, 'Quiet')
     const before = smsc.submits.length
     release()

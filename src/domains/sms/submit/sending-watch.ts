@@ -4,7 +4,7 @@ import type { Db } from '../../../platform/db/sql.ts'
 import { admissions, haltedSendings, type SendingState, type SentMessage } from '../sendings/store.ts'
 import type { Status } from '../store.ts'
 
-/** What a message of a sending may do now. */
+/** State of a sending, as one of its messages needs it. */
 export type Admission = {
   readonly state: SendingState
   /** Status of the message; null if the id is not that of a message. */
