@@ -127,7 +127,7 @@ export const SendMany = ({ open, onClose }: { readonly open: boolean; readonly o
     onClose()
   }
   return (
-    <Dialog open={open} title={words.sendTitle} onClose={close} size="wide">
+    <Dialog open={open} title={words.sendTitle} onClose={close}>
       {result ? <Outcome result={result} onDone={close} /> : <SendForm onResult={setResult} onCancel={close} />}
     </Dialog>
   )

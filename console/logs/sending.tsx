@@ -23,11 +23,19 @@ const lookEvery = 2_000
 
 const crumbs = () => [{ text: words.title, href: paths.sendings() }]
 
-// The keys of the counts are statuses.
-const countsOf = ({ counts }: Progress) =>
-  (Object.entries(counts) as [Status, number][]).map(([status, count]) => ({ status, count }))
-
 const waitingIn = ({ counts }: Progress): number => counts.queued + counts.sending
+
+/** The same rows at all times, so that nothing moves while a sending goes on. */
+const countsOf = (sending: Progress): readonly { readonly status: Status; readonly count: number }[] => {
+  const { sent, delivered, undelivered, rejected, expired, failed, unknown, canceled } = sending.counts
+  return [
+    { status: 'queued', count: waitingIn(sending) },
+    { status: 'sent', count: sent },
+    { status: 'delivered', count: delivered },
+    { status: 'undelivered', count: undelivered + rejected + expired + failed + unknown },
+    { status: 'canceled', count: canceled },
+  ]
+}
 
 const Acts = ({ sending }: { readonly sending: Progress }) => {
   const [isOpen, setOpen] = useState(false)
@@ -103,13 +111,13 @@ const Counts = ({ sending }: { readonly sending: Progress }) => {
   const done = sending.accepted - waitingIn(sending)
   return (
     <div class="stack">
-      <progress aria-label={words.progress} max={sending.accepted} value={done} />
+      <progress class="sending-progress" aria-label={words.progress} max={sending.accepted} value={done} />
       <p class="tabular" role="status">
         {words.submitted(number(done), number(sending.accepted))}
       </p>
       <Table
         label={words.progress}
-        rows={countsOf(sending).filter(({ count }) => count > 0)}
+        rows={countsOf(sending)}
         rowKey={({ status }) => status}
         columns={[
           { key: 'status', title: words.state, cell: ({ status }) => <MessageStatus status={status} /> },
@@ -137,16 +145,18 @@ export const SendingPage = ({ params: { sending: uuid } }: PageOf<typeof paths.s
       title={words.plain}
       crumbs={crumbs()}
       status={sending && <SendingState state={sending.state} />}
-      actions={sending && <Acts sending={sending} />}
+      actions={<span class="sending-acts">{sending && <Acts sending={sending} />}</span>}
     >
       {found.error && !sending ? (
         <ErrorState refusal={found.error} onRetry={found.refresh} />
       ) : (
         <div class="log-columns">
           <Section title={words.progress}>{sending ? <Counts sending={sending} /> : <Skeleton rows={6} />}</Section>
-          <Section title={words.facts}>
-            {sending ? <KeyValue facts={factsOf(sending)} /> : <Skeleton rows={5} />}
-          </Section>
+          {sending && (
+            <Section title={words.facts}>
+              <KeyValue facts={factsOf(sending)} />
+            </Section>
+          )}
         </div>
       )}
     </Page>

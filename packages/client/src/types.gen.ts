@@ -1004,6 +1004,20 @@ export type UnparsedReceipt = {
   fields: Record<string, string>
 }
 
+/** Accepted messages by their status now */
+export type SmsSendingCounts = {
+  queued: number
+  sending: number
+  sent: number
+  delivered: number
+  undelivered: number
+  rejected: number
+  expired: number
+  failed: number
+  canceled: number
+  unknown: number
+}
+
 export type SmsSendingProgress = {
   /** Starts with SND */
   uuid: string
@@ -1021,19 +1035,12 @@ export type SmsSendingProgress = {
   price: number
   created_at: string
   updated_at: string
-  /** Accepted messages by their status now */
-  counts: {
-    queued: number
-    sending: number
-    sent: number
-    delivered: number
-    undelivered: number
-    rejected: number
-    expired: number
-    failed: number
-    canceled: number
-    unknown: number
-  }
+  counts: SmsSendingCounts
+}
+
+export type SmsSendingReply = {
+  success: true
+  sending: SmsSendingProgress
 }
 
 export type SmsSending = {
@@ -1055,6 +1062,40 @@ export type SmsSending = {
   updated_at: string
 }
 
+export type SmsSendings = {
+  success: true
+  /** Rows in this page */
+  count: number
+  /** The requested page, from 0 */
+  page: number
+  /** All matches; at most 10,000 */
+  total: number
+  /** There are more matches than total, which is exact up to 10,000 */
+  total_capped?: true
+  /** For the next page; absent on the last one */
+  next_cursor?: string
+  sendings: readonly (SmsSending)[]
+}
+
+export type MessageToSend = {
+  /** The recipient, E.164 */
+  to_number: string
+  /** 1 to 1,600 UTF-16 units */
+  text?: string
+  /** An SMS-capable number of the account, E.164 */
+  from_number?: string
+}
+
+export type MessagesToSend = {
+  /** The sender of messages that name none */
+  from_number?: string
+  /** The text of messages that have none */
+  text?: string
+  /** Either these recipients of one text, or messages. A repeated one gets a message each time */
+  to_numbers?: readonly (string)[]
+  messages?: readonly (MessageToSend)[]
+}
+
 /** The id of an accepted message, or the error that refused it */
 export type SentMessage = {
   /** Only of an accepted message */
@@ -1065,6 +1106,18 @@ export type SentMessage = {
   error_message?: string
   /** JSON pointer of the field at fault */
   field?: string
+}
+
+export type SentMessages = {
+  success: true
+  /** Absent if no message was accepted */
+  sending_uuid?: string
+  accepted: number
+  refused: number
+  /** Index of the first message that the balance does not cover. A cheaper one after it may be accepted */
+  balance_ended_at?: number
+  /** In the order of the request */
+  messages: readonly (SentMessage)[]
 }
 
 export type OptOut = {
@@ -5995,10 +6048,7 @@ export type AccountOperations = {
     cancel(args: {
       /** Starts with SND */
       sending_uuid: string
-    }, options?: CallOptions): Promise<{
-      success: true
-      sending: SmsSendingProgress
-    }>
+    }, options?: CallOptions): Promise<SmsSendingReply>
     /**
      * One sending, with the number of its messages in each status.
      * Messages name their sending in sending_uuid.
@@ -6006,10 +6056,7 @@ export type AccountOperations = {
     get(args: {
       /** Starts with SND */
       sending_uuid: string
-    }, options?: CallOptions): Promise<{
-      success: true
-      sending: SmsSendingProgress
-    }>
+    }, options?: CallOptions): Promise<SmsSendingReply>
     /**
      * List the sendings of the account, newest first.
      * A sending is the accepted messages of one POST /open/sms/send-many. GET one for its progress.
@@ -6021,20 +6068,7 @@ export type AccountOperations = {
       results_per_page?: number | undefined
       /** next_cursor of the previous page; page_number has no effect then */
       cursor?: string | undefined
-    }, options?: CallOptions): List<{
-      success: true
-      /** Rows in this page */
-      count: number
-      /** The requested page, from 0 */
-      page: number
-      /** All matches; at most 10,000 */
-      total: number
-      /** There are more matches than total, which is exact up to 10,000 */
-      total_capped?: true
-      /** For the next page; absent on the last one */
-      next_cursor?: string
-      sendings: readonly (SmsSending)[]
-    }, 'sendings'>
+    }, options?: CallOptions): List<SmsSendings, 'sendings'>
     /**
      * Pause a sending: hold the messages that are not submitted yet.
      * Workers stop within a second. The validity of a message counts from its acceptance: one that is held longer expires and is refunded.
@@ -6042,10 +6076,7 @@ export type AccountOperations = {
     pause(args: {
       /** Starts with SND */
       sending_uuid: string
-    }, options?: CallOptions): Promise<{
-      success: true
-      sending: SmsSendingProgress
-    }>
+    }, options?: CallOptions): Promise<SmsSendingReply>
     /**
      * Resume a paused sending.
      * The held messages are submitted from now on. Nothing happens to a sending that is running.
@@ -6053,10 +6084,7 @@ export type AccountOperations = {
     resume(args: {
       /** Starts with SND */
       sending_uuid: string
-    }, options?: CallOptions): Promise<{
-      success: true
-      sending: SmsSendingProgress
-    }>
+    }, options?: CallOptions): Promise<SmsSendingReply>
   }
   readonly sms: {
     /**
@@ -6199,32 +6227,7 @@ export type AccountOperations = {
      * Send up to 1,000 SMS in one request: one text to many, or a text each.
      * Each message is decided in order, as one of POST /open/sms/send would be, and refused alone. The accepted ones form a sending, which can be followed, paused and canceled. Each message counts as one request of the account.
      */
-    sendMany(args?: {
-      /** The sender of messages that name none */
-      from_number?: string | undefined
-      /** The text of messages that have none */
-      text?: string | undefined
-      /** Either these recipients of one text, or messages. A repeated one gets a message each time */
-      to_numbers?: readonly (string)[] | undefined
-      messages?: readonly ({
-        /** The recipient, E.164 */
-        to_number: string
-        /** 1 to 1,600 UTF-16 units */
-        text?: string
-        /** An SMS-capable number of the account, E.164 */
-        from_number?: string
-      })[] | undefined
-    }, options?: CallOptions): Promise<{
-      success: true
-      /** Absent if no message was accepted */
-      sending_uuid?: string
-      accepted: number
-      refused: number
-      /** Index of the first message that the balance does not cover. A cheaper one after it may be accepted */
-      balance_ended_at?: number
-      /** In the order of the request */
-      messages: readonly (SentMessage)[]
-    }>
+    sendMany(args: MessagesToSend, options?: CallOptions): Promise<SentMessages>
     /**
      * The messages of a channel with a contact, oldest to newest.
      * The first page has the latest messages. Pass the next_cursor of a page to read older ones.

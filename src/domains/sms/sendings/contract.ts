@@ -49,51 +49,60 @@ export const sendManySms = contract({
     'The accepted ones form a sending, which can be followed, paused and canceled. ' +
     'Each message counts as one request of the account.',
   bodyLimit: maxSendingBytes,
-  body: Type.Object(
-    {
-      from_number: Type.Optional(Type.String({ ...Sender, description: 'The sender of messages that name none' })),
-      text: Type.Optional(Type.String({ ...Text, description: 'The text of messages that have none' })),
-      to_numbers: Type.Optional(
-        Type.Array(Recipient, {
-          minItems: 1,
-          maxItems: maxSendingMessages,
-          description: 'Either these recipients of one text, or messages. A repeated one gets a message each time',
-        }),
-      ),
-      messages: Type.Optional(
-        Type.Array(
-          Type.Object({
-            to_number: Recipient,
-            text: Type.Optional(Text),
-            from_number: Type.Optional(Sender),
+  body: Named(
+    'MessagesToSend',
+    Type.Object(
+      {
+        from_number: Type.Optional(Type.String({ ...Sender, description: 'The sender of messages that name none' })),
+        text: Type.Optional(Type.String({ ...Text, description: 'The text of messages that have none' })),
+        to_numbers: Type.Optional(
+          Type.Array(Recipient, {
+            minItems: 1,
+            maxItems: maxSendingMessages,
+            description: 'Either these recipients of one text, or messages. A repeated one gets a message each time',
           }),
-          { minItems: 1, maxItems: maxSendingMessages },
         ),
-      ),
-    },
-    {
-      examples: [
-        {
-          from_number: '+447700900001',
-          text: 'We open at nine tomorrow',
-          to_numbers: ['+447700900123', '+447700900124'],
-        },
-      ],
-    },
+        messages: Type.Optional(
+          Type.Array(
+            Named(
+              'MessageToSend',
+              Type.Object({
+                to_number: Recipient,
+                text: Type.Optional(Text),
+                from_number: Type.Optional(Sender),
+              }),
+            ),
+            { minItems: 1, maxItems: maxSendingMessages },
+          ),
+        ),
+      },
+      {
+        examples: [
+          {
+            from_number: '+447700900001',
+            text: 'We open at nine tomorrow',
+            to_numbers: ['+447700900123', '+447700900124'],
+          },
+        ],
+      },
+    ),
   ),
   status: 202,
-  reply: Ok({
-    sending_uuid: Type.Optional(Id('SND', 'Absent if no message was accepted')),
-    accepted: Type.Integer(),
-    refused: Type.Integer(),
-    balance_ended_at: Type.Optional(
-      Type.Integer({
-        description:
-          'Index of the first message that the balance does not cover. A cheaper one after it may be accepted',
-      }),
-    ),
-    messages: Type.Array(Outcome, { description: 'In the order of the request' }),
-  }),
+  reply: Named(
+    'SentMessages',
+    Ok({
+      sending_uuid: Type.Optional(Id('SND', 'Absent if no message was accepted')),
+      accepted: Type.Integer(),
+      refused: Type.Integer(),
+      balance_ended_at: Type.Optional(
+        Type.Integer({
+          description:
+            'Index of the first message that the balance does not cover. A cheaper one after it may be accepted',
+        }),
+      ),
+      messages: Type.Array(Outcome, { description: 'In the order of the request' }),
+    }),
+  ),
   codes: { invalid: ['messages_required', 'messages_over_rate'] },
   errors: {
     forbidden: 'The account is blocked',
@@ -133,9 +142,14 @@ const SendingProgress = Named(
   'SmsSendingProgress',
   Type.Object({
     ...sendingFields,
-    counts: Type.Object(countProperties, { description: 'Accepted messages by their status now' }),
+    counts: Named(
+      'SmsSendingCounts',
+      Type.Object(countProperties, { description: 'Accepted messages by their status now' }),
+    ),
   }),
 )
+
+const SendingReply = Named('SmsSendingReply', Ok({ sending: SendingProgress }))
 
 export const listSmsSendings = contract({
   ...sms,
@@ -149,7 +163,7 @@ export const listSmsSendings = contract({
   description: 'A sending is the accepted messages of one POST /open/sms/send-many. GET one for its progress.',
   query: Type.Object(pagingQuery),
   status: 200,
-  reply: Ok({ ...pageFields, sendings: Type.Array(Sending) }),
+  reply: Named('SmsSendings', Ok({ ...pageFields, sendings: Type.Array(Sending) })),
   errors: {},
   cli: 'sendings list',
 })
@@ -168,7 +182,7 @@ export const getSmsSending = contract({
   summary: 'One sending, with the number of its messages in each status',
   description: 'Messages name their sending in sending_uuid.',
   status: 200,
-  reply: Ok({ sending: SendingProgress }),
+  reply: SendingReply,
   errors: { notFound: unknown },
   cli: 'sendings show',
 })
@@ -181,7 +195,7 @@ const change = {
   needs: 'inbox',
   method: 'POST',
   status: 200,
-  reply: Ok({ sending: SendingProgress }),
+  reply: SendingReply,
   errors: { notFound: unknown, conflict: ended },
 } as const
 
