@@ -141,7 +141,7 @@ export type ClosedAccountCounts = {
   users: number
   /** Webhooks disabled */
   webhooks: number
-  /** Scheduled messages canceled and refunded */
+  /** Scheduled messages, and those of sendings, canceled and refunded */
   messages: number
   /** Channels of the messaging app deleted */
   channels: number

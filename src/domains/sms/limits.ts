@@ -128,7 +128,7 @@ export const maxSendingBytes = 8 * 1024 * 1024
  *  request takes some 2 MB of memory. */
 export const sendingRequests = { perKey: 2, total: 4, queue: { perKey: 16, total: 128 } }
 
-/** Seconds after which a job of a paused sending that was claimed meanwhile checks again. Resuming wakes it at once. */
+/** Seconds after which a job of a paused sending that was claimed meanwhile checks again, if it was not woken before. */
 export const pausedCheckSeconds = 30
 
 /** Seconds between searches for sendings that have ended. */

@@ -199,6 +199,7 @@ export const sendingRoutes = (parts: Services) => {
         await forceIndexPlans(tx)
         await store.setState(tx, sending, 'running')
         await store.releaseJobs(tx, sending)
+        await changes.invalidate(tx, 'sendings')
         tx.afterCommit(() => {
           for (const kind of [batchKind, submitKind]) notify(kind)
         })

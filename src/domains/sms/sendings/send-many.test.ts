@@ -251,7 +251,7 @@ test('requests beyond those that an account may make at a time are refused until
   const { who, number } = await sender()
   const most = sendingRequests.perKey + sendingRequests.queue.perKey
   const body = { from_number: number, text: 'Hello', to_numbers: numbers(20) }
-  const answers: Promise<{ status: number }>[] = []
+  const answers: ReturnType<typeof sendMany>[] = []
   await db.begin(async (tx) => {
     // No request can be accepted meanwhile.
     await tx.run`select from balances where account_id = ${who.id} for update`
@@ -261,8 +261,10 @@ test('requests beyond those that an account may make at a time are refused until
       for (const answer of answers) void answer.then(({ status }) => status === 503 && ++refused === 4 && resolve())
     })
   })
-  const statuses = (await Promise.all(answers)).map(({ status }) => status)
-  assert.equal(statuses.filter((status) => status === 202).length, most)
+  const ended = await Promise.all(answers)
+  assert.equal(ended.filter(({ status }) => status === 202).length, most)
+  const refused = ended.filter(({ status }) => status === 503).map((answer) => answer.body.error_message)
+  assert.deepEqual(new Set(refused), new Set(['Too many messages are waiting to be accepted. Try again in a second']))
   assert.equal((await sendMany(who, body)).status, 202)
   assert.equal((await rowsOf(who)).length, (most + 1) * 20)
 })

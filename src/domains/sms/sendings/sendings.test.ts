@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
 import { startWorker } from '../../../platform/jobs/consume/worker.ts'
 import { smsJobs } from '../jobs.ts'
 import { maxBatchMessages } from '../limits.ts'
+import { cancelScheduled } from '../ops.ts'
 import { giveNumber, makeSmsWorld, type Smsc, withSmscs } from '../sms-testing.ts'
 import { completeSendings } from './complete-sendings.ts'
+import { isWaiting } from './store.ts'
 
 const world = await makeSmsWorld()
 const { call, db, parts, tenant, connect, send } = world
@@ -164,6 +167,73 @@ test('a sending that no worker has begun is paused, resumed and canceled at once
   const timeline = (await call(who, 'GET', `/open/sms/message/${messages[7]}/timeline`)).body
   assert.match(JSON.stringify(timeline), /refunded/)
   assert.equal((await read()).state, 'canceled')
+  await world.start()
+})
+
+for (const act of ['pause', 'cancel'] as const)
+  test(
+    `a batch that a dead process had claimed is ${act === 'pause' ? 'held' : 'canceled and refunded'} once its lease ends`,
+    withSmscs(world, 1, async ([smsc]) => {
+      assert.ok(smsc)
+      await connect('only', smsc, { window: 100 })
+      const sender = await makeSender()
+      const { who, number } = sender
+      await world.stop()
+      const sending = await start(sender, 20)
+      await db.run`
+        update jobs set leased_until = now() + interval '1 hour', owner = ${randomUUID()}, fence = 1, attempts = 1
+        where account_id = ${who.id}`
+      const { counts } = (await sending.act(act)).body.sending
+      assert.equal(counts.queued, 20)
+      await db.run`update jobs set leased_until = '2000-01-01' where account_id = ${who.id}`
+      await world.start()
+      await until(async () => parts.carriers.isAnyUp())
+      await until(async () => {
+        const { attempts } = await db.one<{ attempts: number }>`
+          select coalesce(max(attempts + fence), 9) as attempts from jobs where account_id = ${who.id}`
+        return attempts > 2 || attempts === 9
+      })
+      const { body } = await send(who, number, 'Single')
+      await world.waitForStatus(who, body.message_uuid, 'sent')
+      assert.deepEqual(
+        smsc.submits.map(({ text }) => text),
+        ['Single'],
+      )
+      const expected = act === 'pause' ? 'queued' : 'canceled'
+      await until(async () => (await sending.read()).counts[expected] === 20)
+      if (act === 'cancel') {
+        await hasNoJobs(who)
+        assert.equal(await balanceOf(who), 99.96)
+        return
+      }
+      await sending.act('resume')
+      await until(async () => (await sending.read()).counts.sent === 20)
+    }),
+  )
+
+test('a held message does not hold back later ones of its pair, and closing the account cancels the sending', async () => {
+  const sender = await makeSender('1')
+  const { who } = sender
+  await world.stop()
+  const { act, messages } = await start(sender, 5)
+  const id = messages[0]?.slice(3) ?? ''
+  // The message has left its batch for a retry.
+  await db.run`
+    insert into jobs (id, account_id, kind, payload, run_at, created_at)
+    values (${id}, ${who.id}, 'sms.submit', ${{ from: '', to: '', text: '' }}::jsonb, app_now(), app_now())`
+  assert.equal(await isWaiting(db, id), true)
+  await act('pause')
+  assert.equal(await isWaiting(db, id), false)
+  await act('resume')
+  assert.equal(await isWaiting(db, id), true)
+  await act('pause')
+  // As the closing of an account does.
+  assert.equal(await db.begin((tx) => cancelScheduled(tx, who.id)), 5)
+  const { count } = await db.one<{ count: number }>`
+    select count(*)::integer as count from sms_messages where account_id = ${who.id} and status = 'canceled'`
+  assert.equal(count, 5)
+  const { state } = await db.one<{ state: string }>`select state from sms_sendings where account_id = ${who.id}`
+  assert.equal(state, 'canceled')
   await world.start()
 })
 

@@ -179,19 +179,16 @@ export const admissions = (sql: Sql, messages: readonly SentMessage[]) => sql.ma
     order by id limit 1) m on true
   order by g.n`
 
-/** Returns the ids of those sendings that are paused or canceled. */
-export const haltedSendings = async (
-  sql: Sql,
-  sendings: readonly { readonly account: string; readonly id: string }[],
-): Promise<string[]> =>
-  (
-    await sql.many<{ id: string }>`
-      select g.id from unnest(${sendings.map(({ account }) => account)}::uuid[], ${sendings.map(({ id }) => id)}::uuid[])
-        g (account_id, id)
-      cross join lateral (
-        select state from sms_sendings where account_id = g.account_id and id = g.id limit 1) s
-      where s.state in ('paused', 'canceled')`
-  ).map(({ id }) => id)
+/** Returns the states of sendings. */
+export const statesOf = (sql: Sql, sendings: readonly { readonly account: string; readonly id: string }[]) => sql.many<{
+  id: string
+  state: SendingState
+}>`
+  select g.id, s.state
+  from unnest(${sendings.map(({ account }) => account)}::uuid[], ${sendings.map(({ id }) => id)}::uuid[])
+    g (account_id, id)
+  cross join lateral (
+    select state from sms_sendings where account_id = g.account_id and id = g.id limit 1) s`
 
 /** The last sending that a search examined. */
 export type SearchPosition = { readonly account_id: string; readonly id: string }

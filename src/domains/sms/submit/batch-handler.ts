@@ -13,7 +13,7 @@ import {
 } from '../../../platform/jobs/job-kind.ts'
 import { notify } from '../../../platform/jobs/queue.ts'
 import type { BatchJob, BatchMember } from '../batch.ts'
-import { maxBatchAttempts, pausedCheckSeconds } from '../limits.ts'
+import { maxBatchAttempts } from '../limits.ts'
 import { forceIndexPlans } from '../state-transition-store.ts'
 import {
   completeBatches,
@@ -234,7 +234,6 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
     try {
       const admission =
         payload.sending === undefined ? null : await sendings.admit({ account, sending: payload.sending, message: id })
-      if (admission?.state === 'paused') throw new Snooze('the sending is paused', pausedCheckSeconds)
       if (admission?.state === 'canceled') return 'split'
       const members = local ?? (await loads.add({ account, payload, createdAt }))
       if (earlier) await earlier
@@ -296,7 +295,6 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
     const { sending } = job.payload
     if (sending === undefined || job.account === null) return await submitSingle(job, signal, null)
     const { state, status, version } = await sendings.admit({ account: job.account, sending, message: job.id })
-    if (state === 'paused') throw new Snooze('the sending is paused', pausedCheckSeconds)
     if (state === 'canceled' && status === 'queued') return { outcome: 'canceled' }
     return await submitSingle(job, signal, { id: sending, version })
   }
