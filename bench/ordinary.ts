@@ -5,7 +5,7 @@ import { benchRun } from './bench.ts'
 import { type Gateway, handset, startKannelGateway, startSink, startTrunkline } from './gateways.ts'
 import { hasKannel } from './kannel.ts'
 import { load, paced, post } from './load.ts'
-import { from, key, startChild, startPlatform } from './platform.ts'
+import { from, key, type Platform, startChild, startPlatform } from './platform.ts'
 import type { Report } from './sink.ts'
 import { prefixed, startMeter, statementCounter, wakeUps } from './usage.ts'
 
@@ -130,22 +130,31 @@ const measureIdle = async (sandbox: boolean): Promise<void> => {
 
 const rate = ({ count, seconds }: { count: number; seconds: number }) => count / seconds
 
+/** Returns the accounts that send: each has a key and a number. */
+const makeSenders = async (platform: Platform): Promise<{ key: string; from: string }[]> => {
+  const numbers = Array.from({ length: run.number('accounts') - 1 }, (_, n) => `+4478${10_000_000 + n}`)
+  const keys = await platform.addAccounts(numbers)
+  return [{ key, from }, ...numbers.map((number, n) => ({ key: keys[n] ?? '', from: number }))]
+}
+
+/** Requests that send one message each. */
+const singleRequests = (senders: readonly { key: string; from: string }[]): Buffer[] =>
+  Array.from({ length: 20_000 }, (_, i) => {
+    const sender = senders[i % senders.length] ?? { key, from }
+    const body = { from_number: sender.from, to_number: `+4477${handset(i)}`, text: 'A message as people write' }
+    return post('/open/sms/send', { 'x-user-api-key': sender.key }, JSON.stringify(body))
+  })
+
 /** Compares with a straightforward durable server on the same PostgreSQL. */
 const measureSequential = async (): Promise<void> => {
   const platform = await startPlatform(rows, { TRUNKLINE_ROLES: 'api' })
-  const numbers = Array.from({ length: run.number('accounts') - 1 }, (_, n) => `+4478${10_000_000 + n}`)
-  const keys = await platform.addAccounts(numbers)
-  const senders = [{ key, from }, ...numbers.map((number, n) => ({ key: keys[n] ?? '', from: number }))]
+  const senders = await makeSenders(platform)
   const yardstick = startChild('straightforward.ts', {
     DATABASE_URL: platform.databaseUrl,
     BENCH_KEYS: senders.map((sender) => sender.key).join(),
   })
   const port = Number(String((await once(createInterface(yardstick.stdout), 'line'))[0]))
-  const requests = Array.from({ length: 20_000 }, (_, i) => {
-    const sender = senders[i % senders.length] ?? { key, from }
-    const body = { from_number: sender.from, to_number: `+4477${handset(i)}`, text: 'A message as people write' }
-    return post('/open/sms/send', { 'x-user-api-key': sender.key }, JSON.stringify(body))
-  })
+  const requests = singleRequests(senders)
   for (const count of [1, 64, 256]) {
     await platform.db.raw('truncate jobs')
     let sent = 0
@@ -169,8 +178,55 @@ const measureSequential = async (): Promise<void> => {
   await platform.stop()
 }
 
+/** Messages of one request, and connections that make such requests one after the other. */
+const manySize = 1_000
+const manyConnections = 4
+
+/** Makes requests of many messages for a time. @returns the number of accepted messages in a second */
+const loadMany = async (port: number): Promise<number> => {
+  const began = performance.now()
+  const end = began + seconds * 1_000
+  let accepted = 0
+  await Promise.all(
+    Array.from({ length: manyConnections }, async () => {
+      while (performance.now() < end) {
+        const response = await fetch(`http://127.0.0.1:${port}/open/sms/send-many`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-user-api-key': key },
+          body: JSON.stringify({
+            from_number: from,
+            text: 'A message as people write',
+            to_numbers: Array.from({ length: manySize }, (_, i) => `+4477${handset(i)}`),
+          }),
+        })
+        // The body is read, and not parsed: parsing would use CPU time of the measured cores.
+        await response.arrayBuffer()
+        if (response.status === 202) accepted += manySize
+        else console.error(`a request of many messages got ${response.status}`)
+      }
+    }),
+  )
+  return accepted / ((performance.now() - began) / 1_000)
+}
+
+/** Compares requests of a thousand messages with requests of one, of a single account. */
+const measureMany = async (): Promise<void> => {
+  const platform = await startPlatform(rows, { TRUNKLINE_ROLES: 'api' })
+  const requests = singleRequests([{ key, from }])
+  let sent = 0
+  const nextRequest = () => requests[sent++ % requests.length] ?? Buffer.alloc(0)
+  await load(platform.port, 256, 2, nextRequest) // a warm-up
+  const single = rate(await load(platform.port, 256, seconds, nextRequest))
+  await platform.db.raw('truncate jobs')
+  const many = await loadMany(platform.port)
+  console.error(`many: ${Math.round(many)}/s of ${Math.round(single)}/s`)
+  run.record(prefixedBy('many', { ours: many, single, ratio: many / single }))
+  await platform.stop()
+}
+
 for (let round = 0; round < rounds; round++) {
   if (wants('direct')) await measureSequential()
+  if (wants('many')) await measureMany()
   if (wants('load')) await measureLoad()
   if (wants('idle')) for (const sandbox of [false, true]) await measureIdle(sandbox)
 }

@@ -112,6 +112,8 @@ export const paths = {
   contact: path('/console/:account/contacts/:contact', 'edit'),
   start: path('/console/:account/start'),
   logs: path('/console/:account/logs', 'channel', 'contact', 'direction', 'status', 'error', 'since', 'until'),
+  sendings: path('/console/:account/logs/sendings', 'send'),
+  sending: path('/console/:account/logs/sendings/:sending'),
   message: path('/console/:account/logs/messages/:message', 'session', 'raw', 'again'),
   calls: path(
     '/console/:account/calls',

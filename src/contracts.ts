@@ -56,6 +56,7 @@ import * as search from './domains/search/contract.ts'
 import * as sms from './domains/sms/contract.ts'
 import * as optOuts from './domains/sms/opt-outs/contract.ts'
 import * as smsReceipts from './domains/sms/receipts/contract.ts'
+import * as sendings from './domains/sms/sendings/contract.ts'
 import * as smsTimelines from './domains/sms/timeline/contract.ts'
 import * as tokens from './domains/tokens/contract.ts'
 import * as usage from './domains/usage/contract.ts'
@@ -93,6 +94,7 @@ export const contracts: readonly Contract[] = [
   sms,
   smsTimelines,
   smsReceipts,
+  sendings,
   optOuts,
   callers,
   calls,

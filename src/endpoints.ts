@@ -52,6 +52,7 @@ import { searchRoutes } from './domains/search/routes.ts'
 import { optOutRoutes } from './domains/sms/opt-outs/routes.ts'
 import { unparsedReceiptRoutes } from './domains/sms/receipts/routes.ts'
 import { smsRoutes } from './domains/sms/routes.ts'
+import { sendingRoutes } from './domains/sms/sendings/routes.ts'
 import { smsTimelineRoutes } from './domains/sms/timeline/routes.ts'
 import { tokenRoutes } from './domains/tokens/routes.ts'
 import { usageRoutes } from './domains/usage/routes.ts'
@@ -85,6 +86,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...inventoryRoutes(services),
   ...pricingRoutes(services),
   ...smsRoutes(services),
+  ...sendingRoutes(services),
   ...smsTimelineRoutes(services),
   ...unparsedReceiptRoutes(services),
   ...optOutRoutes(services),

@@ -40,6 +40,7 @@ export const listedTables: ReadonlySet<string> = new Set([
   'sms_channels',
   'sms_messages',
   'sms_opt_outs',
+  'sms_sendings',
   'transfers',
   'users',
   'virtual_numbers',
@@ -84,6 +85,8 @@ const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner):
       'delivered', ${at}, ${at} from row`,
   `sms_opt_outs (account_id, id, number, contact, reason, created_at)
     select '${account}', id, '', ${number}, 'import', ${at} from row`,
+  `sms_sendings (account_id, id, state, refused, price, message_ids, job_ids, created_at, updated_at)
+    select '${account}', id, 'completed', 0, 0.04, array[id], array[id], ${at}, ${at} from row`,
   `calls (account_id, id, callid, direction, from_number, to_number, iso_country_code, status, is_msgapp, is_trunk,
       caller_id_used, ended_at, created_at)
     select '${account}', id, n::text, 'O', null, ${number}, 'GB', 'COMPLETED', false, true, '', ${at}, ${at} from row`,

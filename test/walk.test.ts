@@ -64,15 +64,16 @@ test(
 )
 
 test(
-  'docs/sms.md: a text with its receipt, one that is scheduled and canceled, segments, an answer, STOP and START, opt-outs, by curl',
+  'docs/sms.md: a text with its receipt, one that is scheduled and canceled, a sending, segments, an answer, STOP and START, opt-outs, by curl',
   needs('curl'),
   async () => {
     const blocks = walked(scriptOf('docs/sms.md', platform.url))
-    const [, sent, canceled, previews, answered, stopped, listed, imported] = blocks.map((lines) =>
+    const [, sent, canceled, many, previews, answered, stopped, listed, imported] = blocks.map((lines) =>
       lines.filter((line) => line.startsWith('{')).map((line): Json => JSON.parse(line)),
     )
     assert.partialDeepStrictEqual(sent, [{ message: { status: 'delivered', text: 'Your table is ready' } }, {}])
     assert.partialDeepStrictEqual(canceled, [{ message: { status: 'scheduled' } }, { message: { status: 'canceled' } }])
+    assert.partialDeepStrictEqual(many, [{ sending: { text: 'We open at nine', accepted: 2, refused: 1 } }])
     assert.partialDeepStrictEqual(previews, [
       { encoding: 'gsm7', fragments: 1 },
       { encoding: 'ucs2', fragments: 1, forced_by: '🎉' },

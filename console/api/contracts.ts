@@ -60,6 +60,7 @@ export type Modules =
   | typeof import('../../src/domains/sms/contract.ts')
   | typeof import('../../src/domains/sms/opt-outs/contract.ts')
   | typeof import('../../src/domains/sms/receipts/contract.ts')
+  | typeof import('../../src/domains/sms/sendings/contract.ts')
   | typeof import('../../src/domains/sms/timeline/contract.ts')
   | typeof import('../../src/domains/tokens/contract.ts')
   | typeof import('../../src/domains/usage/contract.ts')

@@ -39,6 +39,14 @@ const factsOf = (message: Message): Fact[] => [
     ? []
     : [{ name: words.message.price, value: <Money amount={String(message.price)} exact /> }]),
   ...(message.send_at ? [{ name: words.message.sendAt, value: <Moment time={message.send_at} show="exact" /> }] : []),
+  ...(message.sending_uuid === undefined
+    ? []
+    : [
+        {
+          name: words.message.sending,
+          value: <a href={paths.sending({ sending: message.sending_uuid })}>{words.message.seeSending}</a>,
+        },
+      ]),
   { name: words.messages.time, value: <Moment time={message.created_at} show="exact" /> },
   { name: words.message.id, value: <Copy value={message.uuid} what={words.message.id} /> },
 ]

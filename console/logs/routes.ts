@@ -17,6 +17,19 @@ export const logs: Section = {
       load: () => import('./messages.tsx').then(({ MessagesPage }) => MessagesPage),
     }),
     page({
+      path: paths.sendings,
+      title: () => words.pages.sendings,
+      needs: 'inbox',
+      isListed: true,
+      load: () => import('./sendings.tsx').then(({ SendingsPage }) => SendingsPage),
+    }),
+    page({
+      path: paths.sending,
+      title: () => words.pages.sending,
+      needs: 'inbox',
+      load: () => import('./sending.tsx').then(({ SendingPage }) => SendingPage),
+    }),
+    page({
       path: paths.message,
       title: () => words.pages.message,
       needs: 'read_only',

@@ -13,6 +13,7 @@ import type { words as numbers } from './en/numbers.ts'
 import type { words as parts } from './en/parts.ts'
 import type { words as people } from './en/people.ts'
 import type { words as phone } from './en/phone.ts'
+import type { words as sendings } from './en/sendings.ts'
 import type { words as settings } from './en/settings.ts'
 import type { words as shell } from './en/shell.ts'
 import type { words as signIn } from './en/sign-in.ts'
@@ -38,6 +39,7 @@ export type Catalogue = {
   readonly parts: typeof parts
   readonly people: typeof people
   readonly phone: typeof phone
+  readonly sendings: typeof sendings
   readonly settings: typeof settings
   readonly signIn: typeof signIn
   readonly shell: typeof shell

@@ -147,7 +147,7 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
       'src/domains/numbers/{imports/imports,suppliers/{supplier-order-job,supplier-orders,supplier-registry}}.test.ts',
       'src/domains/{msgapp/runner/connection-runner,search/paging,inbox/bulk/bulk,webhooks/delivery/fan-out}.test.ts',
       'src/domains/{contacts/blocking/blocking,persons/second-factor/second-factor}.test.ts',
-      'src/domains/sms/{submit/long-messages,submit/failover-submitter,opt-outs/keywords}.test.ts',
+      'src/domains/sms/{submit/long-messages,submit/failover-submitter,opt-outs/keywords,sendings/sending-crash}.test.ts',
       'src/adapters/{sip-gateway/calls/call-ends,xmpp/{number-checks,people,liveness},didww/didww}.test.ts',
       'src/platform/jobs/consume/fence.test.ts',
       'src/interfaces/live/presence.test.ts',

@@ -216,3 +216,51 @@ test(
     assert.match(page.url(), new RegExp(`/logs/messages/${uuid}$`))
   },
 )
+
+test(
+  'sendings: one text goes to pasted numbers, the refused ones are listed, and the rest is paused, resumed and canceled',
+  needs('chromium'),
+  async () => {
+    const page = await signIn(apiKey, '/logs/sendings')
+    await page.getByText('No sendings yet').waitFor()
+    await isWellMade(page, 'no sendings')
+    await page.getByRole('button', { name: 'Send to many' }).first().click()
+    const form = page.getByRole('dialog', { name: 'Send one text to many numbers' })
+    await form.getByLabel('Text', { exact: true }).fill('We open at nine')
+    // The bind of the sandbox has a window of 10: the sending lasts for some time.
+    const numbers = Array.from({ length: 900 }, (_, i) => `+44 7911 ${200_000 + i}`)
+    await form.getByLabel('To', { exact: true }).fill(['12', ...numbers].join('\n'))
+    await form.getByText('901 numbers').waitFor()
+    await isWellMade(page, 'the form of a sending')
+    await form.getByRole('button', { name: 'Send to many' }).click()
+    await form.getByText('900 messages accepted').waitFor()
+    await form.getByRole('row', { name: /^12 .*12 is not a phone number in E.164 format/ }).waitFor()
+    await isWellMade(page, 'the result of a sending')
+    await form.getByRole('link', { name: 'Follow the sending' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sending' }).waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.locator('h1 + *').getByText('Paused').waitFor()
+    await isWellMade(page, 'a paused sending')
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.locator('h1 + *').getByText('Running').waitFor()
+    await page.getByRole('button', { name: 'Cancel the rest' }).click()
+    const question = page.getByRole('dialog', { name: /not submitted yet/ })
+    await question.getByRole('button', { name: 'Cancel the rest' }).click()
+    await page.getByRole('heading', { level: 1 }).getByText('Sending').waitFor()
+    await page.locator('h1 + *').getByText('Canceled').waitFor()
+    const sendings = (await call('GET', '/open/sms/sendings')).body.sendings
+    assert.deepEqual([sendings.length, sendings[0].state, sendings[0].refused], [1, 'canceled', 1])
+    const { counts } = await until(async () => {
+      const { sending } = (await call('GET', `/open/sms/sendings/${sendings[0].uuid}`)).body
+      return sending.counts.queued + sending.counts.sending === 0 && sending
+    })
+    assert.ok(counts.canceled > 0)
+    await page.goto(`${baseOf(page)}/logs/sendings`)
+    await page.getByRole('row', { name: /We open at nine/ }).waitFor()
+    await isWellMade(page, 'the list of sendings')
+    const [message] = (await call('GET', '/open/sms/messages?status=canceled')).body.messages
+    await page.goto(`${baseOf(page)}/logs/messages/${message.uuid}`)
+    await page.getByRole('link', { name: 'Sent together with others' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Sending' }).waitFor()
+  },
+)

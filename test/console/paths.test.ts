@@ -30,6 +30,8 @@ const addresses = {
   start: '/console/:account/start',
   logs: '/console/:account/logs',
   calls: '/console/:account/calls',
+  sendings: '/console/:account/logs/sendings',
+  sending: '/console/:account/logs/sendings/:sending',
   message: '/console/:account/logs/messages/:message',
   call: '/console/:account/calls/:call',
   money: '/console/:account/money',

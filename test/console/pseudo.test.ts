@@ -162,6 +162,7 @@ const openers: readonly (readonly [path: string, button: RegExp, item?: string])
   ['/contacts/opt-outs', /^Add an opt-out/],
   ['/contacts/opt-outs', /^Import/],
   ['/calls', /^Actions for/],
+  ['/logs/sendings', /^Send to many/],
   ['/money', /^Change$/],
   ['/developers/keys', /^Create key/],
   ['/developers/keys', /^Actions for/],

@@ -3,6 +3,26 @@ import { type Scene, unique } from './scene.ts'
 
 const contact = '+447700900123'
 
+/** Starts a sending that has not ended: the world of recipes submits nothing. */
+const startSending = async (scene: Scene): Promise<string> => {
+  const body = { from_number: (await scene.number()).number, text: unique(scene.mark), to_numbers: [freshContact()] }
+  return (await scene.world.call(scene.tenant, 'POST', '/open/sms/send-many', body)).body.sending_uuid
+}
+
+/** Starts a sending that has nothing left to submit. */
+const endSending = async (scene: Scene): Promise<string> => {
+  const sending = await startSending(scene)
+  await scene.world.db.run`update sms_messages set status = 'sent' where sending_id = ${sending.slice(3)}`
+  return sending
+}
+
+/** Starts and cancels a sending. */
+const cancelSending = async (scene: Scene): Promise<string> => {
+  const sending = await startSending(scene)
+  await scene.world.call(scene.tenant, 'POST', `/open/sms/sendings/${sending}/cancel`)
+  return sending
+}
+
 let contacts = 0
 /** A contact to which no other recipe writes. */
 const freshContact = () => `+4479110${String(++contacts).padStart(5, '0')}`
@@ -22,6 +42,35 @@ export const smsRecipes: Recipes = {
       body: { from_number: (await scene.number()).number, to_number: contact, text: unique(scene.mark) },
     }),
     notFound: () => ({ body: { from_number: contact, to_number: contact, text: 'x' } }),
+  },
+  sendManySms: {
+    ok: async (scene) => ({
+      body: {
+        from_number: (await scene.number()).number,
+        text: unique(scene.mark),
+        to_numbers: [freshContact(), freshContact()],
+      },
+    }),
+    invalid: () => ({ body: { from_number: contact, text: 'x' } }),
+  },
+  listSmsSendings: {
+    ok: async (scene) => {
+      await startSending(scene)
+      return { query: { results_per_page: 2 } }
+    },
+  },
+  getSmsSending: { ok: async (scene) => ({ params: { sending_uuid: await startSending(scene) } }) },
+  pauseSmsSending: {
+    ok: async (scene) => ({ params: { sending_uuid: await startSending(scene) } }),
+    conflict: async (scene) => ({ params: { sending_uuid: await cancelSending(scene) } }),
+  },
+  resumeSmsSending: {
+    ok: async (scene) => ({ params: { sending_uuid: await startSending(scene) } }),
+    conflict: async (scene) => ({ params: { sending_uuid: await cancelSending(scene) } }),
+  },
+  cancelSmsSending: {
+    ok: async (scene) => ({ params: { sending_uuid: await startSending(scene) } }),
+    conflict: async (scene) => ({ params: { sending_uuid: await endSending(scene) } }),
   },
   previewSms: { ok: ({ mark }) => ({ body: { to_number: contact, text: `${mark} я` } }) },
   listSmsChannels: { ok: async (scene) => scene.number().then(() => ({})) },

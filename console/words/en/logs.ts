@@ -52,6 +52,8 @@ export const words = section('logs', {
     segments: 'Parts',
     price: 'Price',
     sendAt: 'To be sent',
+    sending: 'Sending',
+    seeSending: 'Sent together with others',
     error: 'Error code',
     facts: 'Message',
     timeline: 'Timeline',

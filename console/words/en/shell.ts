@@ -65,6 +65,8 @@ export const words = section('shell', {
     requests: 'Request log',
     logs: 'Messages',
     message: 'Message',
+    sendings: 'Sendings',
+    sending: 'Sending',
     call: 'Call',
     calls: 'Calls',
     money: 'Ledger',

@@ -141,7 +141,7 @@ export type ClosedAccountCounts = {
   users: number
   /** Webhooks disabled */
   webhooks: number
-  /** Scheduled messages canceled and refunded */
+  /** Scheduled messages, and those of sendings, canceled and refunded */
   messages: number
   /** Channels of the messaging app deleted */
   channels: number
@@ -933,6 +933,8 @@ export type SmsMessage = {
   sub_status?: string
   error_code?: string
   send_at?: string
+  /** The sending, if one request sent it together with others */
+  sending_uuid?: string
   created_at: string
   updated_at: string
   /** Unix seconds */
@@ -1000,6 +1002,122 @@ export type UnparsedReceipt = {
   octets: string
   /** esm_class, data_coding and the optional parameters, in hexadecimal */
   fields: Record<string, string>
+}
+
+/** Accepted messages by their status now */
+export type SmsSendingCounts = {
+  queued: number
+  sending: number
+  sent: number
+  delivered: number
+  undelivered: number
+  rejected: number
+  expired: number
+  failed: number
+  canceled: number
+  unknown: number
+}
+
+export type SmsSendingProgress = {
+  /** Starts with SND */
+  uuid: string
+  /** completed: nothing is left to submit. A sending counts as completed within seconds. paused and canceled: messages whose submit has begun are still sent */
+  state: 'running' | 'paused' | 'canceled' | 'completed'
+  /** Sender of the first message */
+  from_number: string
+  /** Text of the first message */
+  text: string
+  /** Messages that were accepted */
+  accepted: number
+  /** Messages of the request that were refused */
+  refused: number
+  /** USD, of all accepted messages; refunds are not subtracted */
+  price: number
+  created_at: string
+  updated_at: string
+  counts: SmsSendingCounts
+}
+
+export type SmsSendingReply = {
+  success: true
+  sending: SmsSendingProgress
+}
+
+export type SmsSending = {
+  /** Starts with SND */
+  uuid: string
+  /** completed: nothing is left to submit. A sending counts as completed within seconds. paused and canceled: messages whose submit has begun are still sent */
+  state: 'running' | 'paused' | 'canceled' | 'completed'
+  /** Sender of the first message */
+  from_number: string
+  /** Text of the first message */
+  text: string
+  /** Messages that were accepted */
+  accepted: number
+  /** Messages of the request that were refused */
+  refused: number
+  /** USD, of all accepted messages; refunds are not subtracted */
+  price: number
+  created_at: string
+  updated_at: string
+}
+
+export type SmsSendings = {
+  success: true
+  /** Rows in this page */
+  count: number
+  /** The requested page, from 0 */
+  page: number
+  /** All matches; at most 10,000 */
+  total: number
+  /** There are more matches than total, which is exact up to 10,000 */
+  total_capped?: true
+  /** For the next page; absent on the last one */
+  next_cursor?: string
+  sendings: readonly (SmsSending)[]
+}
+
+export type MessageToSend = {
+  /** The recipient, E.164 */
+  to_number: string
+  /** 1 to 1,600 UTF-16 units */
+  text?: string
+  /** An SMS-capable number of the account, E.164 */
+  from_number?: string
+}
+
+export type MessagesToSend = {
+  /** The sender of messages that name none */
+  from_number?: string
+  /** The text of messages that have none */
+  text?: string
+  /** Either these recipients of one text, or messages. A repeated one gets a message each time */
+  to_numbers?: readonly (string)[]
+  messages?: readonly (MessageToSend)[]
+}
+
+/** The id of an accepted message, or the error that refused it */
+export type SentMessage = {
+  /** Only of an accepted message */
+  message_uuid?: string
+  /** Only of a refused message, as all that follow: the status of POST /open/sms/send */
+  status?: number
+  error_code?: string
+  error_message?: string
+  /** JSON pointer of the field at fault */
+  field?: string
+}
+
+export type SentMessages = {
+  success: true
+  /** Absent if no message was accepted */
+  sending_uuid?: string
+  accepted: number
+  refused: number
+  /** Index of the first message that the balance does not cover. A cheaper one after it may be accepted */
+  balance_ended_at?: number
+  /** In the order of the request */
+  messages: readonly (SentMessage)[]
 }
 
 export type OptOut = {
@@ -3017,6 +3135,8 @@ export type SmsEvent = {
   sub_status?: string
   error_code?: string
   send_at?: string
+  /** The sending, if one request sent it together with others */
+  sending_uuid?: string
   updated_at: string
   /** Unix seconds */
   timestamp: number
@@ -3627,7 +3747,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'merge_with_itself' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -5920,6 +6040,52 @@ export type AccountOperations = {
       next_cursor?: string
     }, 'groups'>
   }
+  readonly sendings: {
+    /**
+     * Cancel a sending: end and refund the messages that are not submitted yet.
+     * Each canceled message is an event sms.message.failed with the status canceled. Messages that a worker holds follow within a second.
+     */
+    cancel(args: {
+      /** Starts with SND */
+      sending_uuid: string
+    }, options?: CallOptions): Promise<SmsSendingReply>
+    /**
+     * One sending, with the number of its messages in each status.
+     * Messages name their sending in sending_uuid.
+     */
+    get(args: {
+      /** Starts with SND */
+      sending_uuid: string
+    }, options?: CallOptions): Promise<SmsSendingReply>
+    /**
+     * List the sendings of the account, newest first.
+     * A sending is the accepted messages of one POST /open/sms/send-many. GET one for its progress.
+     */
+    list(args?: {
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
+      page_number?: number | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<SmsSendings, 'sendings'>
+    /**
+     * Pause a sending: hold the messages that are not submitted yet.
+     * Workers stop within a second. The validity of a message counts from its acceptance: one that is held longer expires and is refunded.
+     */
+    pause(args: {
+      /** Starts with SND */
+      sending_uuid: string
+    }, options?: CallOptions): Promise<SmsSendingReply>
+    /**
+     * Resume a paused sending.
+     * The held messages are submitted from now on. Nothing happens to a sending that is running.
+     */
+    resume(args: {
+      /** Starts with SND */
+      sending_uuid: string
+    }, options?: CallOptions): Promise<SmsSendingReply>
+  }
   readonly sms: {
     /**
      * Cancel and refund an SMS before its send_at.
@@ -6057,6 +6223,11 @@ export type AccountOperations = {
       success: true
       message_uuid: string
     }>
+    /**
+     * Send up to 1,000 SMS in one request: one text to many, or a text each.
+     * Each message is decided in order, as one of POST /open/sms/send would be, and refused alone. The accepted ones form a sending, which can be followed, paused and canceled. Each message counts as one request of the account.
+     */
+    sendMany(args: MessagesToSend, options?: CallOptions): Promise<SentMessages>
     /**
      * The messages of a channel with a contact, oldest to newest.
      * The first page has the latest messages. Pass the next_cursor of a page to read older ones.

@@ -367,7 +367,7 @@ export const closeAccount = contract({
         keys: Count('API keys revoked'),
         users: Count('Users whose tokens were revoked'),
         webhooks: Count('Webhooks disabled'),
-        messages: Count('Scheduled messages canceled and refunded'),
+        messages: Count('Scheduled messages, and those of sendings, canceled and refunded'),
         channels: Count('Channels of the messaging app deleted'),
         numbers: Count('Numbers released'),
         reservations: Count('Reservations canceled'),

@@ -132,6 +132,30 @@ export const refund = async (
 }
 
 /**
+ * Refunds many items that one transfer paid for: as `refund` does for each, in three statements.
+ * @param adjusts the transfer
+ */
+export const refundAll = async (
+  tx: Tx,
+  account: string,
+  book: Book,
+  { kind, adjusts }: { readonly kind: TransferKind; readonly adjusts: string },
+  items: readonly { readonly reference: string; readonly amount: Micros }[],
+): Promise<void> => {
+  const paid = items.filter(({ amount }) => amount > 0)
+  if (paid.length === 0) return
+  await store.lock(tx, account)
+  const total = paid.reduce((sum, { amount }) => sum + amount, 0)
+  if (await store.refundWhole(tx, account, adjusts, decimal(total))) {
+    const rows = paid.map(({ reference, amount }) => ({ id: uuid(), reference, amount: decimal(amount) }))
+    await store.insertRefunds(tx, { account, book, kind, adjusts }, rows)
+    return
+  }
+  // Corrections of the transfer left less than that.
+  for (const { reference, amount } of paid) await refund(tx, account, amount, book, { kind, reference, adjusts })
+}
+
+/**
  * Holds money for an operation whose price is known only at its end. The caller must end the hold with `capture` or
  * `release`, also after a crash (`staleHolds`).
  * @param what kind and reference of the sale, as used by the capture

@@ -65,6 +65,28 @@ export const refundTransfer = (tx: Tx, account: string, id: string, amount: stri
   returning a.amount`
 
 /** Returns money to the balance; never refused, because the account had it before. */
+/** Refunds an amount if corrections and other refunds left as much of the transfer. @returns false without any effect */
+export const refundWhole = async (tx: Tx, account: string, id: string, amount: string): Promise<boolean> =>
+  (await tx.maybe`
+    with adjusted as (
+      update transfers set adjusted = coalesce(adjusted, 0) + ${amount}::numeric
+      where account_id = ${account} and id = ${id} and amount - coalesce(adjusted, 0) >= ${amount}::numeric
+      returning id
+    )
+    update balances b set balance = b.balance + ${amount}::numeric from adjusted where b.account_id = ${account}
+    returning b.account_id`) !== null
+
+/** Inserts the refunds of items that one transfer paid for. */
+export const insertRefunds = (
+  tx: Tx,
+  what: { readonly account: string; readonly book: string; readonly kind: TransferKind; readonly adjusts: string },
+  rows: readonly { readonly id: string; readonly reference: string; readonly amount: string }[],
+) => tx.run`
+  insert into transfers (account_id, id, debit, credit, amount, kind, reference, adjusts)
+  select ${what.account}, g.id, ${what.book}, 'balance', g.amount, ${what.kind}, g.reference, ${what.adjusts}
+  from unnest(${rows.map(({ id }) => id)}::uuid[], ${rows.map(({ amount }) => amount)}::numeric[],
+    ${rows.map(({ reference }) => reference)}::text[]) g (id, amount, reference)`
+
 export const restore = (tx: Tx, account: string, amount: string) => tx.one<{ balance: string }>`
   update balances set balance = balance + ${amount}::numeric where account_id = ${account} returning balance`
 

@@ -22,6 +22,8 @@ export type BatchPayload = {
   ids: string
   /** Segmentation of each message. Absent if it is `udh8` for all. */
   long?: Segmentation[]
+  /** The sending of the messages, if one request sent them. */
+  sending?: string
 }
 
 /** A batch as passed from the acceptor to the handler of this process, with the texts that its job does not hold. */
@@ -29,7 +31,9 @@ export type LocalBatchPayload = BatchPayload & { members?: readonly BatchMember[
 
 export type BatchJob = Job<LocalBatchPayload>
 
-export const batchPayload = (messages: readonly { id: string; long: Segmentation }[]): BatchPayload => {
+export const batchPayload = (
+  messages: readonly { readonly id: string; readonly long: Segmentation }[],
+): BatchPayload => {
   const hex = messages
     .map(({ id }) => id)
     .join('')

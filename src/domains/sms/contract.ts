@@ -55,6 +55,7 @@ const Message = Named(
     ),
     error_code: Type.Optional(Type.String()),
     send_at: Type.Optional(Time),
+    sending_uuid: Type.Optional(Id('SND', 'The sending, if one request sent it together with others')),
     created_at: Time,
     updated_at: Time,
     timestamp: Type.Integer({ description: 'Unix seconds' }),

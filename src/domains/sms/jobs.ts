@@ -1,11 +1,11 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import { Discard, type JobKind, Retry } from '../../platform/jobs/job-kind.ts'
-import { cancelJob, isQueued, type OverdueJob, overdueJobs } from '../../platform/jobs/ops.ts'
+import { cancelJob, type OverdueJob, overdueJobs } from '../../platform/jobs/ops.ts'
 import { notifyCapacity, onNotify } from '../../platform/jobs/queue.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
 import { type BatchPayload, batchKind, type LocalBatchPayload } from './batch.ts'
-import { endUnsent } from './cancellation.ts'
+import { cancelUnsubmitted, endUnsent } from './cancellation.ts'
 import { type CompletedMessage, completeSent } from './completion-store.ts'
 import { deleteOldFingerprints } from './inbound/dedup-store.ts'
 import { receiveIncomplete } from './inbound/inbound-receiver.ts'
@@ -22,6 +22,8 @@ import {
 import { publishEvents } from './message-presenter.ts'
 import { type CarrierReceipt, storedReceipt } from './receipts/carrier-receipt.ts'
 import { deleteOldUnparsedReceipts } from './receipts/unparsed-receipt-store.ts'
+import { completeSendings } from './sendings/complete-sendings.ts'
+import { isWaiting } from './sendings/store.ts'
 import * as states from './state-transition-store.ts'
 import { type BatchOutcome, type EndedRun, makeBatchHandler } from './submit/batch-handler.ts'
 import { type StoredBatch, splitBatches } from './submit/batch-store.ts'
@@ -31,6 +33,7 @@ import { makeFailoverSubmitter } from './submit/failover-submitter.ts'
 import { type FairQueue, makeFairQueue } from './submit/fair-queue.ts'
 import { makePairSequencer } from './submit/pair-sequencer.ts'
 import { deleteOldReferences } from './submit/parts-store.ts'
+import { makeSendingWatch } from './submit/sending-watch.ts'
 import {
   defaultValidSeconds,
   makeSubmitHandler,
@@ -47,9 +50,14 @@ const storeOutcomes = async (tx: Tx, done: readonly EndedRun[]): Promise<void> =
   const messages: { account: string; id: string }[] = []
   const parts: states.SentPart[] = []
   const ended: states.EndedMessage[] = []
+  const canceled: { account: string; id: string }[] = []
   for (const { job, result } of done) {
     const { id, account } = job
     if (account === null || result.outcome === 'gone') continue
+    if (result.outcome === 'canceled') {
+      canceled.push({ account, id })
+      continue
+    }
     if (result.outcome === 'sent') {
       messages.push({ account, id })
       for (const taken of result.taken) parts.push({ account, message: id, ...taken })
@@ -57,6 +65,8 @@ const storeOutcomes = async (tx: Tx, done: readonly EndedRun[]): Promise<void> =
   }
   if (messages.length > 0) await publishEvents(tx, await states.markSent(tx, messages, parts))
   await endUnsent(tx, ended)
+  const ids = canceled.map(({ id }) => id)
+  await cancelUnsubmitted(tx, canceled, ids)
 }
 
 /** Returns null for a submission that was not sent. */
@@ -153,7 +163,10 @@ const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'
   },
 })
 
-type JobDeps = Pick<Services, 'db' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts'>
+type JobDeps = Pick<
+  Services,
+  'db' | 'changes' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts'
+>
 
 /** Job kinds of the SMS domain. */
 export const smsJobs = (parts: JobDeps): JobKind[] => {
@@ -163,7 +176,7 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
     clock,
     sandboxAccounts,
     submitter: makeFailoverSubmitter(carriers, makeConnectionHealth()),
-    sequencer: makePairSequencer((id) => isQueued(db, id)),
+    sequencer: makePairSequencer((id) => isWaiting(db, id)),
     progress: makeSubmitProgress(db, carriers.pendingCommits, config.optOut),
   })
   const capacity = () => (routing.connections().length === 0 ? Number.POSITIVE_INFINITY : carriers.availableWindow())
@@ -174,7 +187,8 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
     }),
   )
   const { pendingCommits } = carriers
-  const handler = makeBatchHandler({ db, queue, pendingCommits, submit, storeOutcomes })
+  const sendings = makeSendingWatch(parts)
+  const handler = makeBatchHandler({ db, queue, pendingCommits, sendings, submit, storeOutcomes })
   return [submitJob(parts, queue, handler.runSingle), batchJob(parts, queue, handler), receiptJob(parts)]
 }
 
@@ -233,6 +247,7 @@ export const smsSchedules = ({ routing, stray, prices, sandboxAccounts }: Servic
         looked = await expireWaiting(tx, at, { routing, sandboxAccounts }, looked)
       },
     },
+    completeSendings(),
     {
       name: 'mark-missing-receipts',
       every: 60,

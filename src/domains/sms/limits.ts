@@ -118,6 +118,25 @@ export const maxMemoryWaitMs = 15_000
 /** Claims of a batch after which its messages get jobs of their own: one of them may end the process each time. */
 export const maxBatchAttempts = 3
 
+/** Messages of one request. A statement with more is no faster. */
+export const maxSendingMessages = 1_000
+
+/** Bytes of a request that sends many messages: a thousand texts of full length, escaped, fit. */
+export const maxSendingBytes = 8 * 1024 * 1024
+
+/** Requests with many messages that are read and accepted at a time, of an account and in all, and those that wait. A
+ *  request takes some 2 MB of memory. */
+export const sendingRequests = { perKey: 2, total: 4, queue: { perKey: 16, total: 128 } }
+
+/** Seconds after which a job of a paused sending that was claimed meanwhile checks again, if it was not woken before. */
+export const pausedCheckSeconds = 30
+
+/** Seconds between searches for sendings that have ended. */
+export const sendingCheckSeconds = 10
+
+/** Running sendings that a search examines: at most a thousand messages each. */
+export const checkedSendings = 50
+
 /** Seconds after which the responses of a link have certainly arrived. */
 export const linkResponseSeconds = 10
 

@@ -24,6 +24,7 @@ export const presentMessage = (row: Row) => {
     ...(row.sub_status ? { sub_status: row.sub_status } : {}),
     ...(row.error_code ? { error_code: row.error_code } : {}),
     ...(row.send_at ? { send_at: iso(row.send_at) } : {}),
+    ...(row.sending_id ? { sending_uuid: print('SND', row.sending_id) } : {}),
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),
     timestamp: seconds(row.created_at),

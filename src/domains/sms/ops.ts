@@ -10,12 +10,23 @@ import { cancelScheduledMessage } from './cancellation.ts'
 import { maxScheduleAheadMs, maxTextLength } from './limits.ts'
 import { presentMessage } from './message-presenter.ts'
 import { refusals } from './refusals.ts'
+import { cancelSending } from './sendings/cancel-sending.ts'
+import { listOpenSendings } from './sendings/store.ts'
 import * as store from './store.ts'
 
 /** A message to send; numbers are in E.164. */
 export type OutgoingMessage = { from: string; to: string; text: string; sendAt: Date | null }
 
 type SendDeps = Pick<Services, 'db' | 'accept' | 'channels' | 'prices' | 'routing' | 'sandboxAccounts'>
+
+/** Returns the channel of a sender if it may send. @throws the 403 or 404 Problem */
+export const requireSender = (channel: store.ChannelRow | null, from: string, isSandbox: boolean): store.ChannelRow => {
+  if (!channel) throw refusals.unknownSender(from)
+  if (channel.suspended) throw refusals.numberSuspended(from)
+  if (channel.stock && !isSandbox) throw refusals.sandboxNumber(from)
+  if (!channel.supports_sms_out) throw refusals.cannotSend(from)
+  return channel
+}
 
 /**
  * Sends a message from a number of an account. Resolves once the message is durable, or part of `tx`.
@@ -31,10 +42,8 @@ export const sendMessage = async (
   const { decision, pricePerSegment } = quoteFor({ routing, prices, sandboxAccounts }, account, to)
 
   const known = channels.find(account.id, from, tx ?? db)
-  const channel = (known instanceof Promise ? await known : known) ?? refuse(refusals.unknownSender(from))
-  if (channel.suspended) throw refusals.numberSuspended(from)
-  if (channel.stock && !sandboxAccounts.has(account.id)) throw refusals.sandboxNumber(from)
-  if (!channel.supports_sms_out) throw refusals.cannotSend(from)
+  const found = known instanceof Promise ? await known : known
+  const channel = requireSender(found, from, sandboxAccounts.has(account.id))
 
   const keeping = routing.ensurePersisted(decision)
   if (keeping) await keeping
@@ -101,12 +110,13 @@ export const sendSecretMessage = async (
 export const firstSender = (sql: Sql, account: string, isSandbox: boolean): Promise<string | null> =>
   store.firstSender(sql, account, isSandbox)
 
-/** Cancels and refunds the scheduled messages of an account. @returns the number of canceled messages */
+/** Cancels and refunds the scheduled messages of an account, and those of its sendings that are not submitted yet. @returns the number of canceled messages */
 export const cancelScheduled = async (tx: Tx, account: string): Promise<number> => {
   let count = 0
   // A message that a worker has begun to submit is sent.
   for (const { id } of await store.scheduledMessages(tx, account))
     if ((await cancelJob(tx, id)) && (await cancelScheduledMessage(tx, account, id))) count++
+  for (const sending of await listOpenSendings(tx, account)) count += await cancelSending(tx, sending)
   return count
 }
 

@@ -9,6 +9,8 @@ import { batchPayload } from './batch.ts'
 import { applyFinalReceipts, completeSent } from './completion-store.ts'
 import { publishEvents } from './message-presenter.ts'
 import { makeReceiptCorrelator } from './receipts/receipt-correlation.ts'
+import { cancelSending } from './sendings/cancel-sending.ts'
+import * as sendings from './sendings/store.ts'
 import { giveNumber, makeSmsWorld } from './sms-testing.ts'
 import * as states from './state-transition-store.ts'
 import { accept, type NewMessage } from './store.ts'
@@ -19,7 +21,7 @@ const world = await makeSmsWorld()
 const { db, tenant } = world
 after(world.stop)
 
-const tables = ['balances', 'jobs', 'sms_messages', 'sms_parts', 'sms_channels', 'virtual_numbers']
+const tables = ['balances', 'jobs', 'sms_messages', 'sms_sendings', 'sms_parts', 'sms_channels', 'virtual_numbers']
 
 const who = await tenant({ balance: '1000000.000000' })
 const { number, channel } = await giveNumber(world, who)
@@ -104,6 +106,30 @@ const live = async (tx: Tx, given: NewMessage[]) => {
   assert.equal(done.size, given.length)
 }
 
+/** Runs a sending: accepted, counted, claimed, held, released and canceled. */
+const liveInSending = async (tx: Tx, given: NewMessage[]) => {
+  const [id, account] = [uuid(), who.id]
+  const batches = [{ id: uuid(), payload: { ...batchPayload(given), sending: id } }]
+  const refused = await sendings.acceptSending(
+    tx,
+    { account, id, user: null, refused: 0, batches, messages: given },
+    true,
+  )
+  assert.deepEqual(refused, [])
+  assert.deepEqual(await sendings.counts(tx, account, id), [{ status: 'queued', messages: given.length }])
+  const read = await sendings.admissions(
+    tx,
+    given.map((one) => ({ account, sending: id, message: one.id })),
+  )
+  assert.ok(read.every(({ state, status }) => state === 'running' && status === 'queued'))
+  assert.deepEqual(await sendings.statesOf(tx, [{ account, id }]), [{ id, state: 'running' }])
+  await states.forceIndexPlans(tx)
+  const row = await sendings.lock(tx, account, id)
+  assert.ok(row)
+  assert.deepEqual([await sendings.holdJobs(tx, row), await sendings.releaseJobs(tx, row)], [1, 1])
+  assert.equal(await cancelSending(tx, row), given.length)
+}
+
 /** Adds unrelated rows, in the same account and in others. */
 const grow = async (tx: Tx) => {
   await accept(tx, texts(3_000), true)
@@ -122,6 +148,10 @@ const grow = async (tx: Tx) => {
   await tx.run`
     insert into sms_channels select v.* from sms_channels c cross join generate_series(1, 3000) n cross join lateral
       jsonb_populate_record(c, jsonb_build_object('id', md5(n::text)::uuid, 'enabled', false)) v`
+  await tx.run`
+    insert into sms_sendings (account_id, id, state, refused, price, message_ids, job_ids, created_at, updated_at)
+    select ${who.id}, md5(n::text)::uuid, 'completed', 0, 0, array[md5(n::text)::uuid], '{}', app_now(), app_now()
+    from generate_series(1, 3000) n`
   await tx.run`
     insert into accounts select v.* from accounts c cross join generate_series(1, 3000) n cross join lateral
       jsonb_populate_record(c, jsonb_build_object('id', md5(n::text)::uuid)) v where c.id = ${who.id}`
@@ -227,6 +257,18 @@ for (const [isAnalyzed, planner] of [
         insert into jobs (id, account_id, kind, run_at, created_at)
         select gen_random_uuid(), gen_random_uuid(), 'sms.batch', app_now(), app_now() from generate_series(1, 3000)`
       await expectFor20(tx, 400, () => liveInBatch(tx, texts(20)))
+    })
+  })
+
+  test(`a sending costs the same for large and small tables, ${planner}`, async () => {
+    await start(isAnalyzed)
+    await inVain(async (tx) => {
+      await liveInSending(tx, texts(1))
+      await grow(tx)
+      await tx.run`
+        insert into jobs (id, account_id, kind, run_at, created_at)
+        select gen_random_uuid(), gen_random_uuid(), 'sms.batch', app_now(), app_now() from generate_series(1, 3000)`
+      await expectFor20(tx, 800, () => liveInSending(tx, texts(20)))
     })
   })
 

@@ -38,6 +38,17 @@ export const refusals = {
     invalid(`text has ${length} UTF-16 units; at most ${limit} are allowed`).at('text'),
   sendAtTooFar: () => invalid('send_at must be at most a year ahead').at('send_at'),
   unknownChannel: (channel: string) => notFound(`SMS channel ${channel} does not exist`).at('channel_uuid'),
+  messagesRequired: () =>
+    invalid('Give either messages, or to_numbers with a text', 'messages_required').at('messages', 'to_numbers'),
+  moreThanRate: (count: number, rate: number) =>
+    invalid(
+      `The request has ${count} messages, and each counts as a request: the account may make ${rate} a minute. Send fewer at a time`,
+      'messages_over_rate',
+    ).at('messages', 'to_numbers'),
+  textRequired: () => invalid('text is required').at('text'),
+  senderRequired: () => invalid('from_number is required').at('from_number'),
+  unknownSending: (sending: string) => notFound(`Sending ${sending} does not exist`).at('sending_uuid'),
+  sendingEnded: (sending: string, state: string) => conflict(`${sending} is ${state}`, 'sending_ended'),
   notScheduled: (message: string) => conflict(`${message} is no longer scheduled`, 'not_scheduled'),
   /** The same for a missing connection, so that callers cannot find out which ones exist. */
   wrongSignature: () => unauthorized('The request is not the carrier’s', 'wrong_signature'),

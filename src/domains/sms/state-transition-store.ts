@@ -47,7 +47,7 @@ export const markSent = async (
     where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) f
   where m.ctid = f.place and m.status in ('queued', 'scheduled', 'sending')
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
-    m.sub_status, m.error_code, m.created_at, m.updated_at`
+    m.sub_status, m.error_code, m.sending_id, m.created_at, m.updated_at`
 }
 
 /** A message with the transfer that paid for it; null without a price. */
@@ -70,7 +70,7 @@ export const markEnded = async (
     where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) f
   where m.ctid = f.place and m.status in ('queued', 'scheduled', 'sending')
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
-    m.sub_status, m.error_code, m.created_at, m.updated_at, m.transfer_id,
+    m.sub_status, m.error_code, m.sending_id, m.created_at, m.updated_at, m.transfer_id,
     not exists (select from sms_parts p where p.account_id = m.account_id and p.message_id = m.id offset 0) as is_untouched`
 }
 
@@ -79,7 +79,26 @@ export const markCanceled = (tx: Tx, account: string, id: string) => tx.maybe<Pa
   update sms_messages m set status = 'canceled', updated_at = (select app_now())
   where m.account_id = ${account} and m.id = ${id} and m.status = 'scheduled' and m.send_at > (select app_now())
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
-    m.sub_status, m.error_code, m.created_at, m.updated_at, m.transfer_id`
+    m.sub_status, m.error_code, m.sending_id, m.created_at, m.updated_at, m.transfer_id`
+
+/** Cancels those of the messages that no submit has begun. Leaves out those with a job of their own, except `own`. */
+export const markUnsubmittedCanceled = async (
+  tx: Tx,
+  messages: readonly { account: string; id: string }[],
+  own: readonly string[],
+): Promise<PaidRow[]> => {
+  await lockMessages(tx, messages)
+  return await tx.many<PaidRow>`
+    update sms_messages m set status = 'canceled', updated_at = (select app_now())
+    from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[]) as g (account_id, id)
+    cross join lateral (
+      select ctid as place from sms_messages
+      where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) f
+    where m.ctid = f.place and m.status = 'queued'
+      and (m.id = any (${own}::uuid[]) or not exists (select from jobs j where j.id = g.id offset 0))
+    returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
+      m.sub_status, m.error_code, m.sending_id, m.created_at, m.updated_at, m.transfer_id`
+}
 
 /** Locks messages in sorted order, so that receipts for two parts of one message see each other. */
 export const lockMessages = (tx: Tx, messages: readonly { account: string; id: string }[]) => tx.run`
@@ -150,7 +169,7 @@ export const deriveStatus = async (
     ) f
     where m.ctid = f.place
     returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
-      m.sub_status, m.error_code, m.created_at, m.updated_at, f.status <> f.before as is_new,
+      m.sub_status, m.error_code, m.sending_id, m.created_at, m.updated_at, f.status <> f.before as is_new,
       f.taken = f.parts as is_whole, f.before`
   return changed.filter(({ is_new }) => is_new).flatMap(withImpliedSent)
 }

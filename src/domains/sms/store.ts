@@ -86,6 +86,20 @@ export const receivingChannels = (tx: Sql, numbers: readonly string[]) => tx.man
 export const arrayLiteral = <Row>(rows: readonly Row[], column: (row: Row) => string | number): string =>
   `{${rows.map(column).join()}}`
 
+/** Array literal of a column. It has one element if all rows are equal. */
+export const shortLiteral = <Row, Value>(
+  rows: readonly Row[],
+  column: (row: Row) => Value,
+  text: (value: Value) => string,
+): string => {
+  const [first] = rows
+  if (!first) return '{}'
+  const value = column(first)
+  return rows.every((row) => column(row) === value)
+    ? `{${text(value)}}`
+    : arrayLiteral(rows, (row) => text(column(row)))
+}
+
 export type NewMessage = {
   account: string
   id: string
@@ -102,6 +116,9 @@ export type NewMessage = {
   decision: string
   long: Segmentation
 }
+
+/** A message that is due at once and still has to be charged. */
+export type ValidMessage = Omit<NewMessage, 'transfer' | 'sendAt'>
 
 /** Why a message was refused. */
 export type Refusal = 'balance' | 'opted_out'
@@ -163,6 +180,8 @@ export type MessageRow = {
   at: string
   send_at: Date | null
   voip_number_setup_id: number
+  /** Set if one request sent it together with others. */
+  sending_id: string | null
 }
 
 /** A message row as its events need it. */
@@ -177,7 +196,7 @@ const messagesByTime = { table: 'sms_messages', key: byTimeAndId(), isNewestFirs
 const shownStatus = "case when status = 'scheduled' and send_at <= app_now() then 'queued' else status end"
 
 const messageColumns = `id, direction, contact, number, text, fragments, price, sub_status, error_code, send_at,
-  created_at, updated_at, account_id, channel_id, ${shownStatus} as status`
+  sending_id, created_at, updated_at, account_id, channel_id, ${shownStatus} as status`
 
 type Thread = Pick<ChannelRow, 'account_id' | 'id' | 'voip_number_setup_id'>
 
@@ -318,7 +337,7 @@ export const pageTotal = async (db: Db, account: string, filter: Filter, after: 
 }
 
 export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`
-  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at, m.sending_id,
     case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status, m.created_at, m.updated_at, '' as at, v.voip_number_setup_id
   from sms_messages m
   join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
@@ -327,7 +346,7 @@ export const message = (db: Sql, account: string, id: string) => db.maybe<Messag
 
 /** Messages by their ids, in any order. */
 export const messagesById = (db: Sql, account: string, ids: readonly string[]) => db.many<MessageRow>`
-  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at,
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at, m.sending_id,
     case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status, m.created_at, m.updated_at, '' as at, v.voip_number_setup_id
   from unnest(${ids}::uuid[]) i (id)
   cross join lateral (select * from sms_messages where account_id = ${account} and id = i.id limit 1) m
@@ -360,7 +379,7 @@ export const receive = (tx: Tx, rows: readonly ReceivedMessage[]) => tx.many<Eve
     ${rows.map((r) => r.isIncomplete)}::boolean[], ${rows.map((r) => r.isBlocked)}::boolean[]
   ) as g (account_id, id, channel_id, contact, number, text, encoding, price, is_incomplete, is_blocked)
   returning account_id, id, channel_id, direction, contact, number, text, fragments, price, status, sub_status, error_code,
-    created_at, updated_at`
+    sending_id, created_at, updated_at`
 
 /** Returns the setup ids (the public ids of virtual numbers) of SMS channels. */
 export const setupIds = (sql: Sql, channels: readonly Pick<EventRow, 'account_id' | 'channel_id'>[]) => sql.many<{

@@ -19,6 +19,7 @@ export type Topic =
   | 'webhooks'
   | 'msgapp'
   | 'calls'
+  | 'sendings'
 
 export type InvalidationBus = {
   /** Calls `effect` after every change of the topic, made here or by another process. */

@@ -1,5 +1,5 @@
 import type { InvalidationBus } from '../db/invalidation-bus.ts'
-import type { Db } from '../db/sql.ts'
+import type { Db, Sql } from '../db/sql.ts'
 import type { Account } from './auth.ts'
 import { tokenLeaseMs } from './limits.ts'
 import { refusals } from './refusals.ts'
@@ -12,6 +12,12 @@ export type RateLimiter = {
   /** Takes one request. Returns the ratelimit header at once if the lease has requests left, else a promise.
    *  @throws Problem 429 or 402 */
   take(account: Account): string | Promise<string>
+  /**
+   * Takes further requests for one that does the work of several: all, or none.
+   * @param sql the transaction of the request, if it has one: what it takes returns when that rolls back
+   * @throws Problem 429 or 402
+   */
+  takeMore(sql: Sql, account: Account, count: number): Promise<void>
   policy(account: Account): string
   /** Returns the number of leased requests that are not used yet. */
   unused(account: string): number
@@ -99,6 +105,31 @@ export const makeRateLimiter = (
     }
   }
 
+  const takeMore: RateLimiter['takeMore'] = async (sql, account, count) => {
+    if (count === 0) return
+    const rate = account.requestsPerMinute
+    const row = await sql.one<{ granted: boolean; tokens: number; calls: number }>`
+      with bucket as (
+        select account_id, api_requests as calls,
+          least(${rate}::float8, tokens
+            + ${rate}::float8 / 60 * extract(epoch from clock_timestamp() - refilled_at)::float8) as tokens
+        from rate_limit_usage where account_id = ${account.id} for update
+      ), grant_ as (
+        select account_id, calls, tokens, tokens >= ${count}::float8
+            and calls + ${count}::bigint <= coalesce(${account.maxApiRequests}::bigint, calls + ${count}::bigint) as granted
+        from bucket
+      )
+      update rate_limit_usage m set tokens = g.tokens - case when g.granted then ${count}::float8 else 0 end,
+        api_requests = g.calls + case when g.granted then ${count}::bigint else 0 end, refilled_at = clock_timestamp()
+      from grant_ g where m.account_id = g.account_id
+      returning g.granted, m.tokens, g.calls`
+    if (row.granted) return
+    if (account.maxApiRequests !== null && row.calls + count > account.maxApiRequests)
+      throw refusals.apiCallsUsedUp(account.maxApiRequests)
+    const wait = Math.max(1, Math.ceil(((count - row.tokens) * 60) / rate))
+    throw refusals.tooManyRequests(rate, wait, policy(account))
+  }
+
   const flush = async () => {
     const idle = [...leases].filter(([, lease]) => lease.left > 0)
     leases.clear()
@@ -111,6 +142,7 @@ export const makeRateLimiter = (
 
   return {
     take: (account) => takeLeased(account) ?? takeAfterRefill(account),
+    takeMore,
     policy,
     unused: (account) => leases.get(account)?.left ?? 0,
     flush,

@@ -2,10 +2,6 @@ import type { Sql, Tx } from '../db/sql.ts'
 import type { Job } from './job-kind.ts'
 import { notify, requestPoll } from './queue.ts'
 
-/** Whether a job is queued or running. */
-export const isQueued = async (sql: Sql, id: string): Promise<boolean> =>
-  (await sql.maybe`select 1 from jobs where id = ${id}`) !== null
-
 /**
  * Makes waiting jobs due at once; running jobs are left alone.
  * @param which one job, the jobs of a key, or the jobs that wait for one of these conditions (`Snooze` in job-kind.ts)

@@ -32,6 +32,7 @@ export type Prefix =
   | 'WHD' // a webhook delivery
   | 'EVT' // an event
   | 'OPT' // an opt-out of SMS
+  | 'SND' // a sending: the messages of one request
   | 'CNV' // a conversation of the inbox
   | 'PSH' // a browser that gets notifications
   | 'EML' // a mail

@@ -1,7 +1,7 @@
 import type { Sql } from '../../../platform/db/sql.ts'
 import { decimal } from '../../../platform/lib/money.ts'
 import { batchPayload } from '../batch.ts'
-import { arrayLiteral, type NewMessage } from '../store.ts'
+import { arrayLiteral, type NewMessage, shortLiteral } from '../store.ts'
 
 /** SQL that accepts batches: see migrations/baseline/12_sms_functions.sql. */
 
@@ -32,20 +32,6 @@ const columnsOf = (rows: NewBatch['messages']) => ({
   prices: arrayLiteral(rows, (r) => decimal(r.price)),
   decisions: arrayLiteral(rows, (r) => r.decision),
 })
-
-/** Array literal of a column. It has one element if all rows are equal. */
-const shortLiteral = <Value>(
-  rows: NewBatch['messages'],
-  column: (row: NewBatch['messages'][number]) => Value,
-  text: (value: Value) => string,
-): string => {
-  const [first] = rows
-  if (!first) return '{}'
-  const value = column(first)
-  return rows.every((row) => column(row) === value)
-    ? `{${text(value)}}`
-    : arrayLiteral(rows, (row) => text(column(row)))
-}
 
 /** Most messages of a batch have the same number, price and route: the statement carries them once. */
 const shortColumnsOf = (rows: NewBatch['messages']) => ({

@@ -12,10 +12,11 @@ import { makeBatchHandler } from './batch-handler.ts'
 import { completeBatches, lockBatches, openMembers } from './batch-store.ts'
 import { makeFairQueue } from './fair-queue.ts'
 import { makePendingCommits } from './pending-commits.ts'
+import { makeSendingWatch } from './sending-watch.ts'
 import type { Submission } from './submit-handler.ts'
 
 const world = await makeSmsWorld()
-const { db, tenant, send, waitForStatus, connect } = world
+const { db, parts, tenant, send, waitForStatus, connect } = world
 after(world.stop)
 
 const jobsOf = (account: string) =>
@@ -140,6 +141,7 @@ test('what an account submits later waits while an older batch of it, which was 
     db,
     queue: makeFairQueue(() => 100),
     pendingCommits: makePendingCommits(() => {}),
+    sendings: makeSendingWatch(parts),
     submit: async ({ payload }) => {
       submitted.push(payload.text)
       return { outcome: 'sent', taken: [], mayBeStored: false }

@@ -28,6 +28,7 @@ import {
 import { submitKind } from './carriers.ts'
 import type { FairQueue, QueuedSubmission } from './fair-queue.ts'
 import type { PendingCommits } from './pending-commits.ts'
+import type { SendingWatch } from './sending-watch.ts'
 import type { Submission, SubmitJob, SubmitOutcome } from './submit-handler.ts'
 
 export type EndedRun = CompletedRun<Submission, SubmitOutcome>
@@ -44,6 +45,9 @@ type RunningBatch = LeasedBatch & {
   isEnded: boolean
 }
 
+/** The sending of messages that this process submits, with the version of its state (sending-watch.ts). */
+type SendingRun = { readonly id: string; readonly version: number }
+
 type SentInBatch = SentMember & { readonly batch: RunningBatch }
 /** The end of a message that was not sent at once: its outcome, or its own job. */
 type OtherEnd = { readonly batch: RunningBatch } & ({ readonly run: EndedRun } | { readonly split: SplitMember })
@@ -55,6 +59,7 @@ type Deps = {
   readonly db: Db
   readonly queue: FairQueue
   readonly pendingCommits: PendingCommits
+  readonly sendings: SendingWatch
   /** Submits one message. */
   submit(job: SubmitJob, signal: AbortSignal): Promise<SubmitOutcome>
   /** Stores outcomes of messages. */
@@ -74,7 +79,7 @@ const delayOf = (error: unknown): Pick<SplitMember, 'error' | 'attempts' | 'wait
 
 /** Makes the handler that submits the messages of a batch. Each message ends in a statement of its own or shared with
  *  others, which checks the fence of the batch. */
-export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutcomes }: Deps) => {
+export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, storeOutcomes }: Deps) => {
   /** Average number of open messages in the claimed batches of late. */
   let averageSize = 1
 
@@ -153,7 +158,12 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
   }
 
   /** Submits the members, and resolves once the end of each is committed. Rejects if some remain. */
-  const submitAll = async (batch: RunningBatch, members: readonly BatchMember[], isClaimed: boolean): Promise<void> => {
+  const submitAll = async (
+    batch: RunningBatch,
+    members: readonly BatchMember[],
+    isClaimed: boolean,
+    sending: SendingRun | null,
+  ): Promise<void> => {
     const { account, createdAt, signal } = batch
     const done = Promise.withResolvers<void>()
     let left = members.length
@@ -173,9 +183,10 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
         failure ??= error
         ended()
       })
+    const waiting = new Map<QueuedSubmission, BatchMember>()
     const entries = members.map((member): QueuedSubmission => {
       const job = { ...member, account, kind: submitKind, key: null, runAt: createdAt, createdAt, attempt: 1 }
-      return {
+      const entry: QueuedSubmission = {
         id: member.id,
         account,
         isClaimed,
@@ -187,6 +198,8 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
             (error) => (signal.aborted ? drop() : finish(split(batch, member, error))),
           ),
       }
+      if (sending) waiting.set(entry, member)
+      return entry
     })
     const stop = () => {
       const removed = queue.remove(new Set(entries))
@@ -195,7 +208,19 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
     signal.addEventListener('abort', stop, { once: true })
     queue.add(entries)
     if (signal.aborted) stop()
-    await done.promise
+    /** Gives the messages that wait jobs of their own, which hold or end them. */
+    const halt = () => {
+      for (const entry of queue.remove(new Set(entries))) {
+        const member = waiting.get(entry)
+        if (member) finish(split(batch, member, new Snooze('the sending was paused or canceled', 0)))
+      }
+    }
+    const unfollow = sending && sendings.follow(account, sending.id, sending.version, halt)
+    try {
+      await done.promise
+    } finally {
+      unfollow?.()
+    }
   }
 
   /** Reads the members of a claimed batch, and adds them to the queue. Whatever the account has to submit later waits for
@@ -207,12 +232,16 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
     const entered = Promise.withResolvers<void>()
     if (!local) arrivals.set(account, entered.promise)
     try {
+      const admission =
+        payload.sending === undefined ? null : await sendings.admit({ account, sending: payload.sending, message: id })
+      if (admission?.state === 'canceled') return 'split'
       const members = local ?? (await loads.add({ account, payload, createdAt }))
       if (earlier) await earlier
       if (!local) averageSize += (members.length - averageSize) / 8
       if (members.length === 0) return null
       const batch: RunningBatch = { id, fence, account, createdAt, signal, open: members.length, isEnded: false }
-      return { batch, done: submitAll(batch, members, !local) }
+      const sending = admission && { id: payload.sending ?? '', version: admission.version }
+      return { batch, done: submitAll(batch, members, !local, sending) }
     } finally {
       entered.resolve()
       if (arrivals.get(account) === entered.promise) arrivals.delete(account)
@@ -229,23 +258,46 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, submit, storeOutco
     if (job.attempt >= maxBatchAttempts) return 'split'
     const running = await enterQueue(job, job.account, signal, fence)
     if (running === null) return undefined
+    if (running === 'split') return running
     await running.done
     return running.batch.isEnded ? jobEnded : undefined
   }
 
-  /** Runs the own job of a message, in the turn of its account. */
-  const runSingle = (job: Job<Submission>, signal: AbortSignal): Promise<SubmitOutcome> =>
-    new Promise((resolve, reject) => {
-      const account = job.account ?? ''
+  /** Submits the own job of a message, in the turn of its account. */
+  const submitSingle = (
+    job: Job<Submission>,
+    signal: AbortSignal,
+    sending: SendingRun | null,
+  ): Promise<SubmitOutcome> => {
+    const account = job.account ?? ''
+    let unfollow = () => {}
+    const outcome = new Promise<SubmitOutcome>((resolve, reject) => {
       const drop = () => reject(new Snooze('the worker is stopping', 0))
       const start = () => submit(job, signal).then(resolve, reject)
       const entry: QueuedSubmission = { id: job.id, account, isClaimed: true, start, drop }
       const enter = () => (signal.aborted ? drop() : queue.add([entry]))
+      const halt = () => {
+        // Its next run holds or ends it.
+        if (queue.remove(new Set([entry])).length > 0) reject(new Snooze('the sending was paused or canceled', 0))
+      }
+      if (sending) unfollow = sendings.follow(account, sending.id, sending.version, halt)
       signal.addEventListener('abort', () => queue.remove(new Set([entry])).length > 0 && drop(), { once: true })
       const earlier = arrivals.get(account)
       if (earlier) void earlier.then(enter)
       else enter()
     })
+    return sending ? outcome.finally(() => unfollow()) : outcome
+  }
+
+  /** Runs the own job of a message. One of a sending waits while that is paused, and ends once it is canceled, unless
+   *  a submit has begun. */
+  const runSingle = async (job: Job<Submission>, signal: AbortSignal): Promise<SubmitOutcome> => {
+    const { sending } = job.payload
+    if (sending === undefined || job.account === null) return await submitSingle(job, signal, null)
+    const { state, status, version } = await sendings.admit({ account: job.account, sending, message: job.id })
+    if (state === 'canceled' && status === 'queued') return { outcome: 'canceled' }
+    return await submitSingle(job, signal, { id: sending, version })
+  }
 
   return {
     runBatch,

@@ -19,10 +19,13 @@ export const openMembers = async (sql: Sql, batches: readonly StoredBatch[]): Pr
   const rows = await sql.many<{ id: string; number: string; contact: string; text: string }>`
     select id, number, contact, text from sms_batch_messages(${accounts}::uuid[], ${ids}::uuid[])`
   const open = new Map(rows.map((row) => [row.id, row]))
-  return listed.map((one) =>
+  return listed.map((one, i) =>
     [...one].flatMap(([id, long]) => {
       const row = open.get(id)
-      return row ? [{ id, payload: submissionOf(row.number, row.contact, row.text, long) }] : []
+      if (!row) return []
+      const payload = submissionOf(row.number, row.contact, row.text, long)
+      const sending = batches[i]?.payload.sending
+      return [{ id, payload: sending === undefined ? payload : { ...payload, sending } }]
     }),
   )
 }

@@ -12,8 +12,16 @@ import type { PairSequencer } from './pair-sequencer.ts'
 import type { StartedMessage } from './parts-store.ts'
 import type { SubmitProgress } from './submit-progress.ts'
 
-/** Payload of a submit job. `long` and `send_at` are present only if they differ from the defaults. */
-export type Submission = { from: string; to: string; text: string; long?: Segmentation; send_at?: string | null }
+/** Payload of a submit job. `long`, `send_at` and `sending` are present only if they differ from the defaults. */
+export type Submission = {
+  from: string
+  to: string
+  text: string
+  long?: Segmentation
+  send_at?: string | null
+  /** The sending that the message belongs to: it may be paused or canceled. */
+  sending?: string
+}
 
 /** Job of a message. `plan` is absent if the job was read from the database. */
 export type SubmitJob = Job<Submission> & { readonly plan?: MessagePlan }
@@ -25,6 +33,8 @@ export type SubmitOutcome =
   /** `mayBeStored`: an earlier attempt may have stored parts of the message. */
   | { readonly outcome: 'sent'; readonly taken: readonly AcceptedPart[]; readonly mayBeStored: boolean }
   | { readonly outcome: 'failed' | 'expired' | 'unknown'; readonly code: string }
+  /** The sending of the message was canceled before any submit of the message. */
+  | { readonly outcome: 'canceled' }
   /** The message must not be sent any more. */
   | { readonly outcome: 'gone' }
 

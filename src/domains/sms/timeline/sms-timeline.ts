@@ -39,7 +39,11 @@ const acceptedFacts = ({ row, showsMoney }: SmsTrace): TimelineFact[] => [
     at: row.created_at,
     what: 'accepted',
     text: 'The message was accepted',
-    detail: { segments: row.fragments, encoding: row.encoding },
+    detail: {
+      segments: row.fragments,
+      encoding: row.encoding,
+      ...(row.sending_id === null ? {} : { sending_uuid: print('SND', row.sending_id) }),
+    },
   },
   ...(row.transfer_id === null
     ? []

@@ -13,6 +13,7 @@ export type TimelineRow = {
   fragments: number
   price: string
   transfer_id: string | null
+  sending_id: string | null
   status: string
   sub_status: string | null
   error_code: string | null
@@ -23,7 +24,7 @@ export type TimelineRow = {
 }
 
 export const find = (sql: Sql, account: string, id: string) => sql.maybe<TimelineRow>`
-  select m.account_id, m.id, m.channel_id, m.direction, m.contact, m.encoding, m.fragments, m.price, m.transfer_id,
+  select m.account_id, m.id, m.channel_id, m.direction, m.contact, m.encoding, m.fragments, m.price, m.transfer_id, m.sending_id,
     case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status,
     m.sub_status, m.error_code, m.send_at, m.created_at, m.updated_at, d.candidates
   from sms_messages m left join sms_route_decisions d on d.id = m.decision_id

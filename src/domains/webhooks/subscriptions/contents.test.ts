@@ -133,7 +133,7 @@ const envelope = `
   is_msgapp_call is_sip_trunk_call iso_country_code item_uuid jitter_ms kind last_updated loss_percent mentions
   mos note npdi number participants phone_number previous_assignee_uuid previous_message_at price priority
   reacted_at reaction_by read read_at reason received received_on_number received_on_number_uuid redacted
-  remote_id remote_phone_number removed removed_at results rn round_trip_ms send_at sent sent_by
+  remote_id remote_phone_number removed removed_at results rn round_trip_ms send_at sending_uuid sent sent_by
   snoozed_till_reply snoozed_until source start_dt start_time state status sub_status synced_at tags test
   timestamp to to_number toll_free total updated_at user_uuid uuid version verstat voip_number_setup_id
   wa_group_id wa_msg_ack wa_msg_id waiting_since

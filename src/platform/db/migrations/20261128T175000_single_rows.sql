@@ -13,6 +13,21 @@ begin
   return now() + make_interval(secs => ahead);
 end $$;
 
+-- The payload of an event of an outbound message, now with its sending.
+create or replace function sms_event_payload(m sms_messages, setup bigint, event text) returns text language sql stable
+as $$
+  select '{"uuid":"SMO' || m.id || '","destination":' || to_json(m.contact) || ',"source":' || to_json(m.number)
+    || ',"text":' || to_json(m.text) || ',"direction":"outbound","fragments":' || m.fragments
+    || ',"price":' || trim_scale(m.price) || ',"voip_number_setup_id":' || setup || ',"status":"' || m.status || '"'
+    || coalesce(',"sending_uuid":"SND' || m.sending_id || '"', '')
+    || coalesce(',"sub_status":' || to_json(m.sub_status), '') || coalesce(',"error_code":' || to_json(m.error_code),
+      '')
+    || ',"created_at":"' || to_char(m.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS')
+    || '","updated_at":"' || to_char(m.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+    || '","timestamp":' || floor(extract(epoch from m.created_at))
+    || ',"channel_uuid":"SMS' || m.channel_id || '","event":"' || event || '"}'
+$$;
+
 -- Records one event that is for no webhook alone, as `events_record` does, which calls it. Returns the webhooks that have
 -- something to deliver; null, without any effect, where deliveries would be paced.
 create function events_record_one(
