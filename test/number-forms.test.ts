@@ -41,7 +41,10 @@ const hears = (number: string, source: string, text: string) =>
 
 const refusalOf = async (who: Tenant, from_number: string, to_number: string) => {
   const answer = await call(who, 'POST', '/open/sms/send', { from_number, to_number, text: 'hello' })
-  return answer.body.error_code ?? answer.status
+  const many = await call(who, 'POST', '/open/sms/send-many', { from_number, to_numbers: [to_number], text: 'hello' })
+  const refusal = answer.body.error_code ?? answer.status
+  assert.equal(many.body.messages[0].error_code ?? 202, refusal)
+  return refusal
 }
 
 for (const [country, former, canonical] of forms)

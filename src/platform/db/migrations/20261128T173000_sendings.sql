@@ -56,7 +56,7 @@ begin
     from unnest(recipients, senders) with ordinality g (contact, number, n)
     left join lateral (
       select true as is_blocked from sms_opt_outs o
-      where o.account_id = account and o.contact = g.contact and o.number in (coalesce(g.number, senders[1]), '')
+      where o.account_id = account and o.contact = canonical_number(g.contact) and o.number in (coalesce(g.number, senders[1]), '')
         and (honours_opt_out or o.reason <> 'keyword')
       limit 1) found on true;
     if array_position(reasons, 'opted_out') is null then reasons := null; end if;

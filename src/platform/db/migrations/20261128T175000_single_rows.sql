@@ -438,7 +438,7 @@ begin
     if exists (
       select from unnest(senders, recipients) g (number, contact) cross join lateral (
         select from sms_opt_outs o
-        where o.account_id = account and o.contact = g.contact and o.number in (coalesce(g.number, senders[1]), '')
+        where o.account_id = account and o.contact = canonical_number(g.contact) and o.number in (coalesce(g.number, senders[1]), '')
           and (honours_opt_out or o.reason <> 'keyword')
         limit 1) found) then
       return 'refused';
@@ -515,7 +515,7 @@ begin
   from unnest(places, senders, recipients) g (n, number, contact)
   cross join lateral (
     select from sms_opt_outs o
-    where o.account_id = accounts[g.n] and o.contact = g.contact and o.number in (g.number, '')
+    where o.account_id = accounts[g.n] and o.contact = canonical_number(g.contact) and o.number in (g.number, '')
       and (honours_opt_out or o.reason <> 'keyword')
     limit 1) found;
 
