@@ -4,7 +4,7 @@
 -- statements that each had for itself.
 
 -- The platform clock. An SQL function with a subquery is started anew for each call; this form costs half.
-create or replace function app_now() returns timestamptz language plpgsql stable
+create or replace function app_now() returns timestamptz language plpgsql stable set jit = off
 as $$
 declare
   ahead bigint;
@@ -33,7 +33,7 @@ $$;
 create function events_record_one(
   account uuid, given_id uuid, named text, channel uuid, in_conversation text, group_of text, previous_at timestamptz,
   body text, platform_now timestamptz
-) returns uuid[] language plpgsql
+) returns uuid[] language plpgsql set jit = off
 as $$
 declare
   micros bigint := extract(epoch from clock_timestamp()) * 1000000 + 1;
@@ -177,7 +177,7 @@ begin
 end $$;
 
 -- The `voip_number_setup_id` of a channel's number; null if the channel is not the account's.
-create function sms_channel_setup(account uuid, channel uuid) returns bigint language plpgsql stable
+create function sms_channel_setup(account uuid, channel uuid) returns bigint language plpgsql stable set jit = off
 as $$
 begin
   return (
