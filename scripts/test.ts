@@ -33,7 +33,7 @@ const longForms: Record<string, string[]> = {
   simulation: ['test/simulation/*.test.ts'],
   image: ['test/deploy/image.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
-  console: ['test/console/outage.test.ts'],
+  console: ['test/console/{outage,typing,collisions,firefox-collisions}.test.ts'],
   'list-cost': ['test/list-cost.test.ts'],
   releases: ['test/migrations/release.test.ts'],
 }
