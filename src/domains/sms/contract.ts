@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
 import { AnyId, Enum, Id, Named, Ok, Phone, pageFields, pagingQuery, Time } from '../../platform/http/schema.ts'
+import { sendingStatuses } from './sendings/statuses.ts'
 
 const sms = { auth: 'account', shape: 'brief', tag: 'SMS' } as const
 
@@ -33,20 +34,7 @@ const Message = Named(
     fragments: Type.Optional(Type.Integer({ description: 'Outbound only: segments' })),
     price: Type.Number({ description: 'USD' }),
     voip_number_setup_id: Type.Integer(),
-    status: Enum([
-      'received',
-      'scheduled',
-      'queued',
-      'sending',
-      'sent',
-      'delivered',
-      'undelivered',
-      'rejected',
-      'expired',
-      'failed',
-      'canceled',
-      'unknown',
-    ]),
+    status: Enum(['received', 'scheduled', ...sendingStatuses]),
     sub_status: Type.Optional(
       Type.String({
         description:

@@ -110,7 +110,8 @@ export const sendSecretMessage = async (
 export const firstSender = (sql: Sql, account: string, isSandbox: boolean): Promise<string | null> =>
   store.firstSender(sql, account, isSandbox)
 
-/** Cancels and refunds the scheduled messages of an account, and those of its sendings that are not submitted yet. @returns the number of canceled messages */
+/** Cancels and refunds the scheduled messages of an account, and those of its sendings that are not submitted yet.
+ *  @returns the number of canceled messages */
 export const cancelScheduled = async (tx: Tx, account: string): Promise<number> => {
   let count = 0
   // A message that a worker has begun to submit is sent.

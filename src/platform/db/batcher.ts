@@ -34,7 +34,7 @@ type Statement = { readonly rows: number; readonly most: number; readonly keys: 
 const rowsPerPassing = 8
 
 /** Rows of a statement after which the next one rests, by default: ordinary load carries one or two. */
-const manyRows = 4
+export const manyRows = 4
 
 type BatchOptions<Row> = {
   readonly maxRows?: number

@@ -66,7 +66,7 @@ export const eventsAfter = async (
 }
 
 /** Below every id. */
-const least = '00000000-0000-0000-0000-000000000000'
+export const least = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Locks how far an account is projected, unless another process has it.

@@ -14,9 +14,6 @@ import { projectedAccounts, projectedEvents, projectionFailures, projectorLookba
 import { nameHashesOf } from '../words.ts'
 import * as store from './event-store.ts'
 
-/** Below every id. */
-const least = '00000000-0000-0000-0000-000000000000'
-
 const urgentNames: ReadonlySet<string> = new Set(store.beginningEvents)
 const followingNames: ReadonlySet<string> = new Set(store.followingEvents)
 
@@ -107,7 +104,7 @@ export const startProjector = (
   clock: () => number = Date.now,
 ): Projector => {
   const states = new Map<string, AccountState>()
-  let sweptTo = least
+  let sweptTo = store.least
 
   /** Returns where to read on: behind the last event of a read in progress, or some time before the newest event. */
   const startOf = (state: AccountState, floor: string, now: number): string => {
@@ -219,7 +216,7 @@ export const startProjector = (
       known: known.map(([account]) => account),
       positions: known.map(([, { position }]) => position),
     })
-    sweptTo = last ?? least
+    sweptTo = last ?? store.least
     const found = accounts.filter(({ account_id }) => !turns.has(account_id))
     for (const { account_id, urgent } of found) schedule(account_id, urgent ? 0 : projectorPace.lazyMs)
     const now = clock()

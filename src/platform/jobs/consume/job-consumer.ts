@@ -1,3 +1,4 @@
+import { manyRows } from '../../db/batcher.ts'
 import { type Db, isUnavailable, sqlState } from '../../db/sql.ts'
 import { backoff, type CompletedRun, type Job, type JobKind, jobEnded, type Log } from '../job-kind.ts'
 import {
@@ -18,9 +19,6 @@ const maxStatements = 2
 
 /** Lost workers allowed beyond `maxAttempts`: a job that kills every worker must end too. */
 const extraAttempts = 5
-
-/** Outcomes of a flush after which the next ones wait: few cost less than the pause. */
-const manyRows = 4
 
 /** Start of a round over the accounts: below every id. */
 const lowestAccountId = '00000000-0000-0000-0000-000000000000'
