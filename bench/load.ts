@@ -72,7 +72,8 @@ export const post = (path: string, headers: Record<string, string>, body: string
 
 /**
  * Runs open-loop load: `perSecond` requests a second for `seconds` seconds, each on a free connection, at a fixed rate
- * however slow the responses are.
+ * however slow the responses are. At slow rates there are fewer connections, since a server closes those without requests.
+ * @throws Error when the server closes a connection
  * @returns the time of the successful response of the n-th request, nanoseconds of the machine's clock
  */
 export const paced = async (
@@ -97,15 +98,16 @@ export const paced = async (
         const take = (data: Buffer) => {
           if (data[9] === 0x32) answered.set(mine, process.hrtime.bigint())
           if (data[data.length - 1] === 0x0a) return
-          socket.off('data', take).off('error', reject)
+          socket.off('data', take).off('error', reject).off('end', closed)
           resolve()
         }
-        socket.on('data', take).on('error', reject)
+        const closed = () => reject(new Error('the server closed a connection before its response'))
+        socket.on('data', take).on('error', reject).on('end', closed)
         socket.write(request(mine))
       })
     }
     socket.destroy()
   }
-  await Promise.all(Array.from({ length: connections }, worker))
+  await Promise.all(Array.from({ length: Math.min(connections, perSecond) }, worker))
   return answered
 }
