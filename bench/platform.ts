@@ -85,6 +85,8 @@ export const startPlatform = async (
   const settings = {
     DATABASE_URL: server.url,
     TRUNKLINE_HOME: join(home, 'platform'),
+    // Shared by the processes, whose homes may differ.
+    TRUNKLINE_MEDIA_STORE: join(home, 'media'),
     TRUNKLINE_PORT: '0',
     TRUNKLINE_API_KEY: key,
     TRUNKLINE_OPERATOR_KEY: operatorKey,

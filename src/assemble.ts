@@ -23,6 +23,7 @@ import { makeCarriers, submitKind } from './domains/sms/submit/carriers.ts'
 import { makeTokens } from './domains/tokens/ops.ts'
 import { startInvalidationBus } from './platform/db/invalidation-bus.ts'
 import { noWakeUps } from './platform/db/wake-ups.ts'
+import { makeWriteProbe } from './platform/db/write-probe.ts'
 import { makeAuth } from './platform/http/auth.ts'
 import { makeAuthThrottle } from './platform/http/auth-throttle.ts'
 import { makeMetrics } from './platform/http/metrics.ts'
@@ -97,6 +98,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     clock,
     changes,
     wakeUps,
+    writeProbe: makeWriteProbe(db, options.outage),
     prices,
     auth: makeAuth(db, changes),
     rateLimiter: makeRateLimiter(db, changes),
@@ -123,7 +125,10 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     accept: makeMessageAcceptor(db, clock, config.optOut, (kind) => notify(kind === 'batch' ? batchKind : submitKind)),
     ...{ carriers, suppliers, networks, voice },
     localConnections: local,
-    remoteConnections: makeRemoteConnections({ db, changes, log, roles: config.roles }, local),
+    remoteConnections: makeRemoteConnections(
+      { db, changes, log, roles: config.roles, clockSkewSeconds: options.clockSkewSeconds },
+      local,
+    ),
     outbound,
     chat: makeChat({ ...options, sandboxAccounts, changes, outbound, quotas, clock }),
     lifecycle: { ready: false, stopping: false },

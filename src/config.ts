@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { voiceSettings } from './config-voice.ts'
+import { databaseAddress } from './platform/db/database-address.ts'
 import { isLoopbackHost } from './platform/lib/address-list.ts'
 import { closestWord } from './platform/lib/levenshtein.ts'
 import {
@@ -35,8 +36,8 @@ export const settings = {
   databaseUrl: setting(
     'DATABASE_URL',
     '',
-    'PostgreSQL 15 or newer to use instead of the embedded one.',
-    optional(text),
+    'PostgreSQL 15 or newer to use instead of the embedded one: postgres://user:password@host:5432/database. Several hosts, separated by commas, are tried in turn until one can be written.',
+    optional(databaseAddress),
   ),
   roles: setting(
     'TRUNKLINE_ROLES',

@@ -47,6 +47,7 @@ export const makeWatchedLog = (
   const outage: OutageMonitor = makeOutageMonitor({
     began: (err) => log.error({ err }, 'database: unavailable'),
     ended: (seconds, errors) => log.info({ seconds, errors }, 'database: available again'),
+    late: (err, count) => log.warn({ err, count }, 'database: statements were given up'),
   })
   const log = makeLog(level, to, outage.isKnown)
   return { log, outage }

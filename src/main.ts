@@ -8,7 +8,7 @@ import { checkPorts } from './check-ports.ts'
 import { type Config, deprecatedSettings, environment, readConfig, sandboxExposure } from './config.ts'
 import { freeVoiceLease } from './domains/calls/lease/voice-lease.ts'
 import { closeAllOpenCalls } from './domains/calls/ops.ts'
-import { enterInstallation } from './domains/installation/ops.ts'
+import { enterInstallation, identifyMediaStore, type Membership } from './domains/installation/ops.ts'
 import { admitWith, KeyReplaced, openSeal } from './domains/keys/ops.ts'
 import { releaseConnectionLeases } from './domains/msgapp/runner/connection-manager.ts'
 import { newClaimLink } from './domains/persons/ops.ts'
@@ -19,11 +19,13 @@ import { releaseEndpointLeases } from './domains/webhooks/ops.ts'
 import { makeWatchedLog } from './log.ts'
 import { lockDataDirectory, restoreFolderIn } from './platform/db/data-directory.ts'
 import { startEmbedded } from './platform/db/embedded.ts'
+import { explainDatabaseFault } from './platform/db/explain-fault.ts'
 import { migrate } from './platform/db/migrate.ts'
 import { type Admit, connect } from './platform/db/sql.ts'
 import { startWakeUps } from './platform/db/wake-ups.ts'
 import { releaseLeases } from './platform/jobs/consume/worker.ts'
 import { makeNotifySystemd } from './platform/lib/systemd.ts'
+import { readTlsFiles } from './tls-files.ts'
 
 const drainMs = 30_000
 
@@ -54,7 +56,9 @@ const openDatabase = async (
   const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
   const url = databaseUrl ?? embedded?.url ?? ''
   const migrationDb = connect({ url, connections: 2, unlimited: true, onError })
-  await migrate(migrationDb, { log })
+  await migrate(migrationDb, { log }).catch((error: unknown) => {
+    throw databaseUrl === null ? error : explainDatabaseFault(error, databaseUrl, 'DATABASE_URL')
+  })
   await migrationDb.end()
   const admission: { admit: Admit } = { admit: async () => {} }
   const db = connect({ url, connections: 16, onError, outage, admit: (sql) => admission.admit(sql) })
@@ -105,6 +109,8 @@ const start = async () => {
     )
   // After the claim: a process that is stopping on this home still holds the ports.
   await checkPorts(config)
+  const tls = readTlsFiles(config)
+  const mediaStore = await identifyMediaStore(config.mediaStore, home)
   // The simulator loads while PostgreSQL starts. If this start fails first, the simulator ends with this process.
   const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
   const simulating = config.sandbox ? startSimulator(home, ports, log) : null
@@ -118,21 +124,21 @@ const start = async () => {
   if (carrier) shutdownSteps.push({ what: 'sandbox', end: carrier.stop })
   const simulator = makeSimulatorClient(() => carrier && { port: carrier.controlPort, token: carrier.token })
 
-  const tls =
-    config.tlsCert && config.tlsKey ? { cert: readFileSync(config.tlsCert), key: readFileSync(config.tlsKey) } : null
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
   const addressAt = (port: number) => `${tls ? 'https' : 'http'}://${host}:${port}`
   let address = config.publicUrl ?? addressAt(config.port)
+  let membership: Membership | null = null
   if (!embedded) {
     const publicUrl = config.publicUrl ?? (config.port === 0 ? null : address)
-    const { mediaStore, roles } = config
-    const { end } = await enterInstallation(db, { publicUrl, mediaStore, roles }, (err) =>
-      log.error({ err }, 'processes: heartbeat failed'),
-    )
-    shutdownSteps.push({ what: 'process registration', end })
+    membership = await enterInstallation(db, { publicUrl, mediaStore, roles: config.roles }, log)
+    shutdownSteps.push({ what: 'process registration', end: membership.end })
   }
   const { assemble, startRoles } = await loadServer()
-  const services = await assemble({ config, version, db, wakeUps, log, seal, simulator, publicUrl: () => address })
+  const services = await assemble({
+    ...{ config, version, db, wakeUps, log, outage, seal, simulator },
+    publicUrl: () => address,
+    clockSkewSeconds: () => membership?.clockSkewSeconds() ?? null,
+  })
   shutdownSteps.push({ what: 'change notifications', end: services.changes.stop })
   if (carrier) {
     const onAnnounceError = (error: unknown) =>
@@ -189,7 +195,7 @@ const start = async () => {
 const printBanner = (
   address: string,
   { keys, claimUrl }: { keys: InitialKeys | null; claimUrl: string | null },
-  { sandbox, apiKey, operatorKey }: Config,
+  { sandbox, apiKey, operatorKey, roles }: Config,
 ) => {
   const generated = [
     ...(keys && apiKey === null ? [`  API key        ${keys.apiKey}`] : []),
@@ -197,9 +203,10 @@ const printBanner = (
   ]
   const lines = [
     `Trunkline ${version} is ready${sandbox ? ', with sandbox carriers' : ''}.`,
-    `  Console        ${address}/console`,
-    `  API            ${address}/open`,
-    `  Documentation  ${address}/docs`,
+    ...(roles.includes('console') ? [`  Console        ${address}/console`] : []),
+    ...(roles.includes('api')
+      ? [`  API            ${address}/open`, `  Documentation  ${address}/docs`]
+      : [`  Roles          ${roles.join(', ')}: other processes serve the API`]),
     ...(generated.length > 0 ? ['  Shown this once, keep them:', ...generated] : []),
     ...(claimUrl ? ['  Create the first person of the console, once, with this link:', `  ${claimUrl}`] : []),
   ]

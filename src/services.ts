@@ -18,8 +18,10 @@ import type { Router } from './domains/sms/route/router.ts'
 import type { Carriers } from './domains/sms/submit/carriers.ts'
 import type { Tokens } from './domains/tokens/ops.ts'
 import type { InvalidationBus } from './platform/db/invalidation-bus.ts'
+import type { OutageMonitor } from './platform/db/outage-monitor.ts'
 import type { Db } from './platform/db/sql.ts'
 import type { WakeUps } from './platform/db/wake-ups.ts'
+import type { WriteProbe } from './platform/db/write-probe.ts'
 import type { Auth } from './platform/http/auth.ts'
 import type { AuthThrottle } from './platform/http/auth-throttle.ts'
 import type { Metrics } from './platform/http/metrics.ts'
@@ -48,6 +50,10 @@ export type StartOptions = {
   readonly uploadRate?: Partial<UploadRate> | undefined
   /** Wakes this process for work of others. Absent: it polls. */
   readonly wakeUps?: WakeUps | undefined
+  /** Watches the database for the log. */
+  readonly outage?: OutageMonitor | undefined
+  /** Seconds by which the clock of the database is ahead of this process; null up to 2 s. */
+  readonly clockSkewSeconds?: (() => number | null) | undefined
 }
 
 /** The shared services of the process. */
@@ -55,6 +61,8 @@ export type Services = StartOptions & {
   readonly clock: Clock
   readonly changes: InvalidationBus
   readonly wakeUps: WakeUps
+  /** Proves for /readyz that the database stores a write. */
+  readonly writeProbe: WriteProbe
   readonly auth: Auth
   /** Addresses, protocols and origins of requests, from trusted proxies as the settings say. */
   readonly proxies: ProxyTrust

@@ -8,6 +8,7 @@ import { installRecordingDownloads } from './domains/calls/recordings/recording-
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
 import { onRecorded } from './domains/events/ops.ts'
+import { refusals as healthRefusals } from './domains/health/refusals.ts'
 import { bulkJob, purgeBulkChanges } from './domains/inbox/bulk/jobs.ts'
 import { closeIdle } from './domains/inbox/closing/jobs.ts'
 import { type HistoryService, startHistory } from './domains/inbox/history/history-service.ts'
@@ -59,7 +60,9 @@ import { onJobsAdded } from './platform/jobs/queue.ts'
 import type { Schedule } from './platform/jobs/schedule.ts'
 import { tick } from './platform/jobs/tick.ts'
 import type { CarrierState, LinkState } from './ports/sms.ts'
+import { isServed, rolesThatServe } from './role-paths.ts'
 import type { Services } from './services.ts'
+import type { TlsFiles } from './tls-files.ts'
 
 /** Registers the metrics other than those of HTTP. */
 const installMetrics = (services: Services) => {
@@ -133,15 +136,17 @@ const installMetrics = (services: Services) => {
 }
 
 /** Builds the HTTP server, which does not listen yet, and the tunnel that forwards events to `trunkline listen`. */
-const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer } | null) => {
+const buildServer = async (services: Services, tls: TlsFiles | null) => {
   const alias = makeAlias(services.config.msgappName)
   const tunnel = makeTunnel(services, alias)
   const live = makeLive(services)
-  const app = makeServer({ ...services, tls, alias }, makeEndpoints(services), [
-    tunnel.upgrade,
-    live.upgrade,
-    services.voice.upgrade,
-  ])
+  const { roles } = services.config
+  const upgrades = [tunnel.upgrade, live.upgrade, services.voice.upgrade].filter(({ path }) => isServed(path, roles))
+  const app = makeServer({ ...services, tls, alias }, makeEndpoints(services), upgrades)
+  app.addHook('onRequest', (request, _reply, done) => {
+    const path = request.routeOptions.url ?? request.url.split('?', 1)[0] ?? ''
+    done(isServed(path, roles) ? undefined : healthRefusals.roleNotHere(rolesThatServe(path).join(' or ')))
+  })
   app.addHook('preClose', tunnel.close)
   // The feed runs while pages are connected.
   const onError = (error: unknown) => services.log.error({ err: error }, 'live: periodic task failed')
@@ -237,10 +242,7 @@ const publishForOthers = ({ wakeUps, config }: Services): readonly (() => void)[
 }
 
 /** Starts the roles of this process. */
-export const startRoles = async (
-  services: Services,
-  tls: { cert: Buffer; key: Buffer } | null = null,
-): Promise<RunningRoles> => {
+export const startRoles = async (services: Services, tls: TlsFiles | null = null): Promise<RunningRoles> => {
   const {
     config,
     db,
@@ -311,6 +313,7 @@ export const startRoles = async (
       await networks.close()
       outbound.close()
       for (const timer of timers) await timer.end()
+      await services.writeProbe.end()
       await refusedAccess.flush(true).catch(onError)
       for (const unsubscribe of unsubscribers) unsubscribe()
       changes.stop()

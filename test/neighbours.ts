@@ -7,7 +7,15 @@ import type { TestDatabase } from './database.ts'
 const ofPlatform = [
   ...['changes', 'jobs', 'schedules', 'processes', 'rate_limit_usage', 'idempotency_keys', 'balances', 'number_stock'],
   ...['conversation_counts', 'request_log', 'sms_batches', 'event_backlog', 'webhook_endpoint_leases', 'webhook_stats'],
-  ...['msgapp_links', 'msgapp_link_events', 'inbox_positions', 'voice_lease', 'stored_bytes', 'contact_counts'],
+  ...[
+    'msgapp_links',
+    'msgapp_link_events',
+    'inbox_positions',
+    'voice_lease',
+    'stored_bytes',
+    'contact_counts',
+    'write_probe',
+  ],
 ]
 
 /** A row that was changed or deleted, as it was before. */

@@ -52,6 +52,16 @@ export const startedHome = (): string => prepared(memoryFolder())
 /** The same on a disk, for a platform that a test kills to prove what was durable. */
 export const homeOnDisk = (): string => prepared(temporaryFolder())
 
+const sharedStores = new Map<string, string>()
+
+/** The media store that the platforms on one database share, whatever proxies their addresses lead through. */
+const sharedStoreOf = (databaseUrl: string): string => {
+  const [, database = databaseUrl] = /\/([^/?]+)(?:\?|$)/.exec(databaseUrl) ?? []
+  const store = sharedStores.get(database) ?? temporaryFolder()
+  sharedStores.set(database, store)
+  return store
+}
+
 /**
  * @param home of an earlier start, to continue with it; an empty one for a first start. Default: a prepared one
  * @param tree of another version. Default: this one
@@ -75,6 +85,7 @@ export const startPlatform = async (
       TRUNKLINE_API_KEY: apiKey,
       TRUNKLINE_OPERATOR_KEY: operatorKey,
       TRUNKLINE_READY_FILE: readyFile,
+      ...(env.DATABASE_URL === undefined ? {} : { TRUNKLINE_MEDIA_STORE: sharedStoreOf(env.DATABASE_URL) }),
       ...env,
     },
   })

@@ -66,7 +66,9 @@ const assembly = [
   'contracts',
   'event-payloads',
 ].map((name) => `src/${name}.ts`)
-const settings = ['src/config.ts', 'src/config-voice.ts', 'src/log.ts', 'src/check-ports.ts']
+const settings = ['config', 'config-voice', 'log', 'check-ports', 'role-paths', 'tls-files'].map(
+  (name) => `src/${name}.ts`,
+)
 
 /** Units of the platform that each unit of it may import. */
 const below: Record<string, string[]> = { lib: [], db: ['lib'], http: ['lib', 'db'], jobs: ['lib', 'db'] }

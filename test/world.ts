@@ -46,6 +46,7 @@ export const makeWorld = async (
     key?: Buffer
     publicUrl?: () => string
     pace?: Partial<UploadRate>
+    clockSkewSeconds?: () => number | null
   } = {},
 ): Promise<World> => {
   const db = overrides.db ?? (await testDatabase())
@@ -62,6 +63,7 @@ export const makeWorld = async (
     simulator: overrides.simulator ?? makeSimulatorClient(() => null),
     publicUrl: overrides.publicUrl ?? (() => 'http://127.0.0.1:8080'),
     uploadRate: overrides.pace,
+    clockSkewSeconds: overrides.clockSkewSeconds,
   })
   parts.lifecycle.ready = true
   const app = await buildApp(parts)
@@ -74,6 +76,7 @@ export const makeWorld = async (
     parts.changes.stop()
     await parts.networks.close()
     await app.close()
+    await parts.writeProbe.end()
     await db.end()
   }
   const end = () => {

@@ -42,6 +42,10 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
     ],
   },
   {
+    why: 'servers of PostgreSQL that fill their disk, die and are promoted; the fast form has the table of their faults',
+    files: ['test/{full-disk,several-hosts}.test.ts'],
+  },
+  {
     why: 'files of thousands of rows',
     files: [
       ...['src/domains/contacts/files/large-import.test.ts', 'src/domains/numbers/imports/large.test.ts'],

@@ -197,6 +197,14 @@ export type VoiceTrunkState = LinkState & {
   readonly pingedAt: number | null
 }
 
+/** A change of a trunk for the log. `registered` and `unregistered` are of trunks with registration. */
+export type VoiceTrunkChange = {
+  readonly name: string
+  readonly what: 'up' | 'down' | 'registered' | 'unregistered'
+  /** Why it went down or lost its registration; null for the others. */
+  readonly reason: string | null
+}
+
 /** A result of the trunk diagnostics, with the change to make if it failed. */
 export type VoiceFinding = {
   readonly what: 'dns' | 'reach' | 'options' | 'registration' | 'nat' | 'tls' | 'codecs' | 'media'

@@ -7,7 +7,7 @@ import { openUdp } from '@trunkline/sip/transport/udp.ts'
 import { WebSocketTransport } from '@trunkline/sip/transport/websocket-transport.ts'
 import { UserAgent } from '@trunkline/sip/user-agent/user-agent.ts'
 import type { MediaEngine } from '../../ports/media.ts'
-import type { VoiceCallControl, VoiceFinding, VoiceGateway } from '../../ports/voice.ts'
+import type { VoiceCallControl, VoiceFinding, VoiceGateway, VoiceTrunkChange } from '../../ports/voice.ts'
 import { Registrar } from './browsers/registrar.ts'
 import { WebSocketAcceptor } from './browsers/websocket-acceptor.ts'
 import { CallRegistry } from './calls/call-registry.ts'
@@ -39,6 +39,8 @@ export type GatewaySettings = {
   readonly now?: () => number
   /** Errors that no caller receives: internal bugs and persistence failures. */
   fault(error: unknown): void
+  /** Called when a trunk goes down or comes back. */
+  trunkChanged?(change: VoiceTrunkChange): void
 }
 
 const openTransports = async (
@@ -119,7 +121,7 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
       },
     },
   })
-  const trunks = new TrunkRegistry(agent, { domain, now })
+  const trunks = new TrunkRegistry(agent, { domain, now, changed: (change) => settings.trunkChanged?.(change) })
   const calls: CallRegistry = new CallRegistry({ gateway: deps, registrar, trunks, timelines }, (flow) =>
     acceptor.closeIfDue(flow),
   )

@@ -3,7 +3,7 @@ import type { Sql } from '../../platform/db/sql.ts'
 export type Table = { name: string; columns: string[] }
 
 /** Tables whose rows are only valid in this installation. */
-const volatileTables = ['processes']
+const volatileTables = ['processes', 'write_probe']
 
 /** Every table with rows, partitions under their parent table. */
 export const tables = (sql: Sql): Promise<Table[]> => sql.many<Table>`

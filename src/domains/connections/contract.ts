@@ -16,6 +16,13 @@ const LinkSchema = {
   submitted: Type.Integer({ description: 'Parts submitted, or requests made, since the start' }),
 }
 
+const ClockSkew = Type.Optional(
+  Type.Number({
+    description:
+      'Seconds by which the clock of the database is ahead of that of the process, negative if it is behind; absent up to 2 s. Synchronise both',
+  }),
+)
+
 const Connection = Named(
   'Connection',
   Type.Object({
@@ -38,6 +45,7 @@ const Connection = Named(
             calls: Type.Optional(Type.Integer({ description: 'Current calls over the trunk' })),
             ping_ms: Type.Optional(Type.Integer({ description: 'Round-trip time of the trunk’s last OPTIONS' })),
             pinged_at: Type.Optional(Time),
+            clock_skew_seconds: ClockSkew,
             binds: Type.Optional(
               Type.Array(
                 Named(
@@ -50,7 +58,11 @@ const Connection = Named(
               Type.Array(
                 Named(
                   'ConnectionProcessState',
-                  Type.Object({ process: Type.String({ examples: ['host-1, process 4711'] }), ...LinkSchema }),
+                  Type.Object({
+                    process: Type.String({ examples: ['host-1, process 4711'] }),
+                    ...LinkSchema,
+                    clock_skew_seconds: ClockSkew,
+                  }),
                 ),
                 {
                   description: 'All processes that run the connection, if others than the responding one do',

@@ -17,7 +17,10 @@ import { find } from './store.ts'
 /** `fatal` and `links` belong to a carrier, the others to a trunk. */
 export type LiveState = LinkState &
   Partial<Pick<CarrierState, 'fatal' | 'links'>> &
-  Partial<Pick<VoiceTrunkState, 'registered' | 'calls' | 'pingMs' | 'pingedAt'>>
+  Partial<Pick<VoiceTrunkState, 'registered' | 'calls' | 'pingMs' | 'pingedAt'>> & {
+    /** Seconds by which the clock of the database is ahead of the process that runs the connection, above 2. */
+    readonly clockSkewSeconds?: number
+  }
 
 export type ProcessState = { readonly process: string; readonly isOwn: boolean; readonly state: LiveState }
 
@@ -47,7 +50,13 @@ export type RemoteConnections = {
   end(): Promise<void>
 }
 
-type Deps = { db: Db; changes: InvalidationBus; log: Logger; roles: readonly string[] }
+type Deps = {
+  db: Db
+  changes: InvalidationBus
+  log: Logger
+  roles: readonly string[]
+  clockSkewSeconds?: (() => number | null) | undefined
+}
 
 const reportTo = (log: Logger) => (error: unknown) => log.error({ err: error }, 'connections: sharing states failed')
 
@@ -95,7 +104,11 @@ export const makeRemoteConnections = (deps: Deps, local: LocalDriver): RemoteCon
   const queue = makeSerialQueue()
   const answering = new Set<Promise<void>>()
 
-  const publish = async () => void (await store.publish(db, own, local.states()))
+  const publish = async () => {
+    const clockSkewSeconds = deps.clockSkewSeconds?.() ?? undefined
+    const states = local.states().map(({ id, state }) => ({ id, state: { ...state, clockSkewSeconds } }))
+    await store.publish(db, own, states)
+  }
 
   const runRequest = async ({ connection_id, request }: store.RequestRow): Promise<Answer<unknown>> => {
     // A cast: `requestRemote` of this program wrote it.

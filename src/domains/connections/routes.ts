@@ -39,8 +39,12 @@ const presentBinds = (links: NonNullable<LiveState['links']>) =>
     return bind ? [{ bind, ...presentLink('smpp', link) }] : []
   })
 
+const presentSkew = ({ clockSkewSeconds }: LiveState) =>
+  typeof clockSkewSeconds === 'number' ? { clock_skew_seconds: clockSkewSeconds } : {}
+
 const presentState = (kind: ConnectionKind, state: LiveState) => ({
   ...presentLink(kind, state),
+  ...presentSkew(state),
   ...(typeof state.registered === 'boolean' ? { registered: state.registered } : {}),
   ...(state.calls === undefined ? {} : { calls: state.calls }),
   ...(typeof state.pingMs === 'number' ? { ping_ms: state.pingMs } : {}),
@@ -119,7 +123,14 @@ const assign = async (tx: Tx, row: store.ConnectionRow, printed: readonly string
 }
 
 /** Presents connections, with the states of this process. */
-const makePresenter = ({ seal, localConnections: local }: Services) => {
+const makePresenter = ({ seal, localConnections: local, clockSkewSeconds }: Services) => {
+  /** The state of a connection that runs here. */
+  const ownState = (row: store.ConnectionRow): LiveState | undefined => {
+    const state = local.of(row.kind).state(row.id)
+    const skew = clockSkewSeconds?.() ?? null
+    return state && skew !== null ? { ...state, clockSkewSeconds: skew } : (state ?? undefined)
+  }
+
   /** Tenants name the connection of a messaging network; only routing uses the others. */
   const isNamedByTenants = (kind: ConnectionKind): boolean => local.of(kind).isChat
 
@@ -141,9 +152,15 @@ const makePresenter = ({ seal, localConnections: local }: Services) => {
   const presentConnection = (row: store.ConnectionRow, processes: readonly ProcessState[] = []) => {
     const others = processes.filter(({ isOwn }) => !isOwn)
     const first = others.find(({ state }) => isWorking(state)) ?? others[0]
-    const state = row.enabled ? (local.of(row.kind).state(row.id) ?? first?.state) : undefined
+    const state = row.enabled ? (ownState(row) ?? first?.state) : undefined
     const known =
-      others.length > 0 ? processes.map((one) => ({ process: one.process, ...presentLink(row.kind, one.state) })) : []
+      others.length > 0
+        ? processes.map((one) => ({
+            process: one.process,
+            ...presentLink(row.kind, one.state),
+            ...presentSkew(one.state),
+          }))
+        : []
     return {
       uuid: print('CNX', row.id),
       kind: row.kind,

@@ -27,11 +27,12 @@ export const readiness = contract({
   id: 'readiness',
   url: '/readyz',
   summary: 'Report whether this process is ready: database, migrations and roles',
-  description: 'Use it as a readiness probe of a load balancer.',
+  description:
+    'Use it as a readiness probe of a load balancer. It proves that the database stores a write, at most once a second for all callers.',
   codes: { unavailable: ['starting', 'stopping'] },
   errors: {
     unavailable:
-      'The process is starting or stopping, the database is read-only (database_read_only), or the process does not run the role (role_not_here, no_calls_here)',
+      'The process is starting or stopping, the database is read-only (database_read_only), its disk is full (database_full), it stores no write within 2 s (database_hangs) or cannot be reached, or the process does not run the role (role_not_here, no_calls_here)',
   },
   query: Type.Object({
     role: Type.Optional(
@@ -46,6 +47,11 @@ export const readiness = contract({
     database: Enum(['up']),
     migrations: Type.Integer({ description: 'Applied' }),
     roles: Type.Array(Type.String()),
+    clock_skew_seconds: Type.Optional(
+      Type.Number({
+        description: 'Seconds by which the clock of the database is ahead of this process; absent up to 2 s',
+      }),
+    ),
     voice: Type.Optional(
       Named(
         'VoiceHealth',

@@ -1,7 +1,11 @@
+import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Db, Sql } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
+import { errorText } from '../../platform/lib/error-text.ts'
+import { folderIdFile, folderIdOf } from '../../platform/lib/folder-id.ts'
 import { uuid } from '../../platform/lib/id.ts'
+import { makeClockSkew } from './clock-skew.ts'
 import { heartbeatTimeoutSeconds, processHeartbeatMs, processPollMs } from './limits.ts'
 import * as store from './store.ts'
 
@@ -9,59 +13,112 @@ import * as store from './store.ts'
 export type SharedSettings = {
   /** TRUNKLINE_PUBLIC_URL, or the listen address; null: a free port that is not known yet. */
   readonly publicUrl: string | null
-  /** TRUNKLINE_MEDIA_STORE; null: a folder in the home of this process. */
-  readonly mediaStore: string | null
+  readonly mediaStore: MediaStore
 }
 
-/** Names a media store for the comparison. Leaves out bucket keys, which may differ during a rotation, and folder
- *  paths, which may differ between machines. */
-const storeName = (value: string | null): string => {
-  if (!value?.startsWith('s3:')) return 'a folder'
-  const { host, pathname } = new URL(value)
-  return `s3://${host}${pathname}`
+/** TRUNKLINE_MEDIA_STORE for the comparison: a bucket without its keys, or a folder with the id in it. */
+export type MediaStore = { readonly bucket: string } | { readonly folder: string; readonly id: string }
+
+/** Name of any folder in a row: paths may differ between machines. */
+const anyFolder = 'a folder'
+
+/**
+ * Identifies the media store: a folder by the id in it, as paths may differ between machines, and one path may lead to
+ * different folders. Leaves out bucket keys, which may differ during a rotation.
+ * @param setting TRUNKLINE_MEDIA_STORE; null: `media` in the home
+ * @throws Error that names the setting, if the folder cannot be written
+ */
+export const identifyMediaStore = async (setting: string | null, home: string): Promise<MediaStore> => {
+  if (setting?.startsWith('s3:')) {
+    const { host, pathname } = new URL(setting)
+    return { bucket: `s3://${host}${pathname}` }
+  }
+  const folder = resolve(setting ?? join(home, 'media'))
+  try {
+    return { folder, id: await folderIdOf(folder) }
+  } catch (error) {
+    const name = setting === null ? 'TRUNKLINE_HOME' : 'TRUNKLINE_MEDIA_STORE'
+    throw new Error(
+      `${name}: the folder of files ${folder} cannot be used (${errorText(error)}). Mount it, and give this user the right to write to it`,
+      { cause: error },
+    )
+  }
 }
 
-const disagreement = (own: store.ProcessRow, other: store.ProcessRow): string | null => {
+const disagreement = (own: store.ProcessRow, folder: string | null, other: store.ProcessRow): string | null => {
   if (own.public_url !== null && other.public_url !== null && own.public_url !== other.public_url)
     return `TRUNKLINE_PUBLIC_URL must be the same in every process: here it is ${own.public_url}, another process has ${other.public_url}. Tokens and links of one would be refused by the other`
   if (own.media_store !== other.media_store)
     return `TRUNKLINE_MEDIA_STORE must be the same in every process: here it is ${own.media_store}, another process has ${other.media_store}. Files of one would be missing in the other`
+  if (own.media_folder !== null && other.media_folder !== null && own.media_folder !== other.media_folder)
+    return `TRUNKLINE_MEDIA_STORE must lead to the same folder in every process: here it leads to ${folder}, whose ${folderIdFile} is ${own.media_folder}, and another process has ${other.media_folder}. Files of one would be missing in the other. Set it to a folder that all of them share, or a bucket`
   return null
 }
 
 /** Returns the processes with a recent heartbeat. An embedded database, which has a single process, has none. */
-export const aliveProcesses = (db: Sql): Promise<store.ProcessRow[]> => store.alive(db, heartbeatTimeoutSeconds)
+export const aliveProcesses = (db: Sql): Promise<store.LivingProcess[]> => store.alive(db, heartbeatTimeoutSeconds)
 
-export type Membership = { end(): Promise<void> }
+export type Membership = {
+  /** Seconds by which the clock of the database is ahead of this process; null up to 2 s. */
+  clockSkewSeconds(): number | null
+  end(): Promise<void>
+}
+
+type Log = Parameters<typeof makeClockSkew>[0] & { error(fields: object, message: string): void }
+
+/** A process with other settings; `isLiving` once it sent a heartbeat during this start. */
+type Conflict = { readonly fault: string; readonly isLiving: boolean }
 
 /**
  * Registers this process and sends its heartbeats.
- * @param onError called when a heartbeat failed
  * @param patience seconds to wait for a conflicting process that may have been killed
+ * @param now Unix milliseconds of this process
  * @throws Error that names the setting, if a live process has another value
  */
 export const enterInstallation = async (
   db: Db,
   { publicUrl, mediaStore, roles = [] }: SharedSettings & { readonly roles?: readonly string[] },
-  onError: (error: unknown) => void,
+  log: Log,
   patience = heartbeatTimeoutSeconds + 2,
+  now: () => number = Date.now,
 ): Promise<Membership> => {
-  const own = { id: uuid(), public_url: publicUrl, media_store: storeName(mediaStore), roles }
+  const [folder, named] = 'bucket' in mediaStore ? [null, null] : [mediaStore.folder, mediaStore.id]
+  const own: store.ProcessRow = {
+    id: uuid(),
+    public_url: publicUrl,
+    media_store: 'bucket' in mediaStore ? mediaStore.bucket : anyFolder,
+    media_folder: named,
+    roles,
+  }
+  const seen = new Map<string, string>()
   const enter = () =>
-    db.begin(async (tx) => {
-      const alive = await store.lockAlive(tx, heartbeatTimeoutSeconds)
-      const fault = alive.map((other) => disagreement(own, other)).find((one) => one !== null) ?? null
-      if (fault === null) await store.add(tx, own)
-      return fault
+    db.begin(async (tx): Promise<Conflict | null> => {
+      const conflicts = (await store.lockAlive(tx, heartbeatTimeoutSeconds)).flatMap((other) => {
+        const fault = disagreement(own, folder, other)
+        const before = seen.get(other.id)
+        seen.set(other.id, other.seen_at)
+        return fault === null ? [] : [{ fault, isLiving: before !== undefined && before !== other.seen_at }]
+      })
+      if (conflicts.length === 0) await store.add(tx, own)
+      return conflicts.find(({ isLiving }) => isLiving) ?? conflicts[0] ?? null
     })
   // A process that was just killed seems alive. Its settings may have been changed on purpose, so wait.
   const end = performance.now() + patience * 1000
-  for (let fault = await enter(); fault !== null; fault = await enter()) {
-    if (performance.now() > end) throw new Error(fault)
+  for (let conflict = await enter(); conflict !== null; conflict = await enter()) {
+    if (conflict.isLiving || performance.now() > end) throw new Error(conflict.fault)
     await pause(processPollMs)
   }
-  const beat = tick(processHeartbeatMs, async () => void (await store.touch(db, own)), onError)
+  const skew = makeClockSkew(log)
+  const touch = async () => {
+    const sentAt = now()
+    const databaseAt = await store.touch(db, own)
+    skew.note(sentAt, databaseAt, now())
+  }
+  const onError = (err: unknown) => log.error({ err }, 'processes: heartbeat failed')
+  await touch().catch(onError)
+  const beat = tick(processHeartbeatMs, touch, onError)
   return {
+    clockSkewSeconds: skew.seconds,
     end: async () => {
       await beat.end()
       await store.remove(db, own.id)

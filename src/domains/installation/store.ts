@@ -1,27 +1,44 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 
-export type ProcessRow = { id: string; public_url: string | null; media_store: string; roles: readonly string[] }
+export type ProcessRow = {
+  id: string
+  public_url: string | null
+  media_store: string
+  /** Id in the folder of files; null for a bucket, and for a process of an earlier version. */
+  media_folder: string | null
+  roles: readonly string[]
+}
+
+/** `seen_at`: the last heartbeat, as text. */
+export type LivingProcess = ProcessRow & { seen_at: string }
 
 /** Deletes dead processes and returns the live ones, oldest first. Serialises registrations. */
-export const lockAlive = async (tx: Tx, seconds: number): Promise<ProcessRow[]> => {
+export const lockAlive = async (tx: Tx, seconds: number): Promise<LivingProcess[]> => {
   await tx.run`lock table processes in share row exclusive mode`
   await tx.run`delete from processes where seen_at < clock_timestamp() - make_interval(secs => ${seconds})`
   return await alive(tx, seconds)
 }
 
 /** Returns the processes with a heartbeat within the last `seconds`, oldest first. */
-export const alive = (db: Sql, seconds: number) => db.many<ProcessRow>`
-  select id, public_url, media_store, roles from processes
+export const alive = (db: Sql, seconds: number) => db.many<LivingProcess>`
+  select id, public_url, media_store, media_folder, roles, seen_at::text as seen_at from processes
   where seen_at >= clock_timestamp() - make_interval(secs => ${seconds}) order by started_at`
 
 export const add = (tx: Tx, row: ProcessRow) => tx.run`
-  insert into processes (id, public_url, media_store, roles)
-  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.roles})`
+  insert into processes (id, public_url, media_store, media_folder, roles)
+  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.media_folder}, ${row.roles})`
 
-/** Records a heartbeat. Restores the row if another process deleted it as dead. */
-export const touch = (db: Sql, row: ProcessRow) => db.run`
-  insert into processes (id, public_url, media_store, roles)
-  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.roles})
-  on conflict (id) do update set seen_at = clock_timestamp()`
+/**
+ * Records a heartbeat. Restores the row if another process deleted it as dead.
+ * @returns the time of the database in Unix milliseconds
+ */
+export const touch = async (db: Sql, row: ProcessRow): Promise<number> =>
+  (
+    await db.one<{ now: number }>`
+      insert into processes (id, public_url, media_store, media_folder, roles)
+      values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.media_folder}, ${row.roles})
+      on conflict (id) do update set seen_at = clock_timestamp()
+      returning (extract(epoch from clock_timestamp()) * 1000)::float8 as now`
+  ).now
 
 export const remove = (db: Sql, id: string) => db.run`delete from processes where id = ${id}`

@@ -51,6 +51,13 @@ export const refusals = {
   noOtherParticipant: () =>
     invalid('group.participants must name a number other than from_number').at('group.participants'),
   mediaNotFound: () => notFound('No such file, or the link has expired', 'media_not_found'),
+  fileMissing: () =>
+    notFound(
+      'The store of files does not have this file: it was deleted there, or the store is not that of the message',
+      'file_missing',
+    ),
+  fileStoreUnavailable: () =>
+    unavailable('The store of files cannot be read at the moment: try again', 'file_store_unavailable', retryAfter(5)),
   mediaPending: () => unavailable('The file is still being fetched: try again', 'media_pending', retryAfter(5)),
   tooManyWaiting: () => unavailable('Too many messages are waiting: try again in a second'),
   oneRecipient: () => invalid('Give exactly one of to_number, to_group_uuid and to_remote_id').at('to_number'),

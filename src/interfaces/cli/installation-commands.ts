@@ -326,6 +326,16 @@ export const runLocal = async (
   } catch (error) {
     if (error instanceof UsageError || context.environment.TRUNKLINE_LOG === 'debug') throw error
     context.files.report('')
-    throw new CallError(error instanceof Error ? error.message : String(error), {})
+    const explained = await explain(error, context)
+    throw new CallError(explained instanceof Error ? explained.message : String(explained), {})
   }
+}
+
+/** Names DATABASE_URL and the fix in errors of its database. */
+const explain = async (error: unknown, { local }: LocalEnvironment): Promise<unknown> => {
+  const { isUnavailable } = await import('../../platform/db/unavailability.ts')
+  if (!isUnavailable(error)) return error
+  const { databaseUrl } = local.settings()
+  const { explainDatabaseFault } = await import('../../platform/db/explain-fault.ts')
+  return databaseUrl === null ? error : explainDatabaseFault(error, databaseUrl, 'DATABASE_URL')
 }

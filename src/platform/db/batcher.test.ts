@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testDatabase } from '../../../test/database.ts'
 import { makeBatcher, OverloadedError } from './batcher.ts'
+import { asDatabaseError } from './unavailability.ts'
 
 test('rows of one turn share a statement, and each gets its own result', async () => {
   const sizes: number[] = []
@@ -157,7 +158,7 @@ test('all rows are refused at once when the database is down, as their fate is u
   let runs = 0
   const { add } = makeBatcher(async () => {
     runs++
-    throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    throw asDatabaseError(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
   })
   const results = await Promise.allSettled([1, 2, 3].map(add))
   assert.ok(results.every(({ status }) => status === 'rejected'))

@@ -1,5 +1,5 @@
-import pg from 'pg'
 import { type CopyStreamQuery, type CopyToStreamQuery, from as copyFrom, to as copyTo } from 'pg-copy-streams'
+import { openClient } from './database-hosts.ts'
 import { prepareSession, type Sql, sql } from './sql.ts'
 
 /** A single connection without time limits: for copying whole tables. */
@@ -13,22 +13,14 @@ export type Session = Sql & {
 
 /** @throws Error when the database cannot be reached, or is a standby */
 export const openSession = async (url: string): Promise<Session> => {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: 10_000,
-    keepAlive: true,
-    application_name: 'trunkline',
-  })
-  // The running statement is rejected; the additional event must not end the process.
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    await prepareSession(client, url, null)
-    await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0')
-  } catch (error) {
-    await client.end()
-    throw error
-  }
+  const client = await openClient(
+    url,
+    { connectionTimeoutMillis: 10_000, keepAlive: true, application_name: 'trunkline' },
+    async (opened) => {
+      await prepareSession(opened, opened.url, null)
+      await opened.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0')
+    },
+  )
   return {
     ...sql(client, null),
     copyOut: (text) => client.query(copyTo(text)),

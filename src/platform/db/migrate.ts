@@ -20,6 +20,9 @@ type Migration = AppliedMigration & { path: string; text: string; transaction: b
 /** `baseline`: the files of its folder as one migration; null in folders of tests that have none. */
 type Files = { baseline: Migration | null; later: Migration[] }
 
+/** The oldest supported version of PostgreSQL. */
+const oldestVersion = 15
+
 const own = join(import.meta.dirname, 'migrations')
 
 /** The name of the baseline as a migration. Files named by a later time follow it. */
@@ -219,6 +222,16 @@ const step = (db: Db, files: Files, { log, backup }: MigrateOptions): Promise<st
     return name
   })
 
+/** @throws Error if the server is older than the platform supports */
+const requireSupported = async (db: Db): Promise<void> => {
+  const { version, number } = await db.one<{ version: string; number: number }>`
+    select current_setting('server_version') as version, current_setting('server_version_num')::integer as number`
+  if (number < oldestVersion * 10_000)
+    throw new Error(
+      `PostgreSQL ${version} is too old: version ${oldestVersion} or newer is required. Upgrade the server of DATABASE_URL, or name another one. Nothing was changed`,
+    )
+}
+
 const msSince = (began: number): number => Math.round(performance.now() - began)
 
 /**
@@ -230,11 +243,13 @@ const msSince = (began: number): number => Math.round(performance.now() - began)
  * short, so it must tolerate a second run.
  * @param db made with `patient: true`, two connections at least
  * @returns how many files were applied here
- * @throws Error when an applied file was changed, the database is older than the baseline, or a number is double
+ * @throws Error when an applied file was changed, the schema is older than the baseline, the server older than supported,
+ * or a number is double
  */
 export const migrate = async (db: Db, options: MigrateOptions = {}): Promise<number> => {
   const { log, folder = own, backup } = options
   const files = await readFiles(folder)
+  let isNew = false
   try {
     const applied = await readApplied(db)
     const present = recognise(files, applied, 'database')
@@ -242,8 +257,10 @@ export const migrate = async (db: Db, options: MigrateOptions = {}): Promise<num
   } catch (error) {
     // 42P01: a new database, without the table.
     if (sqlState(error) !== '42P01') throw error
-    await makeTable(db)
+    isNew = true
   }
+  await requireSupported(db)
+  if (isNew) await makeTable(db)
   // Also where another node has made the table a moment ago and not yet its row.
   await db.run`insert into schema_migrations (name, checksum) values (${lock}, '') on conflict do nothing`
   const startedAt = performance.now()

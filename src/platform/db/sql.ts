@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
+import { type DatabaseHosts, HostClient, hostsOf, makeRetire } from './database-hosts.ts'
 import { GrowingLimit } from './growing-limit.ts'
 import type { OutageMonitor } from './outage-monitor.ts'
+import { asDatabaseError, DatabaseUnavailable, isUnavailable, unavailabilityOf } from './unavailability.ts'
+
+export { isUnavailable }
 
 /** Values for SQL parameters. Arrays are sent as PostgreSQL arrays, plain objects as JSON. */
 export type Value =
@@ -119,6 +123,7 @@ export const sql = (client: Client, outage: OutageMonitor | null): Sql => {
       outage?.answered()
       return answer
     } catch (error) {
+      asDatabaseError(error)
       outage?.failed(error)
       throw withoutValues(error)
     }
@@ -144,6 +149,7 @@ export const sql = (client: Client, outage: OutageMonitor | null): Sql => {
 }
 
 export type DbOptions = {
+  /** It may name several hosts: see database-hosts.ts. */
   url: string
   connections?: number
   onError?: (error: Error) => void
@@ -177,7 +183,7 @@ const userSessionOptions = (url: string): string =>
  * Just-in-time compilation is off unless the user requested it. The plan of a function with `set enable_seqscan = off`
  * that reads the one row of `clock` has a high cost estimate. So it is compiled at each call: 67 to 300 ms instead of
  * 0.5.
- * @throws Error with the code 25006 if the server is a standby or read-only: another address may lead to the primary
+ * @throws DatabaseUnavailable if the server is a standby or read-only: another address may lead to the primary
  */
 export const prepareSession = async (
   client: Pick<pg.ClientBase, 'query'>,
@@ -191,46 +197,73 @@ export const prepareSession = async (
       : [`set statement_timeout = ${statementTimeout}`, 'set idle_in_transaction_session_timeout = 60000']),
   ]
   if (settings.length > 0) await client.query(settings.join('; '))
+  await requireWritable(client)
+}
+
+/** @throws DatabaseUnavailable if the server of the session is a standby or read-only */
+export const requireWritable = async (client: Pick<pg.ClientBase, 'query'>): Promise<void> => {
   const { rows } = await client.query<{ is_read_only: boolean }>(
     `select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean as is_read_only`,
   )
   if (rows[0]?.is_read_only)
-    throw Object.assign(new Error('the database is read-only: it is a standby, or was made so'), { code: readOnly })
+    throw new DatabaseUnavailable('the database is read-only: it is a standby, or was made so', 'no-writes', '25006')
 }
 
-/** Opens a pool of connections. An idle connection that breaks is dropped and reported, never thrown. */
-export const connect = (options: DbOptions): Db => {
-  const {
-    url,
-    connections = 10,
-    onError = () => {},
-    unlimited = false,
-    timeoutMs,
-    outage = null,
-    admit,
-    idleMs,
-  } = options
+/** Opens the pool. Its connections lead to the host that may be written, as far as the process knows. */
+const openPool = (hosts: DatabaseHosts, options: DbOptions): pg.Pool => {
+  const { connections = 10, onError = () => {}, unlimited = false, timeoutMs, outage = null, admit, idleMs } = options
   const pool = new pg.Pool({
-    connectionString: url,
+    connectionString: hosts.current(),
+    Client: class extends HostClient {
+      constructor(config?: pg.ClientConfig) {
+        super(hosts, config)
+      }
+    },
     max: connections,
     idleTimeoutMillis: idleMs ?? 10_000,
     connectionTimeoutMillis: timeoutMs ?? 5_000,
     // A peer that swallows packets must not block a caller forever.
     ...(unlimited ? {} : { query_timeout: timeoutMs ?? 35_000 }),
     onConnect: async (client) => {
-      await prepareSession(client, url, unlimited ? null : (timeoutMs ?? 30_000))
-      await admit?.(sql(client, null))
+      try {
+        await prepareSession(client, hosts.current(), unlimited ? null : (timeoutMs ?? 30_000))
+        await admit?.(sql(client, null))
+      } catch (error) {
+        if (isUnavailable(asDatabaseError(error)) && client instanceof HostClient) client.failed()
+        throw error
+      }
     },
     keepAlive: true,
     application_name: 'trunkline',
   })
   pool.on('error', (error) => {
+    asDatabaseError(error)
     outage?.failed(error)
     onError(error)
   })
   // The caller gets the error with the answer. But a connection may end in the very packet that made it ready. It then
   // has no owner, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+/** Takes a connection of a pool to a host that may be written: each host is tried once. */
+const acquireFrom = async (pool: pg.Pool, hosts: DatabaseHosts): Promise<pg.PoolClient> => {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await pool.connect()
+    } catch (error) {
+      const means = unavailabilityOf(asDatabaseError(error))
+      if (attempt >= hosts.urls.length || means === null || means === 'late') throw error
+    }
+}
+
+/** Opens a pool of connections. An idle connection that breaks is dropped and reported, never thrown. */
+export const connect = (options: DbOptions): Db => {
+  const { url, connections = 10, onError = () => {}, outage = null } = options
+  const hosts = hostsOf(url)
+  const pool = openPool(hosts, options)
+  const retire = makeRetire(pool)
   const limit = new GrowingLimit(connections, () => pool.totalCount)
   /** A commit is final, whatever an effect does; and one effect must not prevent the others. */
   const committed = (effects: (() => void)[]) => {
@@ -241,43 +274,65 @@ export const connect = (options: DbOptions): Db => {
         onError(error instanceof Error ? error : new Error(String(error)))
       }
   }
-  const transact = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
-    const client = await pool.connect().catch((error) => {
-      outage?.failed(error)
-      throw error
-    })
-    const effects: (() => void)[] = []
+  /** Runs work on a connection, which is dropped if the work called `drop`, or the connection broke meanwhile. */
+  const withClient = async <T>(
+    work: (client: pg.PoolClient, drop: (error: Error) => void) => Promise<T>,
+  ): Promise<T> => {
+    const client = await acquireFrom(pool, hosts)
     let broken: Error | undefined
-    const note = (error: Error) => {
+    const drop = (error: Error) => {
       broken = error
     }
-    client.on('error', note)
+    client.on('error', drop)
     try {
-      await client.query('begin')
-      const result = await work({
-        ...sql(client, outage),
-        transaction: true,
-        afterCommit: (effect) => effects.push(effect),
-      })
-      // PostgreSQL answers the commit of a transaction in which a statement failed with ROLLBACK, not with an error.
-      const { command } = await client.query('commit')
-      if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a failed statement in it was ignored')
-      committed(effects)
-      return result
+      return await work(client, drop)
     } catch (error) {
-      outage?.failed(error)
-      // A read-only server stays read-only: the next connection may find its successor.
-      if (error instanceof Error && codeOf(error) === readOnly) note(error)
-      await client.query('rollback').catch(note)
-      // A deferred constraint fails with the commit.
-      throw withoutValues(error)
+      // The next connection may find the successor of a server that became read-only.
+      if (error instanceof Error && codeOf(error) === readOnly) drop(error)
+      retire(error, client)
+      throw error
     } finally {
-      client.off('error', note)
+      client.off('error', drop)
       client.release(broken)
     }
   }
+  const query = <Row extends pg.QueryResultRow>(config: pg.QueryConfig) =>
+    withClient((client, drop) =>
+      client.query<Row>(config).catch((error) => {
+        // As pool.query() does. A late answer would be taken for that of the next statement, and a prepared statement
+        // whose result has changed with the schema fails until its session ends.
+        drop(error)
+        throw error
+      }),
+    )
+  const transact = <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+    withClient(async (client, drop) => {
+      const effects: (() => void)[] = []
+      try {
+        await client.query('begin').catch(rethrow)
+        const result = await work({
+          ...sql(client, outage),
+          transaction: true,
+          afterCommit: (effect) => effects.push(effect),
+        })
+        // PostgreSQL answers the commit of a transaction in which a statement failed with ROLLBACK, not with an error.
+        const { command } = await client.query('commit').catch(rethrow)
+        if (command !== 'COMMIT')
+          throw new Error('the transaction was rolled back: a failed statement in it was ignored')
+        committed(effects)
+        return result
+      } catch (error) {
+        outage?.failed(error)
+        await client.query('rollback').catch(drop)
+        // A deferred constraint fails with the commit.
+        throw withoutValues(error)
+      }
+    }).catch((error) => {
+      outage?.failed(error)
+      throw error
+    })
   return {
-    ...sql({ query: (config) => limit.run(() => pool.query(config)) }, outage),
+    ...sql({ query: (config) => limit.run(() => query(config)) }, outage),
     connections,
     begin: (work) => limit.run(() => transact(work)),
     dedicated: (milliseconds) => connect({ ...options, connections: 1, timeoutMs: milliseconds }),
@@ -290,22 +345,12 @@ export const connect = (options: DbOptions): Db => {
 export const sqlState = (error: unknown): string | null =>
   error instanceof pg.DatabaseError ? (error.code ?? null) : null
 
+const rethrow = (error: unknown): never => {
+  throw asDatabaseError(error)
+}
+
 /** SQLSTATE of a write on a standby or in a read-only database: read_only_sql_transaction. */
 const readOnly = '25006'
 
-const codeOf = (error: Error): string | null => ('code' in error && typeof error.code === 'string' ? error.code : null)
-
-/** SQLSTATEs of a database that is unavailable (PostgreSQL, appendix A); 57014: the statement took too long. */
-const unavailableStates = /^(?:08|25006|53|57P|57014|58)/
-const linkDown =
-  /ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|Connection terminated|timeout exceeded|Query read timeout|is not queryable|database is read-only/
-
-/**
- * Returns true when the database is down, full, unreachable, read-only or too slow: the fate of the statement is
- * unknown.
- */
-export const isUnavailable = (error: unknown): boolean => {
-  const state = sqlState(error)
-  if (state !== null) return unavailableStates.test(state)
-  return error instanceof Error && linkDown.test(`${error.message} ${codeOf(error) ?? ''}`)
-}
+const codeOf = (error: unknown): string | null =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null

@@ -1,7 +1,7 @@
-import { Socket } from 'node:net'
-import pg from 'pg'
+import type pg from 'pg'
 import { uuid } from '../lib/id.ts'
-import type { Db } from './sql.ts'
+import { openClient } from './database-hosts.ts'
+import { type Db, requireWritable } from './sql.ts'
 
 /**
  * Work that another process may have left in the database. `changes`: a topic of the invalidation bus, published by a
@@ -72,34 +72,21 @@ const send = (query: (text: string, values: string[]) => Promise<unknown>, paylo
 type Listener = { readonly client: pg.Client; readonly lost: Promise<Error>; end(): void }
 
 const openListener = async (url: string, receive: (payload: string) => void): Promise<Listener> => {
-  const socket = new Socket()
-  const client = new pg.Client({
-    stream: () => socket,
-    connectionString: url,
-    connectionTimeoutMillis: 5_000,
-    query_timeout: 10_000,
-    keepAlive: true,
-    application_name: 'trunkline wake-ups',
-  })
+  const client = await openClient(
+    url,
+    { connectionTimeoutMillis: 5_000, query_timeout: 10_000, keepAlive: true, application_name: 'trunkline wake-ups' },
+    async (opened) => {
+      opened.on('notification', ({ payload = '' }) => receive(payload))
+      await requireWritable(opened)
+      await opened.query(`listen ${channel}`)
+    },
+  )
   const lost = new Promise<Error>((resolve) => {
     client.on('error', resolve)
     client.on('end', () => resolve(new Error('the connection ended')))
   })
   // Does not wait for a peer that may be gone.
-  const end = () => {
-    void client.end().catch(() => {})
-    socket.destroySoon()
-    setTimeout(() => socket.destroy(), closeMs).unref()
-  }
-  client.on('notification', ({ payload = '' }) => receive(payload))
-  try {
-    await client.connect()
-    await client.query(`listen ${channel}`)
-  } catch (error) {
-    end()
-    throw error
-  }
-  return { client, lost, end }
+  return { client, lost, end: () => client.endSoon(closeMs) }
 }
 
 /**

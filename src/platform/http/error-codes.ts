@@ -69,6 +69,7 @@ const platformCodes = (contract: Contract): CodesByProblem => {
     tooMany: ['too_many_failures', ...(isMetered(contract) || isSandbox ? ['too_many_requests'] : [])],
     unavailable: [
       'unavailable',
+      'role_not_here',
       'too_many_key_lookups',
       'too_many_under_way',
       ...overloadCodes[transferOf(contract)],

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import type { Readable } from 'node:stream'
+import { folderIdFile } from './folder-id.ts'
 
 /** First and last byte of a part of a file, both included. */
 export type ByteRange = { readonly start: number; readonly end: number }
@@ -31,7 +32,7 @@ export const fileExists = (path: string): Promise<boolean> =>
 export type FileStore = {
   /** Stores a file: durable once it resolves. May move the local file. A file that exists has the same content. */
   put(key: string, file: LocalFile, mime: string, signal?: AbortSignal): Promise<void>
-  /** @throws FileNotFound if the file is missing, Error if the store cannot be read */
+  /** @throws FileNotFound if the file is missing, another Error if the store cannot be read */
   get(key: string, span?: ByteRange): Promise<Readable>
   /** Deletes a file: durable once it resolves. A missing file is no error. Takes at most 20 s. */
   delete(key: string, signal?: AbortSignal): Promise<void>
@@ -39,6 +40,9 @@ export type FileStore = {
 
 /** The store has no file under this key. */
 export class FileNotFound extends Error {}
+
+/** The store cannot be read, such as a folder that is not mounted. */
+export class FileStoreUnavailable extends Error {}
 
 /** Flushes a file, or the names in a folder, to disk (fsync), so that it survives a power loss. */
 export const syncToDisk = async (path: string): Promise<void> => {
@@ -89,16 +93,29 @@ export const checkedKey = (key: string): string => {
   throw new FileNotFound(`${JSON.stringify(key)} is no key of a file`)
 }
 
-/** Returns the store of a folder, local or shared between machines. */
+/**
+ * Returns the store of a folder, local or shared between machines. A folder that had an id (folder-id.ts) and has none
+ * any more is not mounted: its files are not missing.
+ */
 export const makeFolderStore = (folder: string): FileStore => {
   const pathOf = (key: string) => join(resolve(folder), checkedKey(key))
+  const hasId = () => fileExists(join(resolve(folder), folderIdFile))
+  let hadId = false
+  const explainMissing = async (error: unknown): Promise<never> => {
+    if (error instanceof FileNotFound && hadId && !(await hasId()))
+      throw new FileStoreUnavailable(`${folder} has no ${folderIdFile} any more: is the folder mounted?`)
+    throw error
+  }
   return {
     put: async (key, { path }) => {
       const target = pathOf(key)
       await moveFile(path, target)
       await syncToDisk(dirname(target))
     },
-    get: async (key, span) => openFile(pathOf(key), span),
+    get: async (key, span) => {
+      hadId ||= await hasId()
+      return await openFile(pathOf(key), span).catch(explainMissing)
+    },
     delete: async (key) => {
       const target = pathOf(key)
       await rm(target, { force: true })

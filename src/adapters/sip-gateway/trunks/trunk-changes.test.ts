@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { after, type TestContext, test } from 'node:test'
 import { header } from '@trunkline/sip/message.ts'
 import { defaultHandlers, ManualTimers, openAgent, openPeer, until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
+import type { VoiceTrunkChange } from '../../../ports/voice.ts'
 import {
   answer,
   closedAfter,
@@ -96,4 +99,75 @@ test('a trunk that is known to be down is tried after all others', async (t) => 
   await dial(caller, fromBrowser(caller), await closedAfter(t, makeSoftphone()))
   await carrier.call()
   assert.ok(silent.heard.every((heard) => heard.kind === 'request' && heard.method !== 'INVITE'))
+})
+
+test('a trunk that goes down, stays down and comes back is reported twice', async (t) => {
+  const timers = new ManualTimers()
+  const changes: string[] = []
+  const trunkChanged = ({ name, what, reason }: VoiceTrunkChange) =>
+    void changes.push(`${name} ${what}${reason === null ? '' : ': a reason'}`)
+  const { gateway } = await openWorld(t, toCarrier, { media, timers, trunkChanged })
+  changes.length = 0
+  let isAnswering = true
+  let pings = 0
+  const socket = createSocket('udp4')
+  t.after(() => socket.close())
+  socket.on('message', (request, { port }) => {
+    pings++
+    const fields = String(request).match(/^(?:Via|From|To|Call-ID|CSeq): .*$/gm) ?? []
+    if (isAnswering)
+      socket.send(`SIP/2.0 200 OK\r\n${fields.join('\r\n')}\r\nContent-Length: 0\r\n\r\n`, port, '127.0.0.1')
+  })
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  await gateway.apply([trunkOf(socket.address().port, { id: 'peer', name: 'the peer', pingSeconds: 30 })])
+  const reaches = (state: 'up' | 'down') => until(() => gateway.trunk('peer')?.state === state)
+  const nextPing = () => {
+    const before = pings
+    timers.advance(30_000)
+    return until(() => pings > before)
+  }
+  await reaches('up')
+  isAnswering = false
+  for (let failed = 0; failed < 3; failed++) {
+    await nextPing()
+    timers.advance(4_000)
+    await reaches('down')
+  }
+  isAnswering = true
+  await nextPing()
+  await reaches('up')
+  assert.deepEqual(changes, ['the peer up', 'the peer down: a reason', 'the peer up'])
+})
+
+test('a registration that is refused, or succeeds again, is reported once', async (t) => {
+  const timers = new ManualTimers()
+  const changes: string[] = []
+  const trunkChanged = ({ what, reason }: VoiceTrunkChange) => void changes.push(`${what}: ${reason}`)
+  const { gateway } = await openWorld(t, toCarrier, { media, timers, trunkChanged })
+  let isRefusing = true
+  let requests = 0
+  const { udp } = await openAgent(t, {
+    handlers: {
+      ...defaultHandlers,
+      onRegister: (request) => {
+        requests++
+        if (isRefusing) return { status: 503 }
+        return { status: 200, headers: [['Contact', `${header(request, 'Contact')};expires=600`]] }
+      },
+    },
+  })
+  await gateway.apply([trunkOf(udp, { username: 'acme', password: 'pass', register: true })])
+  const advanceUntil = (isSo: () => boolean | undefined | null) =>
+    until(() => {
+      timers.advance(1_000)
+      return isSo()
+    })
+  await advanceUntil(() => requests >= 3)
+  isRefusing = false
+  await advanceUntil(() => gateway.trunk('carrier')?.registered)
+  const found = changes.filter((change) => change.includes('registered'))
+  assert.equal(found.length, 2, JSON.stringify(changes))
+  assert.match(found[0] ?? '', /^unregistered: .*503/)
+  assert.equal(found[1], 'registered: null')
 })

@@ -11,7 +11,7 @@ import type { RequestOptions } from '@trunkline/sip/user-agent/request.ts'
 import type { RequestOutcome } from '@trunkline/sip/user-agent/uac.ts'
 import type { UserAgent } from '@trunkline/sip/user-agent/user-agent.ts'
 import { readNetwork } from '../../../platform/lib/outbound-address.ts'
-import type { VoiceTrunk, VoiceTrunkState } from '../../../ports/voice.ts'
+import type { VoiceTrunk, VoiceTrunkChange, VoiceTrunkState } from '../../../ports/voice.ts'
 import { trunkTimeoutMs, unregisterMs } from '../limits.ts'
 import { fromTrunkNumber, toTrunkNumber } from './number-format.ts'
 
@@ -48,7 +48,12 @@ export class TrunkLoad {
 }
 
 /** The host that trunks see if their settings name none, and Unix milliseconds. */
-export type TrunkDeps = { readonly domain: string; now(): number }
+export type TrunkDeps = {
+  readonly domain: string
+  now(): number
+  /** Called when a trunk goes down or comes back. */
+  changed?(change: VoiceTrunkChange): void
+}
 
 /** One running trunk: pinged, registered if configured, and recognised by its addresses. */
 export class Trunk {
@@ -56,12 +61,15 @@ export class Trunk {
   private readonly agent: UserAgent
   private readonly now: () => number
   private readonly domain: string
+  private readonly report: (what: VoiceTrunkChange['what'], reason?: string) => void
   private readonly digest: DigestClient | null
   private registration: Registration | null = null
   private readonly networks = new BlockList()
   /** The addresses of its host at the last lookup. */
   private resolvedAddresses: ReadonlySet<string> = new Set()
   private registered: boolean | null = null
+  /** Whether the last registration succeeded, for reports; null before the first answer. */
+  private wasRegistered: boolean | null = null
   /** Route of our calls, as the registrar of the carrier wants it (RFC 3608). */
   private serviceRoutes: readonly string[] = []
   private state: Omit<VoiceTrunkState, 'registered' | 'calls' | 'inFlight' | 'submitted'>
@@ -74,7 +82,7 @@ export class Trunk {
   constructor(
     settings: VoiceTrunk,
     agent: UserAgent,
-    { domain, now }: TrunkDeps,
+    { domain, now, changed }: TrunkDeps,
     load: TrunkLoad,
     before: Trunk | null,
   ) {
@@ -84,6 +92,7 @@ export class Trunk {
     this.now = now
     this.load = load
     this.domain = settings.domain ?? domain
+    this.report = (what, reason) => changed?.({ name: settings.name, what, reason: reason ?? null })
     this.digest = username !== null && password !== null ? new DigestClient({ username, password }) : null
     this.state = { state: 'connecting', since: now(), lastError: null, pingMs: null, pingedAt: null }
     for (const network of addresses.flatMap((text) => readNetwork(text) ?? []))
@@ -254,7 +263,12 @@ export class Trunk {
   }
 
   private changed(state: RegistrationState): void {
-    this.registered = state.state === 'registered'
+    const isRegistered = state.state === 'registered'
+    const reason = 'reason' in state ? state.reason : undefined
+    if (isRegistered && this.wasRegistered !== true) this.report('registered')
+    if (reason !== undefined && this.wasRegistered !== false) this.report('unregistered', reason)
+    if (isRegistered || reason !== undefined) this.wasRegistered = isRegistered
+    this.registered = isRegistered
     this.serviceRoutes = state.state === 'registered' ? state.routes : []
     if ('reason' in state) this.state = { ...this.state, lastError: state.reason }
   }
@@ -273,7 +287,9 @@ export class Trunk {
     const at = this.now()
     const isUp = outcome.outcome === 'answered'
     const state = isUp ? 'up' : 'down'
-    const since = this.state.state === state ? this.state.since : at
+    const isNew = this.state.state !== state
+    const since = isNew ? at : this.state.since
+    if (isNew) this.report(state, isUp ? undefined : outcome.reason)
     this.state = isUp
       ? { ...this.state, state, since, pingMs, pingedAt: at }
       : { ...this.state, state, since, lastError: outcome.reason }

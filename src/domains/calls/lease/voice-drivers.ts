@@ -63,7 +63,7 @@ export type VoiceDrivers = { readonly media: MediaEngine; readonly gateway: Voic
  *  @throws Error if a port is in use, or rtpengine does not answer */
 export const startVoiceDrivers = async (
   config: Config,
-  settings: Pick<GatewaySettings, 'callControl' | 'secret' | 'fault'>,
+  settings: Pick<GatewaySettings, 'callControl' | 'secret' | 'fault' | 'trunkChanged'>,
   host: string,
 ): Promise<VoiceDrivers> => {
   const { sipPort, sipTlsPort, tlsKey, tlsCert, sandbox } = config

@@ -3,7 +3,7 @@ import type { Config } from '../../../config.ts'
 import type { Db } from '../../../platform/db/sql.ts'
 import type { Quotas } from '../../../platform/http/quotas.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
-import type { VoiceCallControl, VoiceGateway } from '../../../ports/voice.ts'
+import type { VoiceCallControl, VoiceGateway, VoiceTrunkChange } from '../../../ports/voice.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { findBarred } from '../../users/ops.ts'
 import type { RecordingLink } from '../call-presenter.ts'
@@ -64,6 +64,10 @@ const refuseUnlessHeld = (callControl: CallControl, isHeld: () => boolean): Voic
 export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => {
   const { db, seal, config, log, host, epoch } = deps
   const fault = (error: unknown) => log.error({ err: error }, 'voice: unhandled error')
+  const trunkChanged = ({ name: connection, what, reason }: VoiceTrunkChange) => {
+    if (reason === null) log.info({ connection }, `sip-trunk: ${what}`)
+    else log.warn({ connection, reason }, `sip-trunk: ${what}`)
+  }
   let gateway: VoiceGateway | null = null
   const control = makeCallControl({
     ...deps,
@@ -75,7 +79,7 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
   const secret = seal.derive('sip nonces').toString('base64')
   const drivers = await startVoiceDrivers(
     config,
-    { callControl: refuseUnlessHeld(control, deps.isHeld), secret, fault },
+    { callControl: refuseUnlessHeld(control, deps.isHeld), secret, fault, trunkChanged },
     host,
   )
   gateway = drivers.gateway

@@ -59,7 +59,10 @@ const openRecording = async (
       return pendingAnswer()
     }))
   // Another machine may still be uploading it. Otherwise it was deleted by hand.
-  return available ?? (store && kept !== 'store' && is_new ? pendingAnswer() : refuse(refusals.recordingNotFound()))
+  if (available) return available
+  if (store && kept !== 'store' && is_new) return pendingAnswer()
+  failed(new FileNotFound('neither the disk of this process nor the store has the recording'))
+  throw refusals.recordingNotFound()
 }
 
 /** Serves recordings by their links. Customers receive whole links, so this path is in no contract. */

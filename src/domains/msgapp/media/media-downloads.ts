@@ -4,6 +4,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { byteRangeOf } from '../../../platform/http/range.ts'
 import { countDownload, type RequestLimiters } from '../../../platform/http/request-limiters.ts'
+import { UnreadableFile } from '../../../platform/lib/chunk-cipher.ts'
+import { FileNotFound } from '../../../platform/lib/file-store.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import { downloadPollMs, downloadWaitMs } from '../limits.ts'
 import { refusals } from '../refusals.ts'
@@ -54,7 +56,12 @@ const sendFile = async (
   const span = byteRangeOf(requestHeaders, size)
   if (span === 'none') return reply.headers(headersOf(row)).code(416).header('content-range', `bytes */${size}`).send()
   // Headers follow only after the first successful read: a rejection must not be cached, nor be taken as the file.
-  const content = (await media.read(row, span ?? undefined)).once('error', failed)
+  const opened = await media.read(row, span ?? undefined).catch((error: unknown) => {
+    failed(error)
+    if (error instanceof UnreadableFile) throw error
+    throw error instanceof FileNotFound ? refusals.fileMissing() : refusals.fileStoreUnavailable()
+  })
+  const content = opened.once('error', failed)
   reply.headers(headersOf(row))
   if (span === null) return reply.header('content-length', size).send(content)
   const { start, end } = span

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -11,7 +11,9 @@ import { after, test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import { makeWorld } from '../../../../test/world.ts'
+import { makeLog } from '../../../log.ts'
 import { Snooze } from '../../../platform/jobs/job-kind.ts'
+import { folderIdFile, folderIdOf } from '../../../platform/lib/folder-id.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { inbound, makeChatHarness } from '../messages/testing.ts'
 import { makeFetchLimiter, raceSignal } from './fetch-limiter.ts'
@@ -19,7 +21,9 @@ import { makeMedia } from './ops.ts'
 import { spool } from './spool.ts'
 
 const home = temporaryFolder()
-const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_HOME: home })
+const logged: string[] = []
+const log = makeLog('error', { write: (line) => void logged.push(line) })
+const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true', TRUNKLINE_HOME: home }, {}, { log })
 const { call, app } = world
 const them = '+447700900123'
 const picture = randomBytes(200_000)
@@ -95,6 +99,28 @@ test('a file given by URL is fetched once, stored, sent, and served by a signed 
   )
   assert.equal(requestCount, 2, 'the redirect and the file')
   assert.deepEqual(arriving(), [], 'no partial file remains')
+})
+
+test('a file that the store lacks, or a store that is not there, is a fault of the store and not of the database', async () => {
+  const { send, newest } = await furnish()
+  await send(`${base}/photo.jpg`)
+  const { media } = await until(async () => (await newest()).wa_msg_ack === 1 && (await newest()).message)
+  const store = join(home, 'media')
+  await folderIdOf(store)
+  assert.equal((await open(media.url)).statusCode, 200)
+  const codeOf = async () => {
+    const answer = await open(media.url)
+    return [answer.statusCode, answer.json().error_code]
+  }
+  renameSync(store, `${store}-away`)
+  assert.deepEqual(await codeOf(), [503, 'file_store_unavailable'])
+  mkdirSync(store)
+  renameSync(join(`${store}-away`, folderIdFile), join(store, folderIdFile))
+  assert.deepEqual(await codeOf(), [404, 'file_missing'])
+  rmSync(store, { recursive: true })
+  renameSync(`${store}-away`, store)
+  assert.equal((await open(media.url)).statusCode, 200)
+  assert.equal(logged.filter((line) => line.includes('msgapp: reading media failed')).length, 2)
 })
 
 test('a range of a file is served', async () => {

@@ -4,6 +4,7 @@ import { Receiver } from '../../../../test/doubles/receiver.ts'
 import { until } from '../../../../test/platform.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
 import type { Db, Value } from '../../../platform/db/sql.ts'
+import { asDatabaseError } from '../../../platform/db/unavailability.ts'
 import { record } from '../../events/ops.ts'
 import { type DeliveryEngine, startDeliveryEngine } from './delivery-engine.ts'
 
@@ -36,7 +37,7 @@ const countedDatabase = () => {
   const counted =
     <Result>(run: (text: TemplateStringsArray, ...values: Value[]) => Promise<Result>) =>
     async (text: TemplateStringsArray, ...values: Value[]): Promise<Result> => {
-      if (state.isCut) throw new Error('Connection terminated')
+      if (state.isCut) throw asDatabaseError(new Error('Connection terminated'))
       const [kind] = kinds.find(([, part]) => text.join('').includes(part)) ?? []
       if (kind) count[kind]++
       if (kind === 'claim')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type TestDatabase, testDatabase } from '../../../../test/database.ts'
 import { connect, type Sql } from '../../db/sql.ts'
+import { asDatabaseError } from '../../db/unavailability.ts'
 import { type Job, type JobKind, Retry, Snooze } from '../job-kind.ts'
 import { seeded, silentLog, startTestWorker, until } from '../job-testing.ts'
 import { enqueueAll } from '../queue.ts'
@@ -23,7 +24,7 @@ const endByOne = async (sql: Sql, done: readonly { job: Job; fence: number }[], 
     select id, case when ${chance}::float8 < 0.25 then 1 / 0 when ${chance}::float8 < 0.3 then pg_terminate_backend(pg_backend_pid())::int
       end from gone`
   // The transaction has committed, and the response is lost.
-  if (chance < 0.35) throw new Error('Connection terminated unexpectedly')
+  if (chance < 0.35) throw asDatabaseError(new Error('Connection terminated unexpectedly'))
   return new Set(ended.map(({ id }) => id))
 }
 
