@@ -38,6 +38,12 @@ export const settings = {
     'PostgreSQL 15 or newer to use instead of the embedded one.',
     optional(text),
   ),
+  migrate: setting(
+    'TRUNKLINE_MIGRATE',
+    'start',
+    'When the database is migrated: start applies pending migrations at each start; with never a start that finds some ends, and npx trunkline migrate applies them.',
+    oneOf('start', 'never'),
+  ),
   roles: setting(
     'TRUNKLINE_ROLES',
     'api,worker,voice,console',

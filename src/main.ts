@@ -8,7 +8,7 @@ import { checkPorts } from './check-ports.ts'
 import { type Config, deprecatedSettings, environment, readConfig, sandboxExposure } from './config.ts'
 import { freeVoiceLease } from './domains/calls/lease/voice-lease.ts'
 import { closeAllOpenCalls } from './domains/calls/ops.ts'
-import { enterInstallation } from './domains/installation/ops.ts'
+import { enterInstallation, upgrades } from './domains/installation/ops.ts'
 import { admitWith, KeyReplaced, openSeal } from './domains/keys/ops.ts'
 import { releaseConnectionLeases } from './domains/msgapp/runner/connection-manager.ts'
 import { newClaimLink } from './domains/persons/ops.ts'
@@ -19,7 +19,6 @@ import { releaseEndpointLeases } from './domains/webhooks/ops.ts'
 import { makeWatchedLog } from './log.ts'
 import { lockDataDirectory, restoreFolderIn } from './platform/db/data-directory.ts'
 import { startEmbedded } from './platform/db/embedded.ts'
-import { migrate } from './platform/db/migrate.ts'
 import { type Admit, connect } from './platform/db/sql.ts'
 import { startWakeUps } from './platform/db/wake-ups.ts'
 import { releaseLeases } from './platform/jobs/consume/worker.ts'
@@ -44,7 +43,7 @@ const notifySystemd = makeNotifySystemd(process.env, printError)
 /** Starts and migrates the database. Statements are admitted by `admission`, which the master key decides later. */
 const openDatabase = async (
   home: string,
-  { databaseUrl }: Config,
+  { databaseUrl, migrate }: Config,
   { log, outage }: ReturnType<typeof makeWatchedLog>,
 ) => {
   const onLaunch = () => void loadServer()
@@ -54,7 +53,7 @@ const openDatabase = async (
   const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
   const url = databaseUrl ?? embedded?.url ?? ''
   const migrationDb = connect({ url, connections: 2, unlimited: true, onError })
-  await migrate(migrationDb, { log })
+  await upgrades.prepare(migrationDb, migrate, log)
   await migrationDb.end()
   const admission: { admit: Admit } = { admit: async () => {} }
   const db = connect({ url, connections: 16, onError, outage, admit: (sql) => admission.admit(sql) })
@@ -126,7 +125,7 @@ const start = async () => {
   if (!embedded) {
     const publicUrl = config.publicUrl ?? (config.port === 0 ? null : address)
     const { mediaStore, roles } = config
-    const { end } = await enterInstallation(db, { publicUrl, mediaStore, roles }, (err) =>
+    const { end } = await enterInstallation(db, { publicUrl, mediaStore, roles, version }, (err) =>
       log.error({ err }, 'processes: heartbeat failed'),
     )
     shutdownSteps.push({ what: 'process registration', end })

@@ -1,9 +1,12 @@
+import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { newestKnown, requireKnownSchema } from '../../platform/db/migrate.ts'
 import type { Db, Sql } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { heartbeatTimeoutSeconds, processHeartbeatMs, processPollMs } from './limits.ts'
 import * as store from './store.ts'
+import { migrateBySettings, type Objection, objections, prepareSchema } from './upgrade.ts'
 
 /** Settings that must be equal in all processes on one database. */
 export type SharedSettings = {
@@ -38,15 +41,24 @@ export type Membership = { end(): Promise<void> }
  * Registers this process and sends its heartbeats.
  * @param onError called when a heartbeat failed
  * @param patience seconds to wait for a conflicting process that may have been killed
- * @throws Error that names the setting, if a live process has another value
+ * @throws Error that names the setting, if a live process has another value; also when a newer version has changed the
+ * schema since this process looked at it
  */
 export const enterInstallation = async (
   db: Db,
-  { publicUrl, mediaStore, roles = [] }: SharedSettings & { readonly roles?: readonly string[] },
+  {
+    publicUrl,
+    mediaStore,
+    roles = [],
+    version = '',
+  }: SharedSettings & { readonly roles?: readonly string[]; readonly version?: string },
   onError: (error: unknown) => void,
   patience = heartbeatTimeoutSeconds + 2,
 ): Promise<Membership> => {
-  const own = { id: uuid(), public_url: publicUrl, media_store: storeName(mediaStore), roles }
+  const own = {
+    ...{ id: uuid(), public_url: publicUrl, media_store: storeName(mediaStore), roles },
+    ...{ version, host: hostname(), pid: process.pid, newest_migration: await newestKnown() },
+  }
   const enter = () =>
     db.begin(async (tx) => {
       const alive = await store.lockAlive(tx, heartbeatTimeoutSeconds)
@@ -60,6 +72,11 @@ export const enterInstallation = async (
     if (performance.now() > end) throw new Error(fault)
     await pause(processPollMs)
   }
+  // A migration either sees this process, or is seen here.
+  await requireKnownSchema(db).catch(async (error: unknown) => {
+    await store.remove(db, own.id)
+    throw error
+  })
   const beat = tick(processHeartbeatMs, async () => void (await store.touch(db, own)), onError)
   return {
     end: async () => {
@@ -68,3 +85,8 @@ export const enterInstallation = async (
     },
   }
 }
+
+export type { Objection }
+
+/** Migrations of an installation, other processes of which may run. */
+export const upgrades = { prepare: prepareSchema, migrate: migrateBySettings, objections } as const

@@ -2,6 +2,19 @@ import type { Sql, Tx } from '../../platform/db/sql.ts'
 
 export type ProcessRow = { id: string; public_url: string | null; media_store: string; roles: readonly string[] }
 
+/** The row of this process. */
+export type OwnRow = ProcessRow & { version: string; host: string; pid: number; newest_migration: string }
+
+/** A process as others see it. Null: a version that does not say. */
+export type ProcessIdentity = {
+  readonly roles: readonly string[]
+  readonly started_at: Date
+  readonly version: string | null
+  readonly host: string | null
+  readonly pid: number | null
+  readonly newest_migration: string | null
+}
+
 /** Deletes dead processes and returns the live ones, oldest first. Serialises registrations. */
 export const lockAlive = async (tx: Tx, seconds: number): Promise<ProcessRow[]> => {
   await tx.run`lock table processes in share row exclusive mode`
@@ -14,14 +27,30 @@ export const alive = (db: Sql, seconds: number) => db.many<ProcessRow>`
   select id, public_url, media_store, roles from processes
   where seen_at >= clock_timestamp() - make_interval(secs => ${seconds}) order by started_at`
 
-export const add = (tx: Tx, row: ProcessRow) => tx.run`
-  insert into processes (id, public_url, media_store, roles)
-  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.roles})`
+/**
+ * Returns the identities of those processes, also from a schema whose table lacks them; none from a database without the
+ * table.
+ */
+export const identities = async (sql: Sql, seconds: number): Promise<ProcessIdentity[]> => {
+  const { found } = await sql.one<{ found: boolean }>`select to_regclass('processes') is not null as found`
+  if (!found) return []
+  return await sql.many<ProcessIdentity>`
+    select p.roles, p.started_at, r ->> 'version' as version, r ->> 'host' as host, (r ->> 'pid')::integer as pid,
+      r ->> 'newest_migration' as newest_migration
+    from processes p cross join lateral (select to_jsonb(p) as r) j
+    where p.seen_at >= clock_timestamp() - make_interval(secs => ${seconds}) order by p.started_at`
+}
+
+export const add = (tx: Tx, row: OwnRow) => tx.run`
+  insert into processes (id, public_url, media_store, roles, version, host, pid, newest_migration)
+  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.roles}, ${row.version}, ${row.host}, ${row.pid},
+    ${row.newest_migration})`
 
 /** Records a heartbeat. Restores the row if another process deleted it as dead. */
-export const touch = (db: Sql, row: ProcessRow) => db.run`
-  insert into processes (id, public_url, media_store, roles)
-  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.roles})
+export const touch = (db: Sql, row: OwnRow) => db.run`
+  insert into processes (id, public_url, media_store, roles, version, host, pid, newest_migration)
+  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.roles}, ${row.version}, ${row.host}, ${row.pid},
+    ${row.newest_migration})
   on conflict (id) do update set seen_at = clock_timestamp()`
 
 export const remove = (db: Sql, id: string) => db.run`delete from processes where id = ${id}`
