@@ -35,7 +35,7 @@ const longForms: Record<string, string[]> = {
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
   console: ['test/console/{outage,typing,collisions,firefox-collisions}.test.ts'],
   'list-cost': ['test/list-cost.test.ts'],
-  releases: ['test/migrations/release.test.ts'],
+  releases: ['test/migrations/{release,last-release}.test.ts', 'src/domains/backup/rehearsal/rehearse.test.ts'],
 }
 
 const longNames = Object.keys(longForms).join(', ')

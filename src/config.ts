@@ -39,6 +39,12 @@ export const settings = {
     'PostgreSQL 15 or newer to use instead of the embedded one: postgres://user:password@host:5432/database. Several hosts, separated by commas, are tried in turn until one can be written.',
     optional(databaseAddress),
   ),
+  migrate: setting(
+    'TRUNKLINE_MIGRATE',
+    'start',
+    'When the database is migrated: start applies pending migrations at each start; with never a start that finds some ends, and npx trunkline migrate applies them.',
+    oneOf('start', 'never'),
+  ),
   roles: setting(
     'TRUNKLINE_ROLES',
     'api,worker,voice,console',

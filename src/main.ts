@@ -8,7 +8,7 @@ import { checkPorts } from './check-ports.ts'
 import { type Config, deprecatedSettings, environment, readConfig, sandboxExposure } from './config.ts'
 import { freeVoiceLease } from './domains/calls/lease/voice-lease.ts'
 import { closeAllOpenCalls } from './domains/calls/ops.ts'
-import { enterInstallation, identifyMediaStore, type Membership } from './domains/installation/ops.ts'
+import { enterInstallation, identifyMediaStore, type Membership, upgrades } from './domains/installation/ops.ts'
 import { admitWith, KeyReplaced, openSeal } from './domains/keys/ops.ts'
 import { releaseConnectionLeases } from './domains/msgapp/runner/connection-manager.ts'
 import { newClaimLink } from './domains/persons/ops.ts'
@@ -20,7 +20,6 @@ import { makeWatchedLog } from './log.ts'
 import { lockDataDirectory, restoreFolderIn } from './platform/db/data-directory.ts'
 import { startEmbedded } from './platform/db/embedded.ts'
 import { explainDatabaseFault } from './platform/db/explain-fault.ts'
-import { migrate } from './platform/db/migrate.ts'
 import { type Admit, connect } from './platform/db/sql.ts'
 import { startWakeUps } from './platform/db/wake-ups.ts'
 import { releaseLeases } from './platform/jobs/consume/worker.ts'
@@ -46,7 +45,7 @@ const notifySystemd = makeNotifySystemd(process.env, printError)
 /** Starts and migrates the database. Statements are admitted by `admission`, which the master key decides later. */
 const openDatabase = async (
   home: string,
-  { databaseUrl }: Config,
+  { databaseUrl, migrate }: Config,
   { log, outage }: ReturnType<typeof makeWatchedLog>,
 ) => {
   const onLaunch = () => void loadServer()
@@ -56,7 +55,7 @@ const openDatabase = async (
   const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
   const url = databaseUrl ?? embedded?.url ?? ''
   const migrationDb = connect({ url, connections: 2, unlimited: true, onError })
-  await migrate(migrationDb, { log }).catch((error: unknown) => {
+  await upgrades.prepare(migrationDb, migrate, log).catch((error: unknown) => {
     throw databaseUrl === null ? error : explainDatabaseFault(error, databaseUrl, 'DATABASE_URL')
   })
   await migrationDb.end()
@@ -130,7 +129,7 @@ const start = async () => {
   let membership: Membership | null = null
   if (!embedded) {
     const publicUrl = config.publicUrl ?? (config.port === 0 ? null : address)
-    membership = await enterInstallation(db, { publicUrl, mediaStore, roles: config.roles }, log)
+    membership = await enterInstallation(db, { publicUrl, mediaStore, roles: config.roles, version }, log)
     shutdownSteps.push({ what: 'process registration', end: membership.end })
   }
   const { assemble, startRoles } = await loadServer()

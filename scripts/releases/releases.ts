@@ -71,9 +71,19 @@ const linkPackages = (folder: string): void => {
       symlinkSync(join('../../packages', name), join(to, '@trunkline', name))
 }
 
+/** Whether this tree has every package of the lock file of another tree, in its version. */
+const hasPackagesOf = (folder: string): boolean => {
+  const packagesIn = (tree: string): Record<string, { version?: string }> =>
+    JSON.parse(readFileSync(join(tree, 'package-lock.json'), 'utf8')).packages
+  const own = packagesIn(root)
+  return Object.entries(packagesIn(folder)).every(
+    ([path, { version }]) => !path.startsWith('node_modules/') || own[path]?.version === version,
+  )
+}
+
 /**
- * Checks a commit out into a worktree in a temporary folder, with its packages: linked from this tree where the lock
- * files are equal, installed otherwise.
+ * Checks a commit out into a worktree in a temporary folder, with its packages: linked from this tree where it has them
+ * all, installed otherwise.
  * @param isReady also prepares it as `npm start` does, which builds its console
  */
 export const makeWorktree = (commit: string, isReady = false): { folder: string; remove(): void } => {
@@ -86,9 +96,10 @@ export const makeWorktree = (commit: string, isReady = false): { folder: string;
   try {
     run('git', ['worktree', 'add', '--detach', '--quiet', folder, commit], root)
     const lock = (tree: string) => readFileSync(join(tree, 'package-lock.json'), 'utf8')
-    const isSame = lock(folder) === lock(root)
-    if (isSame) linkPackages(folder)
-    if (isReady || !isSame) run(process.execPath, ['scripts/ready.mjs'], folder)
+    // A tree that is started checks its packages by the whole lock file.
+    const isLinked = isReady ? lock(folder) === lock(root) : hasPackagesOf(folder)
+    if (isLinked) linkPackages(folder)
+    if (isReady || !isLinked) run(process.execPath, ['scripts/ready.mjs'], folder)
   } catch (error) {
     remove()
     throw error

@@ -57,6 +57,10 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
     files: ['test/linear.test.ts', 'src/domains/persons/sign-in-{time,flood}.test.ts'],
   },
   { why: 'lists among thousands of rows of others', files: ['test/{list-cost,deep-lists}.test.ts'] },
+  {
+    why: 'upgrades while processes of the version before run',
+    files: ['test/migrations/{rolling,last-release}.test.ts', 'src/domains/backup/rehearsal/rehearse.test.ts'],
+  },
   { why: 'data of the catalogue', files: ['scripts/catalogue/*.test.ts', 'test/countries.test.ts'] },
 ]
 
@@ -136,7 +140,7 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
       'simulator/simulator.test.ts',
       'test/counterparts/{gateway,pgbouncer}.test.ts',
       'src/interfaces/cli/{calls,listen,lists}.test.ts',
-      'src/domains/{mail/mail-command,connections/remote-connections}.test.ts',
+      'src/domains/{mail/mail-command,connections/remote-connections,installation/migrate-command}.test.ts',
       'src/platform/db/{embedded,owner-role}.test.ts',
       'src/platform/lib/encrypted-file.test.ts',
       'scripts/tests/{run-files,plan}.test.ts',

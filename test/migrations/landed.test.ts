@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { lastRelease, readAt, releases, whyAbsent } from '../../scripts/releases/releases.ts'
+import { lastUnmarked } from '../../src/platform/db/migration-files.ts'
 
 const folder = 'src/platform/db/migrations'
 const root = join(import.meta.dirname, '../..')
@@ -38,6 +39,29 @@ test('every migration of the last release is unchanged', (t) => {
   if (reason !== null) return t.skip(reason)
   for (const [file, digest] of parse(readAt(release.commit, `${folder}/landed.sha256`)))
     assert.equal(listed.get(file), digest, `${file} was released in ${release.version} and then changed`)
+})
+
+test('every migration says whether processes of the last release bear it, and follows those of the release', () => {
+  const known = ['no', ...releases().map(({ last_migration }) => last_migration)]
+  const listedByRelease = (() => {
+    const { commit } = lastRelease()
+    return whyAbsent(commit) === null ? parse(readAt(commit, `${folder}/landed.sha256`)) : null
+  })()
+  for (const file of listed.keys()) {
+    const name = file.replace(/\.sql$/, '')
+    if (file.startsWith('baseline/') || name <= lastUnmarked) continue
+    const [, since] = /^-- compatible: (.*)$/m.exec(readFileSync(join(root, folder, file), 'utf8')) ?? []
+    const { last_migration } = releases().findLast((release) => release.last_migration < name) ?? lastRelease()
+    assert.ok(
+      since !== undefined && known.includes(since),
+      `${file} needs a line "-- compatible: ${last_migration}" or "-- compatible: no": see the README of the folder`,
+    )
+    if (listedByRelease && !listedByRelease.has(file))
+      assert.ok(
+        name > lastRelease().last_migration,
+        `${file} must follow the last release: name it by the present time`,
+      )
+  }
 })
 
 test('each release names its commit, and a last migration that is still here', () => {

@@ -29,3 +29,6 @@ export const maxJsonDepth = 8
 
 /** Characters of a name from a backup that an error shows. */
 export const maxShownCharacters = 120
+
+/** Bytes that a rehearsal needs besides twice the database: the log of its PostgreSQL has up to 1 GiB. */
+export const rehearsalReserveBytes = 1024 ** 3

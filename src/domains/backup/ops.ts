@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { createBackup, type RunControl } from './create/create-backup.ts'
 import { openTar } from './format/backup-archive.ts'
 import { readBackup } from './format/read-backup.ts'
+import { rehearse } from './rehearsal/rehearse.ts'
 import { restoreBackup } from './restore/restore-backup.ts'
 import { verifyBackup } from './verify/verify-backup.ts'
 
@@ -19,5 +20,8 @@ const tar = async (
   { signal }: Pick<RunControl, 'signal'>,
 ): Promise<void> => (await openTar(file, passphrase))(to, signal)
 
-/** The operations on backups. */
-export const backups = { create: createBackup, show, tar, verify: verifyBackup, restore: restoreBackup } as const
+/** The operations on backups, and the rehearsal of an upgrade, whose copy is made as a backup is. */
+export const backups = {
+  ...{ create: createBackup, show, tar, verify: verifyBackup, restore: restoreBackup },
+  rehearse,
+} as const

@@ -10,7 +10,10 @@ import type { NewItem } from './item-sources.ts'
  * 100 ms with 5,000.
  */
 export const lockByCounterpart = (tx: Tx, account: string, counterparts: readonly string[]) => tx.many<ConversationRow>`
-  select v.* from (
+  select v.account_id, v.id, v.counterpart, v.number, v.group_id, v.contact_id, v.name, v.status, v.assignee_id, v.priority,
+    v.tags, v.snoozed_until, v.snoozed_till_reply, v.last_at, v.last_item, v.last_kind, v.last_direction, v.last_text,
+    v.last_channel, v.last_inbound, v.waiting_since, v.first_reply_at, v.closed_at, v.items_before, v.version, v.created_at
+  from (
     select o.id, n.counterpart from (select distinct counterpart from unnest(${counterparts}::text[]) g (counterpart)) n
     cross join lateral (
       select id from conversations

@@ -1,5 +1,7 @@
+import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { newestKnown, requireKnownSchema } from '../../platform/db/migrate.ts'
 import type { Db, Sql } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
@@ -8,6 +10,7 @@ import { uuid } from '../../platform/lib/id.ts'
 import { makeClockSkew } from './clock-skew.ts'
 import { heartbeatTimeoutSeconds, processHeartbeatMs, processPollMs } from './limits.ts'
 import * as store from './store.ts'
+import { migrateBySettings, type Objection, objections, prepareSchema } from './upgrade.ts'
 
 /** Settings that must be equal in all processes on one database. */
 export type SharedSettings = {
@@ -73,22 +76,29 @@ type Conflict = { readonly fault: string; readonly isLiving: boolean }
  * Registers this process and sends its heartbeats.
  * @param patience seconds to wait for a conflicting process that may have been killed
  * @param now Unix milliseconds of this process
- * @throws Error that names the setting, if a live process has another value
+ * @throws Error that names the setting, if a live process has another value; also when a newer version has changed the
+ * schema since this process looked at it
  */
 export const enterInstallation = async (
   db: Db,
-  { publicUrl, mediaStore, roles = [] }: SharedSettings & { readonly roles?: readonly string[] },
+  {
+    publicUrl,
+    mediaStore,
+    roles = [],
+    version = '',
+  }: SharedSettings & { readonly roles?: readonly string[]; readonly version?: string },
   log: Log,
   patience = heartbeatTimeoutSeconds + 2,
   now: () => number = Date.now,
 ): Promise<Membership> => {
   const [folder, named] = 'bucket' in mediaStore ? [null, null] : [mediaStore.folder, mediaStore.id]
-  const own: store.ProcessRow = {
+  const own: store.OwnRow = {
     id: uuid(),
     public_url: publicUrl,
     media_store: 'bucket' in mediaStore ? mediaStore.bucket : anyFolder,
     media_folder: named,
     roles,
+    ...{ version, host: hostname(), pid: process.pid, newest_migration: await newestKnown() },
   }
   const seen = new Map<string, string>()
   const enter = () =>
@@ -108,6 +118,11 @@ export const enterInstallation = async (
     if (conflict.isLiving || performance.now() > end) throw new Error(conflict.fault)
     await pause(processPollMs)
   }
+  // A migration either sees this process, or is seen here.
+  await requireKnownSchema(db).catch(async (error: unknown) => {
+    await store.remove(db, own.id)
+    throw error
+  })
   const skew = makeClockSkew(log)
   const touch = async () => {
     const sentAt = now()
@@ -125,3 +140,8 @@ export const enterInstallation = async (
     },
   }
 }
+
+export type { Objection }
+
+/** Migrations of an installation, other processes of which may run. */
+export const upgrades = { prepare: prepareSchema, migrate: migrateBySettings, objections } as const

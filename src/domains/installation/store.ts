@@ -12,6 +12,19 @@ export type ProcessRow = {
 /** `seen_at`: the last heartbeat, as text. */
 export type LivingProcess = ProcessRow & { seen_at: string }
 
+/** The row of this process. */
+export type OwnRow = ProcessRow & { version: string; host: string; pid: number; newest_migration: string }
+
+/** A process as others see it. Null: a version that does not say. */
+export type ProcessIdentity = {
+  readonly roles: readonly string[]
+  readonly started_at: Date
+  readonly version: string | null
+  readonly host: string | null
+  readonly pid: number | null
+  readonly newest_migration: string | null
+}
+
 /** Deletes dead processes and returns the live ones, oldest first. Serialises registrations. */
 export const lockAlive = async (tx: Tx, seconds: number): Promise<LivingProcess[]> => {
   await tx.run`lock table processes in share row exclusive mode`
@@ -24,19 +37,35 @@ export const alive = (db: Sql, seconds: number) => db.many<LivingProcess>`
   select id, public_url, media_store, media_folder, roles, seen_at::text as seen_at from processes
   where seen_at >= clock_timestamp() - make_interval(secs => ${seconds}) order by started_at`
 
-export const add = (tx: Tx, row: ProcessRow) => tx.run`
-  insert into processes (id, public_url, media_store, media_folder, roles)
-  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.media_folder}, ${row.roles})`
+/**
+ * Returns the identities of those processes, also from a schema whose table lacks them; none from a database without the
+ * table.
+ */
+export const identities = async (sql: Sql, seconds: number): Promise<ProcessIdentity[]> => {
+  const { found } = await sql.one<{ found: boolean }>`select to_regclass('processes') is not null as found`
+  if (!found) return []
+  return await sql.many<ProcessIdentity>`
+    select p.roles, p.started_at, r ->> 'version' as version, r ->> 'host' as host, (r ->> 'pid')::integer as pid,
+      r ->> 'newest_migration' as newest_migration
+    from processes p cross join lateral (select to_jsonb(p) as r) j
+    where p.seen_at >= clock_timestamp() - make_interval(secs => ${seconds}) order by p.started_at`
+}
+
+export const add = (tx: Tx, row: OwnRow) => tx.run`
+  insert into processes (id, public_url, media_store, media_folder, roles, version, host, pid, newest_migration)
+  values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.media_folder}, ${row.roles}, ${row.version},
+    ${row.host}, ${row.pid}, ${row.newest_migration})`
 
 /**
  * Records a heartbeat. Restores the row if another process deleted it as dead.
  * @returns the time of the database in Unix milliseconds
  */
-export const touch = async (db: Sql, row: ProcessRow): Promise<number> =>
+export const touch = async (db: Sql, row: OwnRow): Promise<number> =>
   (
     await db.one<{ now: number }>`
-      insert into processes (id, public_url, media_store, media_folder, roles)
-      values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.media_folder}, ${row.roles})
+      insert into processes (id, public_url, media_store, media_folder, roles, version, host, pid, newest_migration)
+      values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.media_folder}, ${row.roles}, ${row.version},
+        ${row.host}, ${row.pid}, ${row.newest_migration})
       on conflict (id) do update set seen_at = clock_timestamp()
       returning (extract(epoch from clock_timestamp()) * 1000)::float8 as now`
   ).now

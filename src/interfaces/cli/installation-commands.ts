@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import type { Config } from '../../config.ts'
+import { effectOf, strongest } from '../../platform/db/lock-modes.ts'
+import type { FinishedMigration } from '../../platform/db/migrate.ts'
 import { type KnownOptions, type ParsedArguments, parseArguments, UsageError } from './input/parse-arguments.ts'
 import { CallError } from './transfer/send-request.ts'
 
@@ -234,6 +236,61 @@ const rebuildInbox: Run = async (typed, context) => {
   return true
 }
 
+const requireNoWords = ({ words }: ParsedArguments, before: number): void => {
+  if (words.length > before) throw new UsageError(`"${words[before]}" is an unexpected argument`)
+}
+
+const secondsOf = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(2)} s`
+
+const migrateSchema: Run = async (typed, context) => {
+  requireNoWords(typed, 1)
+  const settings = context.local.settings()
+  const { upgrades } = await import('../../domains/installation/ops.ts')
+  const say = (line: string): void => {
+    if (!typed.options.has('json')) context.write(`${line}\n`)
+  }
+  const done: FinishedMigration[] = []
+  await upgrades.migrate(settings, {
+    signal: context.untilStopped(),
+    report: say,
+    onApplied: (finished) => {
+      done.push(finished)
+      say(`${finished.name}: ${secondsOf(finished.milliseconds)}`)
+    },
+  })
+  const migrations = done.map(({ name, milliseconds }) => ({ name, milliseconds }))
+  const end = done.length === 0 ? 'no migration was pending' : `${plural(done.length, 'migration')} applied`
+  printResult(context, typed, { success: true, migrations }, [`The database is up to date: ${end}.`])
+  return true
+}
+
+const describeRehearsed = ({ name, milliseconds, compatibleSince, locks }: FinishedMigration): string[] => [
+  `${name}: ${secondsOf(milliseconds)}, ${compatibleSince === null ? 'processes of earlier versions must be stopped' : `processes that know ${compatibleSince} go on`}`,
+  ...strongest(locks).map(({ table, mode }) => `  ${table}: ${mode}, ${effectOf(mode)}`),
+]
+
+const rehearse: Run = async (typed, context) => {
+  requireNoWords(typed, 1)
+  const settings = context.local.settings()
+  const { rehearse } = await loadBackups()
+  const { bytes, rows, migrations, objections } = await rehearse(settings, runControlOf(context))
+  context.files.report('')
+  const found = migrations.map(({ name, milliseconds, compatibleSince, locks }) => ({
+    ...{ name, milliseconds, compatible_since: compatibleSince, locks: strongest(locks) },
+  }))
+  printResult(context, typed, { success: true, bytes, rows, migrations: found, objections }, [
+    migrations.length === 0
+      ? 'No migration is pending.'
+      : `${plural(migrations.length, 'migration')} on a copy of ${plural(rows, 'row')} (${number(bytes)} bytes), which is removed again:`,
+    ...migrations.flatMap(describeRehearsed),
+    ...objections.map(
+      ({ process, migration }) =>
+        `Warning: ${process} cannot work with the migration ${migration}: stop it before the upgrade.`,
+    ),
+  ])
+  return true
+}
+
 const passphraseOption = [
   'passphrase-file',
   'FILE',
@@ -292,6 +349,22 @@ export const locals: readonly LocalCommand[] = [
       ],
     ],
     run: rotate,
+  },
+  {
+    name: 'migrate',
+    words: '',
+    summary:
+      'Apply the pending migrations to the database of DATABASE_URL, or to the one in TRUNKLINE_HOME, and end. It is refused while a process runs that cannot work with one of them; the error names the process',
+    options: [],
+    run: migrateSchema,
+  },
+  {
+    name: 'rehearse',
+    words: '',
+    summary:
+      'Apply the pending migrations to a copy of the database, while the platform runs or not, and show the time and the locks of each. The copy needs twice the room of the database in the temporary folder (TMPDIR), and is removed again',
+    options: [],
+    run: rehearse,
   },
   {
     name: 'inbox rebuild',

@@ -4,9 +4,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { before, test } from 'node:test'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
+import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { quoteIdentifier } from './identifier.ts'
-import { type AppliedMigration, migrate } from './migrate.ts'
+import { strongest } from './lock-modes.ts'
+import { type FinishedMigration, migrate, pendingMigrations } from './migrate.ts'
+import type { AppliedMigration } from './migration-files.ts'
 import { connect, type Db } from './sql.ts'
 
 const folders = temporaryFolder()
@@ -220,6 +223,149 @@ onEachPostgres((database) => {
     const other = await freshSchema()
     await assert.rejects(migrate(other, { folder: inside }), /cannot run inside a transaction block/)
     await Promise.all([own.end(), other.end()])
+  })
+
+  const compatibility = {
+    [`${first}_compatibility.sql`]: 'create table schema_compatibility (name text primary key, since text not null);',
+  }
+  const compatible = (since: string, sql: string) => `-- compatible: ${since}\n${sql}`
+
+  test('an older version works on a newer schema whose migrations are marked as compatible with it', async () => {
+    const own = await freshSchema()
+    const older = filesOf({ ...compatibility, [`${second}_items.sql`]: 'create table items (id integer);' })
+    await migrate(own, { folder: older })
+    const newer = (name: string, text: string) =>
+      migrate(own, { folder: filesOf(Object.fromEntries([...known, [name, text]])) })
+    const known: [string, string][] = [
+      ...Object.entries(compatibility),
+      [`${second}_items.sql`, 'create table items (id integer);'],
+    ]
+    const add = (name: string, since: string) => {
+      const text = compatible(since, `alter table items add column ${quoteIdentifier(name)} text;`)
+      const applied = newer(`2027010${known.length}T000000_${name}.sql`, text)
+      known.push([`2027010${known.length}T000000_${name}.sql`, text])
+      return applied
+    }
+    assert.equal(await add('one', `${second}_items`), 1)
+    assert.equal(await migrate(own, { folder: older }), 0)
+    assert.deepEqual(await pendingMigrations(own, older), [])
+    // A version from before the one that the migration names.
+    const ancient = filesOf(compatibility)
+    await assert.rejects(migrate(own, { folder: ancient }), /20260102T000000_items, which this version does not know/)
+    assert.equal(await add('two', 'no'), 1)
+    await assert.rejects(
+      migrate(own, { folder: older }),
+      /20270103T000000_two, which this version does not know: a newer version made it, and it is not marked as compatible/,
+    )
+    await own.end()
+  })
+
+  test('a line that marks a migration as compatible with none by name is refused', async () => {
+    const own = await freshSchema()
+    const folder = filesOf({ [`${first}_a.sql`]: compatible('yes', 'create table a ();') })
+    await assert.rejects(migrate(own, { folder }), /20260101T000000_a: "-- compatible: yes" names no migration/)
+    await own.end()
+  })
+
+  test('a migration that waits for a lock lets other statements pass, names the holder, and is tried again', async () => {
+    const own = await freshSchema(6)
+    await migrate(own, { folder: filesOf(items) })
+    const lines: string[] = []
+    const log = { info: (text: string) => lines.push(text), debug: () => {} }
+    const released = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<number>()
+    const holder = own.begin(async (tx) => {
+      await tx.raw('lock table items in access share mode')
+      held.resolve((await tx.one<{ pid: number }>`select pg_backend_pid() as pid`).pid)
+      await released.promise
+    })
+    const pid = await held.promise
+    const migrated = migrate(own, {
+      folder: filesOf({ ...items, ...names }),
+      log,
+      patience: { lockMs: 700, totalMs: 60_000 },
+    })
+    await until(async () => lines.length > 0)
+    assert.ok(
+      lines[0]?.includes(`attempt 1 found a lock held by session ${pid} (trunkline, idle in transaction`),
+      lines.join(),
+    )
+    assert.deepEqual(await own.many`select id from items`, [{ id: 1 }])
+    released.resolve()
+    await holder
+    assert.equal(await migrated, 1)
+    await own.end()
+  })
+
+  test('a migration that gets no lock is given up, and changes nothing', async () => {
+    const own = await freshSchema(6)
+    await migrate(own, { folder: filesOf(items) })
+    await own.begin(async (tx) => {
+      await tx.raw('lock table items in access share mode')
+      const folder = filesOf({
+        ...items,
+        [`${second}_two.sql`]: 'create table two (); alter table items add name text;',
+      })
+      await assert.rejects(
+        migrate(own, { folder, patience: { lockMs: 1, totalMs: 0 } }),
+        /20260102T000000_two.sql failed.*canceling statement due to lock timeout\. It was tried 1 times; the lock was held by /,
+      )
+    })
+    assert.deepEqual(await own.many`select to_regclass('two') as two`, [{ two: null }])
+    await own.end()
+  })
+
+  test('an aborted migration is canceled, and changes nothing', async () => {
+    const own = await freshSchema(4)
+    const stop = new AbortController()
+    const folder = filesOf({ [`${first}_slow.sql`]: 'create table slow (); select pg_sleep(100) -- of this test' })
+    const migrated = migrate(own, { folder, signal: stop.signal })
+    await until(
+      async () =>
+        own.maybe`select from pg_stat_activity where query like '%pg_sleep(100) -- of this test' and wait_event = 'PgSleep'`,
+    )
+    stop.abort(new Error('stopped by the operator'))
+    await assert.rejects(migrated, /stopped by the operator/)
+    assert.deepEqual(await own.many`select to_regclass('slow') as slow`, [{ slow: null }])
+    await own.end()
+  })
+
+  test('a refused migration is not begun', async () => {
+    const own = await freshSchema()
+    await migrate(own, { folder: filesOf(items) })
+    const seen: (string | null)[] = []
+    const permit = async (_: unknown, pending: readonly { name: string }[]) => {
+      seen.push(...pending.map(({ name }) => name))
+      throw new Error('refused')
+    }
+    await assert.rejects(migrate(own, { folder: filesOf({ ...items, ...names }), permit }), /^Error: refused$/)
+    assert.deepEqual(seen, [`${second}_names`])
+    assert.deepEqual(await own.many`select * from items`, [{ id: 1 }])
+    await own.end()
+  })
+
+  test('the strongest lock of each table that existed before is recorded, within a transaction and outside', async () => {
+    const own = await freshSchema()
+    await migrate(own, {
+      folder: filesOf({ ...items, [`${second}_more.sql`]: 'create table more (); create table gone ();' }),
+    })
+    const files = {
+      ...items,
+      [`${second}_more.sql`]: 'create table more (); create table gone ();',
+      [`${third}_change.sql`]:
+        'select from items; update items set id = 2; alter table more add a integer; drop table gone; create table made ();',
+      '20260104T000000_index.sql': '-- no transaction\ncreate index concurrently if not exists one on items (id);\n',
+    }
+    const finished: FinishedMigration[] = []
+    await migrate(own, { folder: filesOf(files), recordsLocks: true, onApplied: (one) => finished.push(one) })
+    const [change, index] = finished
+    assert.deepEqual(strongest(change?.locks ?? []), [
+      { table: 'gone', mode: 'AccessExclusiveLock' },
+      { table: 'more', mode: 'AccessExclusiveLock' },
+      { table: 'items', mode: 'RowExclusiveLock' },
+    ])
+    assert.ok(index?.locks.every(({ table }) => table === 'items'))
+    await own.end()
   })
 
   test('a schema that is up to date costs one query', async () => {

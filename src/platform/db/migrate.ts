@@ -1,11 +1,27 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { type Db, type Sql, sqlState } from './sql.ts'
+import type { TableLock } from './lock-modes.ts'
+import {
+  type AppliedMigration,
+  allOf,
+  type Migration,
+  type MigrationFiles,
+  newestOf,
+  ownFolder,
+  readMigrationFiles,
+} from './migration-files.ts'
+import { isLockFailure, locksHeld, tablesBefore, watchBlockers, watchLocks } from './migration-locks.ts'
+import { type Db, type Sql, sqlState, type Tx } from './sql.ts'
 
-/** A migration that a database has, or that a backup lists. */
-export type AppliedMigration = { name: string; checksum: string }
+/** A migration that the database lacks. */
+export type PendingMigration = Pick<Migration, 'name' | 'compatibleSince'>
+
+/** A migration that was just applied. `locks`: those of tables that existed before; empty unless they are recorded. */
+export type FinishedMigration = PendingMigration & {
+  readonly milliseconds: number
+  readonly locks: readonly TableLock[]
+}
 
 export type MigrateOptions = {
   log?: { info(text: string): void; debug(text: string): void }
@@ -13,20 +29,29 @@ export type MigrateOptions = {
   folder?: string
   /** The migrations of a backup, to make its schema in an empty database. Default: all that the folder has. */
   backup?: readonly AppliedMigration[]
+  /** Called in the transaction of each migration, before it, with all that are pending. Throws to refuse it. */
+  permit?: (tx: Tx, pending: readonly PendingMigration[]) => Promise<void>
+  /** Receives each migration once it is applied, in place of the line of the log. */
+  onApplied?: (finished: FinishedMigration) => void
+  /** Records the locks of each migration. */
+  recordsLocks?: boolean
+  /** Aborts: the running migration is canceled, and changes nothing. */
+  signal?: AbortSignal
+  /** Milliseconds that a migration waits for a lock, and those after which it is given up. */
+  patience?: { readonly lockMs: number; readonly totalMs: number }
 }
 
-type Migration = AppliedMigration & { path: string; text: string; transaction: boolean }
+/**
+ * Statements that need a lock queue behind a migration that waits for it. So a migration waits 2 s, lets them pass, and
+ * tries again.
+ */
+const usualPatience = { lockMs: 2_000, totalMs: 300_000 }
 
-/** `baseline`: the files of its folder as one migration; null in folders of tests that have none. */
-type Files = { baseline: Migration | null; later: Migration[] }
+/** Milliseconds between two attempts to get a lock. */
+const lockPauseMs = 1_000
 
 /** The oldest supported version of PostgreSQL. */
 const oldestVersion = 15
-
-const own = join(import.meta.dirname, 'migrations')
-
-/** The name of the baseline as a migration. Files named by a later time follow it. */
-const baselineName = '20261128T000000_baseline'
 
 /**
  * The schema before the baseline, which is the schema of the baseline. `commit` was the last one that migrated earlier
@@ -44,52 +69,6 @@ const former = {
  */
 const lock = '0000_lock'
 
-const readSql = async (folder: string, named: RegExp, example: string) => {
-  const found = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  const names = found.filter((name) => name.endsWith('.sql')).sort()
-  return await Promise.all(
-    names.map(async (name) => {
-      if (!named.test(name)) throw new Error(`${join(folder, name)} is not named like ${example}`)
-      // Git may write files with CRLF on some systems: that is not a change.
-      return { name, text: (await readFile(join(folder, name), 'utf8')).replaceAll('\r\n', '\n') }
-    }),
-  )
-}
-
-const migrationOf = (name: string, path: string, text: string): Migration => ({
-  name,
-  path,
-  text,
-  checksum: createHash('sha256').update(text).digest('hex'),
-  transaction: !/^-- no transaction\b/.test(text),
-})
-
-/** @throws Error when a number is double or missing */
-const checkNumbers = (names: string[]): void => {
-  for (const [i, name] of names.entries()) {
-    const number = Number.parseInt(name, 10)
-    if (number === i) throw new Error(`Two files of the baseline have the number of ${name}`)
-    if (number !== i + 1) throw new Error(`A file of the baseline is missing before ${name}`)
-  }
-}
-
-const readFiles = async (folder: string): Promise<Files> => {
-  const [parts, later] = await Promise.all([
-    readSql(join(folder, 'baseline'), /^\d{2}_[a-z0-9_]+\.sql$/, '01_name.sql'),
-    readSql(folder, /^\d{8}T\d{6}_[a-z0-9_]+\.sql$/, '20261201T093000_name.sql'),
-  ])
-  if (parts.length + later.length === 0) throw new Error(`${folder} has no migrations`)
-  checkNumbers(parts.map(({ name }) => name))
-  return {
-    baseline:
-      parts.length === 0 ? null : migrationOf(baselineName, 'baseline/', parts.map(({ text }) => text).join('\n')),
-    later: later.map(({ name, text }) => migrationOf(name.slice(0, -'.sql'.length), name, text)),
-  }
-}
-
 const readApplied = (sql: Sql) =>
   sql.many<AppliedMigration>`select name, checksum from schema_migrations where name <> ${lock} order by name`
 
@@ -104,7 +83,7 @@ const digestOf = (migrations: readonly AppliedMigration[]): string => {
  * @throws Error for an earlier schema than that of the baseline
  */
 const recognise = (
-  { baseline }: Files,
+  { baseline }: MigrationFiles,
   applied: readonly AppliedMigration[],
   source: 'database' | 'backup',
 ): readonly AppliedMigration[] => {
@@ -127,14 +106,42 @@ const recognise = (
   return [baseline, ...applied.filter(({ name }) => name > baseline.name)]
 }
 
+/**
+ * Names of migrations of a newer version that processes of this one bear: each is marked as compatible with a schema
+ * that this version knows.
+ */
+const readTolerated = async (
+  sql: Sql,
+  files: MigrationFiles,
+  applied: readonly AppliedMigration[],
+): Promise<ReadonlySet<string>> => {
+  const known = new Set(allOf(files).map(({ name }) => name))
+  const unknown = applied.map(({ name }) => name).filter((name) => !known.has(name))
+  if (unknown.length === 0 || !(await hasCompatibility(sql))) return new Set()
+  const rows = await sql.many<{ name: string }>`
+    select name from schema_compatibility where name = any (${unknown}::text[]) and since <= ${newestOf(files)}`
+  return new Set(rows.map(({ name }) => name))
+}
+
+/** Whether the migration that makes the table has been applied. */
+const hasCompatibility = async (sql: Sql): Promise<boolean> =>
+  (await sql.one<{ found: boolean }>`select to_regclass('schema_compatibility') is not null as found`).found
+
 /** @throws Error when other files made the database or the backup */
-const check = ({ baseline, later }: Files, migrations: readonly AppliedMigration[], source: 'database' | 'backup') => {
-  const known = new Map([...(baseline ? [baseline] : []), ...later].map((one) => [one.name, one]))
+const check = (
+  files: MigrationFiles,
+  migrations: readonly AppliedMigration[],
+  source: 'database' | 'backup',
+  tolerated: ReadonlySet<string> = new Set(),
+) => {
+  const { baseline } = files
+  const known = new Map(allOf(files).map((one) => [one.name, one]))
   for (const { name, checksum } of migrations) {
     const file = known.get(name)
+    if (!file && tolerated.has(name)) continue
     if (!file)
       throw new Error(
-        `The ${source} has the migration ${name}, which this version does not know: a newer version made it.`,
+        `The ${source} has the migration ${name}, which this version does not know: a newer version made it${source === 'database' ? ', and it is not marked as compatible with this one' : ''}.`,
       )
     if (file.checksum !== checksum)
       throw new Error(
@@ -152,15 +159,58 @@ const check = ({ baseline, later }: Files, migrations: readonly AppliedMigration
  * The migrations still to be applied, in order.
  * @throws Error when other files made the database, or the backup whose schema is made
  */
-const pending = (files: Files, applied: readonly AppliedMigration[], backup?: readonly AppliedMigration[]) => {
-  check(files, applied, 'database')
+const pending = async (
+  sql: Sql,
+  files: MigrationFiles,
+  applied: readonly AppliedMigration[],
+  backup?: readonly AppliedMigration[],
+): Promise<readonly Migration[]> => {
+  check(files, applied, 'database', await readTolerated(sql, files, applied))
   const listed = backup && recognise(files, backup, 'backup')
   if (listed) check(files, listed, 'backup')
   const done = new Set(applied.map(({ name }) => name))
   const listedNames = listed && new Set(listed.map(({ name }) => name))
   // A file named by time may be applied out of turn: two branches may add one each.
-  const all = [...(files.baseline ? [files.baseline] : []), ...files.later]
-  return all.filter(({ name }) => !done.has(name) && (listedNames?.has(name) ?? true))
+  return allOf(files).filter(({ name }) => !done.has(name) && (listedNames?.has(name) ?? true))
+}
+
+/**
+ * Returns the migrations that the database lacks, in order; all for a new database.
+ * @throws Error when other files made the database
+ */
+export const pendingMigrations = async (sql: Sql, folder = ownFolder): Promise<readonly PendingMigration[]> => {
+  const files = await readMigrationFiles(folder)
+  try {
+    return await pending(sql, files, recognise(files, await readApplied(sql), 'database'))
+  } catch (error) {
+    // 42P01: a new database, without the table.
+    if (sqlState(error) !== '42P01') throw error
+    return allOf(files)
+  }
+}
+
+/** The newest migration that this version knows. */
+export const newestKnown = async (): Promise<string> => newestOf(await readMigrationFiles(ownFolder))
+
+/**
+ * Checks that this version bears the schema, once no migration runs.
+ * @throws Error when a newer version made another one
+ */
+export const requireKnownSchema = async (db: Db): Promise<void> => {
+  const files = await readMigrationFiles(ownFolder)
+  const look = () =>
+    db.begin(async (tx) => {
+      // A waiting statement would end by the time limit of the connection.
+      await tx.one`select from schema_migrations where name = ${lock} for share nowait`
+      await pending(tx, files, recognise(files, await readApplied(tx), 'database'))
+      return true
+    })
+  const wait = async (error: unknown) => {
+    if (!isLockFailure(error)) throw error
+    await pause(lockPauseMs)
+    return false
+  }
+  while (!(await look().catch(wait)));
 }
 
 const makeTable = async (db: Db): Promise<void> => {
@@ -191,17 +241,82 @@ const execute = async (sql: Sql, path: string, text: string): Promise<void> => {
   }
 }
 
+/** A migration did not get a lock in time, and changed nothing. */
+class LockedOut extends Error {
+  readonly blockers: string
+
+  constructor(blockers: string | null, cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause })
+    this.blockers = blockers ?? 'a session that has ended'
+  }
+}
+
+/** Runs a file that has a transaction, and waits for each lock only a moment. @throws Error with the sessions that had it */
+const runInTransaction = async (
+  db: Db,
+  tx: Tx,
+  pid: number,
+  { path, text }: Migration,
+  { signal, patience = usualPatience }: MigrateOptions,
+): Promise<void> => {
+  await tx.raw(`set local lock_timeout = ${patience.lockMs}`)
+  const cancel = () => void db.run`select pg_cancel_backend(${pid})`.catch(() => {})
+  signal?.addEventListener('abort', cancel)
+  const watch = watchBlockers(db, pid)
+  try {
+    await execute(tx, path, text)
+    await watch.end()
+  } catch (error) {
+    const blockers = await watch.end()
+    signal?.throwIfAborted()
+    if (isLockFailure(error)) throw new LockedOut(blockers, error)
+    throw error
+  } finally {
+    signal?.removeEventListener('abort', cancel)
+  }
+}
+
+/** Runs a file. @returns the locks that it took, if they are recorded */
+const run = async (
+  db: Db,
+  tx: Tx,
+  pid: number,
+  next: Migration,
+  options: MigrateOptions,
+): Promise<readonly TableLock[]> => {
+  const tables = options.recordsLocks ? await tablesBefore(tx) : null
+  if (next.transaction) {
+    await runInTransaction(db, tx, pid, next, options)
+    return tables === null ? [] : await locksHeld(tx, tables)
+  }
+  // A concurrent index waits for all older snapshots, and a finished prepared query keeps its own until the next
+  // statement of its connection: an empty one in the simple protocol releases it.
+  await tx.raw('select')
+  const watch = tables === null ? null : watchLocks(tx, tables)
+  try {
+    // On a second connection, while this one holds the row. Without a limit: such statements let others pass, and one
+    // that is cut short leaves an invalid index.
+    for (const statement of statements(next.text)) await execute(db, next.path, statement)
+    return (await watch?.end()) ?? []
+  } finally {
+    await watch?.end()
+  }
+}
+
 /**
  * Applies the next file, unless another node did. A database of the schema before the baseline first gets the baseline's
  * row in place of its own.
- * @returns its name, or null when nothing is left
+ * @returns what was applied, or null when nothing is left
  */
-const step = (db: Db, files: Files, { log, backup }: MigrateOptions): Promise<string | null> =>
+const step = (db: Db, files: MigrationFiles, options: MigrateOptions): Promise<FinishedMigration | null> =>
   db.begin(async (tx) => {
-    await tx.one`select from schema_migrations where name = ${lock} for update`
+    const { log, backup, permit } = options
+    const { pid } = await tx.one<{ pid: number }>`
+      select pg_backend_pid() as pid from schema_migrations where name = ${lock} for update`
     const applied = await readApplied(tx)
     const present = recognise(files, applied, 'database')
-    const [next] = pending(files, present, backup)
+    const left = await pending(tx, files, present, backup)
+    const [next] = left
     if (present !== applied && files.baseline) {
       const { name, checksum } = files.baseline
       await tx.run`delete from schema_migrations where name < ${name} and name <> ${lock}`
@@ -209,17 +324,16 @@ const step = (db: Db, files: Files, { log, backup }: MigrateOptions): Promise<st
       log?.info(`the schema is that of commit ${former.commit}: marked as ${name}`)
     }
     if (!next) return null
-    const { name, checksum, path, text, transaction } = next
-    if (transaction) await execute(tx, path, text)
-    else {
-      // A concurrent index waits for all older snapshots, and a finished prepared query keeps its own until the next
-      // statement of its connection: an empty one in the simple protocol releases it.
-      await tx.raw('select')
-      // On a second connection, while this one holds the row.
-      for (const statement of statements(text)) await execute(db, path, statement)
-    }
+    await permit?.(tx, left)
+    const began = performance.now()
+    const locks = await run(db, tx, pid, next, options)
+    const milliseconds = msSince(began)
+    const { name, checksum, compatibleSince } = next
     await tx.run`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`
-    return name
+    if (compatibleSince !== null && (await hasCompatibility(tx)))
+      await tx.run`
+        insert into schema_compatibility (name, since) values (${name}, ${compatibleSince}) on conflict do nothing`
+    return { name, compatibleSince, milliseconds, locks }
   })
 
 /** @throws Error if the server is older than the platform supports */
@@ -234,6 +348,31 @@ const requireSupported = async (db: Db): Promise<void> => {
 
 const msSince = (began: number): number => Math.round(performance.now() - began)
 
+/** Applies the next file, and tries again while another session holds a lock that it needs. */
+const patientStep = async (
+  db: Db,
+  files: MigrationFiles,
+  options: MigrateOptions,
+): Promise<FinishedMigration | null> => {
+  const { log, signal, patience = usualPatience } = options
+  const deadline = performance.now() + patience.totalMs
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await step(db, files, options)
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!(error instanceof LockedOut)) throw error
+      if (performance.now() > deadline)
+        throw new Error(
+          `${error.message}. It was tried ${attempt} times; the lock was held by ${error.blockers}. End that session, and migrate again.`,
+          { cause: error },
+        )
+      log?.info(`schema: attempt ${attempt} found a lock held by ${error.blockers}: ${error.message}; trying again`)
+      await pause(lockPauseMs, null, signal ? { signal } : {})
+    }
+  }
+}
+
 /**
  * Brings the schema up to the files, each in a transaction of its own and only forward. A new database gets the
  * baseline, and the files named by time follow. A database with the last schema before the baseline is marked as having
@@ -243,17 +382,17 @@ const msSince = (began: number): number => Math.round(performance.now() - began)
  * short, so it must tolerate a second run.
  * @param db made with `patient: true`, two connections at least
  * @returns how many files were applied here
- * @throws Error when an applied file was changed, the schema is older than the baseline, the server older than supported,
- * or a number is double
+ * @throws Error when an applied file was changed, a newer version made another schema, the database is older than the
+ * baseline, the server older than supported, a number is double, a lock is not had within five minutes; and what `permit` throws
  */
 export const migrate = async (db: Db, options: MigrateOptions = {}): Promise<number> => {
-  const { log, folder = own, backup } = options
-  const files = await readFiles(folder)
+  const { log, folder = ownFolder, backup, onApplied, signal } = options
+  const files = await readMigrationFiles(folder)
   let isNew = false
   try {
     const applied = await readApplied(db)
     const present = recognise(files, applied, 'database')
-    if (present === applied && pending(files, applied, backup).length === 0) return 0
+    if (present === applied && (await pending(db, files, applied, backup)).length === 0) return 0
   } catch (error) {
     // 42P01: a new database, without the table.
     if (sqlState(error) !== '42P01') throw error
@@ -265,14 +404,16 @@ export const migrate = async (db: Db, options: MigrateOptions = {}): Promise<num
   await db.run`insert into schema_migrations (name, checksum) values (${lock}, '') on conflict do nothing`
   const startedAt = performance.now()
   for (let count = 0, last = ''; ; count++) {
-    const began = performance.now()
-    const name = await step(db, files, options)
-    if (name === null) {
+    signal?.throwIfAborted()
+    const finished = await patientStep(db, files, options)
+    if (finished === null) {
       const amount = count === 1 ? '1 file' : `${count} files`
-      if (count > 0) log?.info(`schema: migrated by ${amount}, up to ${last}, in ${msSince(startedAt)} ms`)
+      if (count > 0 && !onApplied)
+        log?.info(`schema: migrated by ${amount}, up to ${last}, in ${msSince(startedAt)} ms`)
       return count
     }
-    last = name
-    log?.debug(`schema: ${name} took ${msSince(began)} ms`)
+    last = finished.name
+    log?.debug(`schema: ${last} took ${finished.milliseconds} ms`)
+    onApplied?.(finished)
   }
 }

@@ -4,12 +4,52 @@ import { inspect } from 'node:util'
 import { onEachPostgres, type TestDatabase } from '../../../test/database.ts'
 import { until } from '../../../test/platform.ts'
 import { quoteIdentifier } from './identifier.ts'
-import { connect, isUnavailable, joinJson } from './sql.ts'
+import { connect, hasColumnsOfTable, isUnavailable, joinJson } from './sql.ts'
+
+test('a statement has the columns of a table if its result has a star that no function gives', () => {
+  const wide = [
+    'select * from users where id = $1 for no key update',
+    'select c.*, g.name from c join g on true',
+    'update calls set a = 1 returning *',
+    'select n.* from unnest($1::uuid[]) i (id) cross join lateral (select * from calls where id = i.id) n',
+  ]
+  const fixed = [
+    'select count(*) from (select * from users) u',
+    'select a * b as product from sums',
+    'select * from jobs_claim($1, (select 1))',
+    'select g.*, p.x from unnest($1, $2) as g (a, b) join p on true',
+    'insert into a (b) select g.*, app_now() from unnest($1) g on conflict do nothing',
+    'with gone as (delete from b returning *) select id from gone',
+  ]
+  assert.deepEqual(
+    [wide, fixed].map((texts) => texts.map(hasColumnsOfTable)),
+    [wide.map(() => true), fixed.map(() => false)],
+  )
+})
 
 onEachPostgres((database) => {
   let db: TestDatabase
   before(async () => {
     db = await database()
+  })
+
+  test('a statement whose table got a column is sent again, also within a transaction', async () => {
+    const one = connect({ url: db.url, connections: 1 })
+    const all = (sql: Pick<typeof one, 'many'>) => sql.many`select * from wide`
+    const widen = (name: string) => db.raw(`alter table wide add column ${quoteIdentifier(name)} integer default 1`)
+    await db.raw('create table wide (a integer); insert into wide values (1)')
+    assert.deepEqual(await all(one), [{ a: 1 }])
+    await widen('b')
+    assert.deepEqual(await all(one), [{ a: 1, b: 1 }])
+    await widen('c')
+    assert.deepEqual(await one.begin((tx) => all(tx)), [{ a: 1, b: 1, c: 1 }])
+    await widen('d')
+    const late = one.begin(async (tx) => {
+      await tx.run`update wide set a = 2`
+      return await all(tx)
+    })
+    assert.deepEqual(await late, [{ a: 2, b: 1, c: 1, d: 1 }])
+    await one.end()
   })
 
   test('values are read back as written', async () => {

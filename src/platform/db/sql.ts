@@ -3,7 +3,7 @@ import pg from 'pg'
 import { type DatabaseHosts, HostClient, hostsOf, makeRetire } from './database-hosts.ts'
 import { GrowingLimit } from './growing-limit.ts'
 import type { OutageMonitor } from './outage-monitor.ts'
-import { asDatabaseError, DatabaseUnavailable, isUnavailable, unavailabilityOf } from './unavailability.ts'
+import { asDatabaseError, DatabaseUnavailable, isStale, isUnavailable, unavailabilityOf } from './unavailability.ts'
 
 export { isUnavailable }
 
@@ -60,16 +60,50 @@ export type Db = Sql & {
 // text and are parsed by lib/money.ts.
 pg.types.setTypeParser(20, Number)
 
-type Statement = { name: string; text: string }
+type Statement = { name: string; text: string; isWide: boolean }
 const statements = new WeakMap<TemplateStringsArray, Statement>()
 
 const statement = (parts: TemplateStringsArray): Statement => {
   const known = statements.get(parts)
   if (known) return known
   const text = parts.reduce((whole, part, i) => (i === 0 ? part : `${whole}$${i}${part}`), '')
-  const prepared = { name: createHash('sha256').update(text).digest('base64url').slice(0, 22), text }
+  const name = createHash('sha256').update(text).digest('base64url').slice(0, 22)
+  const prepared = { name, text, isWide: hasColumnsOfTable(text) }
   statements.set(parts, prepared)
   return prepared
+}
+
+/**
+ * Whether the columns of the result are those of a table. A migration may add one while the statement is prepared, and
+ * PostgreSQL refuses it from then on, on each connection that has prepared it. Functions have fixed columns.
+ */
+export const hasColumnsOfTable = (text: string): boolean => {
+  let outer = text
+  for (let inner = ''; inner !== outer; ) {
+    inner = outer
+    outer = inner.replace(/\([^()]*\)/g, '{}')
+  }
+  const [, returned] = /\breturning\b(.*)$/s.exec(outer) ?? []
+  if (returned === undefined && /\b(?:insert into|delete from|update \w+(?: \w+)? set)\b/.test(outer)) return false
+  const stars = (returned ?? outer).matchAll(/(?:^|\bselect|,)\s+(?:(\w+)\.)?\*(?=\s|,|$)/g)
+  return [...stars].some(([, alias]) =>
+    alias === undefined
+      ? !/\*\s+from\s+\w+\{\}/.test(outer)
+      : !new RegExp(String.raw`\b\w+\{\}\s+(?:as\s+)?${alias}\b`).test(outer),
+  )
+}
+
+/** Whether a statement failed because of a migration that runs or has ended: stale, or the victim of a deadlock. */
+const isRepeatable = (error: unknown): boolean => isStale(error) || sqlState(error) === '40P01'
+
+/** Replaces a stale name, unless another caller has. */
+const renew = (parts: TemplateStringsArray, stale: string): Statement => {
+  const known = statement(parts)
+  if (known.name !== stale) return known
+  const [stem = '', count = '0'] = stale.split('.')
+  const renewed = { ...known, name: `${stem}.${Number(count) + 1}` }
+  statements.set(parts, renewed)
+  return renewed
 }
 
 type Client = { query<Row extends pg.QueryResultRow>(config: pg.QueryConfig): Promise<pg.QueryResult<Row>> }
@@ -115,8 +149,20 @@ export const withoutValues = <Thrown>(error: Thrown): Thrown => {
   return error
 }
 
+/** How statements are repeated that failed because of a migration. */
+type Repetition = {
+  /** Called after a statement failed without an effect: returns whether it may be sent again. */
+  readonly mayRepeat: () => Promise<boolean> | boolean
+  /** Whether statements with the columns of a table are prepared: in a transaction, a stale one could not be repeated. */
+  readonly preparesWide: boolean
+}
+
 /** Returns statements over one connection or pool. */
-export const sql = (client: Client, outage: OutageMonitor | null): Sql => {
+export const sql = (
+  client: Client,
+  outage: OutageMonitor | null,
+  { mayRepeat, preparesWide }: Repetition = { mayRepeat: () => false, preparesWide: false },
+): Sql => {
   const ask = async <Row>(config: pg.QueryConfig) => {
     try {
       const answer = await client.query<Row & pg.QueryResultRow>(config)
@@ -129,8 +175,17 @@ export const sql = (client: Client, outage: OutageMonitor | null): Sql => {
     }
   }
   const query = async <Row>(parts: TemplateStringsArray, values: Value[]) => {
-    const { name, text } = statement(parts)
-    return await ask<Row>({ name, text, values: values.map(plain) })
+    const { name, text, isWide } = statement(parts)
+    const parameters = values.map(plain)
+    const config = { text, values: parameters, ...(isWide && !preparesWide ? {} : { name }) }
+    try {
+      return await ask<Row>(config)
+    } catch (error) {
+      if (!isRepeatable(error)) throw error
+      const renewed = isStale(error) ? { ...config, name: renew(parts, name).name } : config
+      if (!(await mayRepeat())) throw error
+      return await ask<Row>(renewed)
+    }
   }
   return {
     one: async <Row>(parts: TemplateStringsArray, ...values: Value[]) => {
@@ -207,6 +262,25 @@ export const requireWritable = async (client: Pick<pg.ClientBase, 'query'>): Pro
   )
   if (rows[0]?.is_read_only)
     throw new DatabaseUnavailable('the database is read-only: it is a standby, or was made so', 'no-writes', '25006')
+}
+
+/** Statements of a transaction, which begins again if the first one failed because of a migration. */
+const restartable = (client: pg.PoolClient, outage: OutageMonitor | null): Sql => {
+  let succeeded = 0
+  const counting: Client = {
+    query: async <Row extends pg.QueryResultRow>(config: pg.QueryConfig) => {
+      const answer = await client.query<Row>(config)
+      succeeded += 1
+      return answer
+    },
+  }
+  const mayRepeat = async () => {
+    if (succeeded > 0) return false
+    await client.query('rollback')
+    await client.query('begin')
+    return true
+  }
+  return sql(counting, outage, { mayRepeat, preparesWide: false })
 }
 
 /** Opens the pool. Its connections lead to the host that may be written, as far as the process knows. */
@@ -311,7 +385,7 @@ export const connect = (options: DbOptions): Db => {
       try {
         await client.query('begin').catch(rethrow)
         const result = await work({
-          ...sql(client, outage),
+          ...restartable(client, outage),
           transaction: true,
           afterCommit: (effect) => effects.push(effect),
         })
@@ -332,7 +406,10 @@ export const connect = (options: DbOptions): Db => {
       throw error
     })
   return {
-    ...sql({ query: (config) => limit.run(() => query(config)) }, outage),
+    ...sql({ query: (config) => limit.run(() => query(config)) }, outage, {
+      mayRepeat: () => true,
+      preparesWide: true,
+    }),
     connections,
     begin: (work) => limit.run(() => transact(work)),
     dedicated: (milliseconds) => connect({ ...options, connections: 1, timeoutMs: milliseconds }),

@@ -34,7 +34,7 @@ export type RowCounts = ReadonlyMap<string, number>
 export const dumpTables = async (
   session: Session,
   tables: readonly store.Table[],
-  writer: Writer,
+  writer: Pick<Writer, 'add'>,
   tell: (line: string) => void,
 ): Promise<RowCounts> => {
   const counts = new Map<string, number>()

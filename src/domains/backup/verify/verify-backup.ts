@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto'
-import { chmod, lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DataDirectoryInUse, lockDataDirectory } from '../../../platform/db/data-directory.ts'
 import type { Session } from '../../../platform/db/database-session.ts'
-import { endOrphanedServers, startEmbedded } from '../../../platform/db/embedded.ts'
-import { hasDatabase, silentLog } from '../../../platform/db/installation-database.ts'
+import { startEmbedded } from '../../../platform/db/embedded.ts'
+import { silentLog } from '../../../platform/db/installation-database.ts'
 import { mediaCipher, recordingCipher } from '../../../platform/lib/encrypted-file.ts'
 import { FileNotFound, localFile, openFile } from '../../../platform/lib/file-store.ts'
 import { makeS3Store } from '../../../platform/lib/s3-store.ts'
@@ -20,6 +17,7 @@ import { readBackup } from '../format/read-backup.ts'
 import { maxListedFaults } from '../limits.ts'
 import { type DatabaseLoad, makeDatabaseLoad } from '../restore/database-load.ts'
 import * as store from '../store.ts'
+import { makeTemporaryHome } from '../temporary-home.ts'
 
 /** The result of one check; without faults the backup is sound. */
 export type Check = { readonly what: string; readonly found: string; readonly faults: readonly string[] }
@@ -108,32 +106,6 @@ const checkBucket = async (
   return [{ what, found: countNoun(files, 'file'), faults }]
 }
 
-const prefix = 'trunkline-verify-'
-
-/** Retries while an ending PostgreSQL process still writes. */
-const remove = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true, maxRetries: 5 })
-
-/**
- * Removes the temporary databases of killed verifications. A lock on each shows whether its process lives, also in
- * another container; a verification takes the lock before it creates the database.
- */
-const removeLeftDatabases = async (): Promise<void> => {
-  for (const name of await readdir(tmpdir())) {
-    const home = join(tmpdir(), name)
-    if (!name.startsWith(prefix) || !hasDatabase(home)) continue
-    const found = await lstat(home).catch(() => null)
-    if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue
-    try {
-      const claim = await lockDataDirectory(home, silentLog)
-      await endOrphanedServers(home, silentLog)
-        .then(() => remove(home))
-        .finally(claim.release)
-    } catch (error) {
-      if (!(error instanceof DataDirectoryInUse)) throw error
-    }
-  }
-}
-
 /** Compares the restored database with the manifest and the summary of its backup. */
 const checksOf = async (
   session: Session,
@@ -195,12 +167,8 @@ export const verifyBackup = async (
   course: RunControl,
 ): Promise<Verdict> => {
   const { report, signal } = course
-  await removeLeftDatabases()
-  const home = await mkdtemp(join(tmpdir(), prefix))
-  // PostgreSQL runs under another account when root starts it.
-  if (process.getuid?.() === 0) await chmod(home, 0o711)
-  const claim = await lockDataDirectory(home, silentLog)
-  const endings: (() => Promise<void>)[] = [async () => claim.release(), () => remove(home)]
+  const { home, remove } = await makeTemporaryHome('verify')
+  const endings: (() => Promise<void>)[] = [remove]
   try {
     const held: { seal: Seal | null; master: Buffer; loading: DatabaseLoad | null } = {
       seal: null,

@@ -48,7 +48,7 @@ export const startSubmit = async (tx: Tx, texts: readonly SubmitStart[]): Promis
     where m.ctid = g.place and m.status in ('queued', 'scheduled', 'sending')
     returning m.account_id, m.id, m.reference
   )
-  select b.*, coalesce((
+  select b.account_id, b.id, b.reference, coalesce((
     select jsonb_agg(jsonb_build_object('part', p.part, 'parts', p.parts, 'status', p.status,
       'connection', p.connection_id, 'seconds', extract(epoch from (select app_now()) - p.sent_at)))
     from sms_parts p where p.account_id = b.account_id and p.message_id = b.id), '[]') as pieces

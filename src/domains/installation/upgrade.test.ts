@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { cpSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type TestDatabase, testDatabase } from '../../../test/database.ts'
+import { until } from '../../../test/platform.ts'
+import { temporaryFolder } from '../../../test/servers.ts'
+import { migrate, newestKnown } from '../../platform/db/migrate.ts'
+import { baselineName } from '../../platform/db/migration-files.ts'
+import { enterInstallation } from './ops.ts'
+import { migrateInstallation, objections, prepareSchema } from './upgrade.ts'
+
+const ours = join(import.meta.dirname, '../../platform/db/migrations')
+const fail = (error: unknown) => {
+  throw error
+}
+const quiet = { info: () => {}, debug: () => {} }
+const shared = { publicUrl: 'https://one.example', mediaStore: null, roles: ['api', 'worker'], version: '9.8.7' }
+
+/** The migrations of a newer version: ours, and one that follows. */
+const newerVersion = (since: string, name = 'extra'): string => {
+  const folder = join(temporaryFolder(), 'migrations')
+  cpSync(ours, folder, { recursive: true })
+  writeFileSync(
+    join(folder, `29990101T000000_${name}.sql`),
+    `-- compatible: ${since}\ncreate table ${name} (id integer);`,
+  )
+  return folder
+}
+
+const exists = async (db: TestDatabase, table: string) =>
+  (await db.one<{ found: boolean }>`select to_regclass(${table}) is not null as found`).found
+
+/** The row of a process of a version that does not say what it knows. */
+const addOlder = (db: TestDatabase, silentSeconds = 0) => db.run`
+  insert into processes (id, public_url, media_store, roles, seen_at)
+  values (gen_random_uuid(), null, 'a folder', '{api}', clock_timestamp() - make_interval(secs => ${silentSeconds}))`
+
+test('a migration that a living process does not bear is refused, and the process is named', async () => {
+  const db = await testDatabase()
+  const { end } = await enterInstallation(db, shared, fail)
+  const folder = newerVersion('no')
+  await assert.rejects(migrateInstallation(db, { folder, log: quiet }, 0), (error: Error) => {
+    assert.match(
+      error.message,
+      /^The database is not migrated, because process \d+ on \S+ \(version 9\.8\.7, api and worker, since \d{4}-\d\d-\d\dT[\d:]+Z\) cannot work with the migration 29990101T000000_extra\. Stop it, and try again\.$/,
+    )
+    assert.ok(error.message.includes(`process ${process.pid} on ${hostname()} `))
+    return true
+  })
+  assert.equal(await exists(db, 'extra'), false)
+  await end()
+  assert.equal(await migrateInstallation(db, { folder, log: quiet }, 0), 1)
+  assert.equal(await exists(db, 'extra'), true)
+})
+
+test('a migration that is marked as compatible is applied while processes that know enough run', async () => {
+  const db = await testDatabase()
+  const { end } = await enterInstallation(db, shared, fail)
+  assert.equal(await migrateInstallation(db, { folder: newerVersion(await newestKnown()), log: quiet }, 0), 1)
+  // The process goes on, and another one of its version may start.
+  await (await enterInstallation(db, shared, fail)).end()
+  await end()
+})
+
+test('a process of a version that does not say what it knows bears what processes with the baseline bear', async () => {
+  const db = await testDatabase()
+  await addOlder(db)
+  const [later, baseline] = [newerVersion(await newestKnown(), 'later'), newerVersion(baselineName, 'sooner')]
+  await assert.rejects(
+    migrateInstallation(db, { folder: later, log: quiet }, 0),
+    /because a process \(an earlier version, api, since \S+\) cannot work with the migration 29990101T000000_later/,
+  )
+  assert.equal(await migrateInstallation(db, { folder: baseline, log: quiet }, 0), 1)
+})
+
+test('a killed process does not hold up a migration, and one that ends is waited for', async () => {
+  const db = await testDatabase()
+  await addOlder(db, 60)
+  assert.deepEqual(await objections(db, [{ name: '29990101T000000_extra', compatibleSince: null }]), [])
+  await addOlder(db)
+  const lines: string[] = []
+  const log = { info: (text: string) => lines.push(text), debug: () => {} }
+  const migrated = migrateInstallation(db, { folder: newerVersion('no'), log }, 60)
+  await until(async () =>
+    lines.some((line) => line.startsWith('schema: waiting for 60 s: The database is not migrated')),
+  )
+  await db.run`delete from processes`
+  assert.equal(await migrated, 1)
+})
+
+test('a process does not start after a newer version has changed the schema otherwise', async () => {
+  const db = await testDatabase()
+  await migrate(db, { folder: newerVersion('no') })
+  await assert.rejects(enterInstallation(db, shared, fail), /29990101T000000_extra, which this version does not know/)
+  assert.deepEqual(await db.many`select from processes`, [])
+})
+
+test('with TRUNKLINE_MIGRATE=never a start that finds pending migrations ends, and names the command', async () => {
+  const db = await testDatabase()
+  await prepareSchema(db, 'never', quiet)
+  const { name } = await db.one<{ name: string }>`
+    delete from schema_migrations where name = ${await newestKnown()} returning name`
+  await assert.rejects(
+    prepareSchema(db, 'never', quiet),
+    new RegExp(
+      `^Error: The database lacks the migration ${name}, and TRUNKLINE_MIGRATE is never\\. Run "npx trunkline migrate"`,
+    ),
+  )
+  await db.raw('drop schema public cascade; create schema public')
+  await assert.rejects(prepareSchema(db, 'never', quiet), /lacks \d+ migrations, 20261128T000000_baseline to /)
+})
