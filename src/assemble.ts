@@ -19,7 +19,9 @@ import { makeUnattributedReporter } from './domains/sms/inbound/unattributed-rep
 import { makeReceiptProcessor } from './domains/sms/receipts/receipt-processor.ts'
 import { makeUnparsedReceipts } from './domains/sms/receipts/unparsed-receipt-store.ts'
 import { makeRouter } from './domains/sms/route/router.ts'
-import { makeCarriers, submitKind } from './domains/sms/submit/carriers.ts'
+import { makeCarrierLeases } from './domains/sms/submit/carrier-leases.ts'
+import { makeCarriers } from './domains/sms/submit/carriers.ts'
+import { submitKind } from './domains/sms/submit/message-slots.ts'
 import { makeTokens } from './domains/tokens/ops.ts'
 import { startInvalidationBus } from './platform/db/invalidation-bus.ts'
 import { noWakeUps } from './platform/db/wake-ups.ts'
@@ -61,7 +63,11 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
   )
   const quotas = makeQuotas(config.quotas, metrics)
   const carriers = makeCarriers(
-    { db, seal, changes, log, metrics },
+    {
+      ...{ db, seal, changes, log, metrics },
+      // With the embedded database there is no other process.
+      ...(config.databaseUrl === null ? {} : { leases: makeCarrierLeases({ db, wakeUps, log }) }),
+    },
     {
       ...{ inbound: inbound.add, receipt: receipts.add, receiptIfSent: receipts.addIfSent },
       unparsed: makeUnparsedReceipts(db).add,
@@ -120,7 +126,11 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     routing,
     receipts,
     stray,
-    accept: makeMessageAcceptor(db, clock, config.optOut, (kind) => notify(kind === 'batch' ? batchKind : submitKind)),
+    accept: makeMessageAcceptor(db, clock, config.optOut, (kind) => {
+      const queue = kind === 'batch' ? batchKind : submitKind
+      if (carriers.leases.readsQueue()) notify(queue)
+      else carriers.leases.wake(queue)
+    }),
     ...{ carriers, suppliers, networks, voice },
     localConnections: local,
     remoteConnections: makeRemoteConnections({ db, changes, log, roles: config.roles }, local),

@@ -2,6 +2,7 @@ import { readConfig } from '../../src/config.ts'
 import { openAccount } from '../../src/domains/accounts/ops.ts'
 import { upsertConnection } from '../../src/domains/connections/ops.ts'
 import { deposit } from '../../src/domains/ledger/ops.ts'
+import { submitKind } from '../../src/domains/sms/submit/message-slots.ts'
 import type { Db } from '../../src/platform/db/sql.ts'
 import { uuid } from '../../src/platform/lib/id.ts'
 import { networkOf } from './carrier.ts'
@@ -81,7 +82,7 @@ const startServices = async (process: Process, { database, modulesOf }: Context)
     },
   )
   const accept = m.acceptor.makeMessageAcceptor(db, clock, true, (kind) =>
-    m.queue.notify(kind === 'batch' ? m.batch.batchKind : m.carriers.submitKind),
+    m.queue.notify(kind === 'batch' ? m.batch.batchKind : submitKind),
   )
   const sandboxAccounts = { has: () => false, exclude: () => {} }
   const prices = { of: () => price, ready: async () => {} }

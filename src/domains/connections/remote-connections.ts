@@ -7,15 +7,15 @@ import { tick } from '../../platform/jobs/tick.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
-import type { CarrierState, LinkState } from '../../ports/sms.ts'
+import type { CarrierState, LinkState, SmsShare } from '../../ports/sms.ts'
 import type { VoiceFinding, VoiceTrunkState } from '../../ports/voice.ts'
 import { aliveProcesses } from '../installation/ops.ts'
 import { answerPollMs, requestSeconds, silentAfterSeconds, statePublishMs, takeSeconds } from './limits.ts'
 import * as store from './remote-connection-store.ts'
 import { find } from './store.ts'
 
-/** `fatal` and `links` belong to a carrier, the others to a trunk. */
-export type LiveState = LinkState &
+/** `fatal`, `links` and `share` belong to a carrier, the others to a trunk. */
+export type LiveState = LinkState & { readonly share?: SmsShare } &
   Partial<Pick<CarrierState, 'fatal' | 'links'>> &
   Partial<Pick<VoiceTrunkState, 'registered' | 'calls' | 'pingMs' | 'pingedAt'>>
 

@@ -146,6 +146,7 @@ test('what an account submits later waits while an older batch of it, which was 
       submitted.push(payload.text)
       return { outcome: 'sent', taken: [], mayBeStored: false }
     },
+    wake: () => {},
     storeOutcomes: async () => {},
   })
   const jobOf = ({ id, messages }: typeof older): BatchJob => {
@@ -169,7 +170,7 @@ test('what an account submits later waits while an older batch of it, which was 
     runs.push(handler.runBatch(jobOf(older), signal, 1))
     const local = jobOf(younger)
     runs.push(handler.runBatch({ ...local, payload: { ...local.payload, members } }, signal, 1))
-    runs.push(handler.runSingle(own, signal))
+    runs.push(handler.runSingle(own, signal, 1))
     await until(
       async () =>
         (await db.maybe`select from pg_locks where not granted and relation = 'sms_messages'::regclass and database =
