@@ -214,6 +214,7 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
   const handler = makeBatchHandler({ db, queue, pendingCommits, sendings, submit, wake, storeOutcomes })
   leases.setRunner({
     expect: sequencer.expect,
+    recheck: sequencer.recheck,
     jobKindOf: (kind, connection) => {
       const waiting = new Set<() => void>()
       return submitJob(parts, {

@@ -36,6 +36,8 @@ export type LeaseEffects = {
 
 /** Runs messages that other processes passed on, or left behind. */
 export type SlotRunner = {
+  /** Messages that waited here may have been submitted by another process since. */
+  recheck(): void
   /** A message of a pair that waits in the queue: later ones must not pass it. */
   expect(pair: string, id: string, seconds: number): void
   /** Makes the jobs of a slot. */
@@ -329,8 +331,9 @@ class SharedLeases implements CarrierLeases {
     // Another process may have had leases that ended, whoever has them now.
     if (!this.isCurrent()) this.#freeAll()
     await this.#lease()
-    // The first statement finds who takes part; the second takes what this process may have.
-    if (this.#wanted().some((lease) => lease.state === 'free')) await this.#lease()
+    // The first statement finds the other processes. Further ones take the queue, and then the slots that go with it.
+    const mayTakeMore = () => this.#wanted().some(({ state }) => state === 'free')
+    for (let rounds = 0; rounds < 2 && mayTakeMore(); rounds++) await this.#lease()
     await this.#prepare()
     this.#isFailing = false
     if (this.#signature() !== before) await this.#applied()
@@ -431,6 +434,7 @@ class SharedLeases implements CarrierLeases {
       const jobs = await store.releaseJobsOf(db, lost)
       log.warn({ jobs }, 'sms: took over the connections of a process that is gone')
     }
+    runner.recheck()
     for (const lease of taken) {
       if (lease.kind === null) continue
       if (lease === this.#reader) await this.#returnStray()
