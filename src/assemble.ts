@@ -13,15 +13,14 @@ import { makeRequestRecorder } from './domains/requests/request-recorder.ts'
 import { readOffset } from './domains/sandbox/ops.ts'
 import { makeChannelCache } from './domains/sms/accept/channel-cache.ts'
 import { makeMessageAcceptor } from './domains/sms/accept/message-acceptor.ts'
-import { batchKind } from './domains/sms/batch.ts'
 import { makeInboundReceiver } from './domains/sms/inbound/inbound-receiver.ts'
 import { makeUnattributedReporter } from './domains/sms/inbound/unattributed-reporter.ts'
 import { makeReceiptProcessor } from './domains/sms/receipts/receipt-processor.ts'
 import { makeUnparsedReceipts } from './domains/sms/receipts/unparsed-receipt-store.ts'
 import { makeRouter } from './domains/sms/route/router.ts'
-import { makeCarrierLeases } from './domains/sms/submit/carrier-leases.ts'
 import { makeCarriers } from './domains/sms/submit/carriers.ts'
-import { submitKind } from './domains/sms/submit/message-slots.ts'
+import { batchKind, submitKind } from './domains/sms/submit/message-slots.ts'
+import { makeSharedLeases } from './domains/sms/submit/shared-leases.ts'
 import { makeTokens } from './domains/tokens/ops.ts'
 import { startInvalidationBus } from './platform/db/invalidation-bus.ts'
 import { noWakeUps } from './platform/db/wake-ups.ts'
@@ -66,7 +65,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     {
       ...{ db, seal, changes, log, metrics },
       // With the embedded database there is no other process.
-      ...(config.databaseUrl === null ? {} : { leases: makeCarrierLeases({ db, wakeUps, log }) }),
+      ...(config.databaseUrl === null ? {} : { leases: makeSharedLeases({ db, wakeUps, log }) }),
     },
     {
       ...{ inbound: inbound.add, receipt: receipts.add, receiptIfSent: receipts.addIfSent },

@@ -24,7 +24,7 @@ export type SmsCapabilities = {
   readonly inbound: boolean
   /** Parts per second that the adapter keeps to; null: no limit. */
   readonly pace: number | null
-  /** Number of processes that may share the connection, such as its binds. Default: 1. */
+  /** Number of processes that may share the connection, as many as it may have links. Default: 1. */
   readonly slots?: number
 }
 

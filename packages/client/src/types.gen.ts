@@ -2680,6 +2680,8 @@ export type SmppBindState = {
 
 export type ConnectionProcessState = {
   process: string
+  /** Slots of the connection that the process holds, if it has several */
+  slots?: number
   state: 'connecting' | 'bound' | 'up' | 'down' | 'closed'
   since: string
   last_error?: string
@@ -2708,7 +2710,7 @@ export type ConnectionState = {
   ping_ms?: number
   pinged_at?: string
   binds?: readonly (SmppBindState)[]
-  /** All processes that run the connection, if others than the responding one do */
+  /** The processes that run the connection */
   processes?: readonly (ConnectionProcessState)[]
 }
 

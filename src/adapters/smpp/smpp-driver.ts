@@ -25,7 +25,13 @@ const shareOf = (settings: SmppSettings, { held, of }: SmsShare): SmppSettings =
 
 /** SMS carriers over SMPP. */
 export const smppDriver: SmsDriver<SmppSettings> = {
-  capabilitiesOf: ({ bind = 'transceiver', binds = 1, long = 'udh8', national_languages: languages = [], tps = null }) => ({
+  capabilitiesOf: ({
+    bind = 'transceiver',
+    binds = 1,
+    long = 'udh8',
+    national_languages: languages = [],
+    tps = null,
+  }) => ({
     send: bind !== 'receiver',
     texts: long === 'payload' ? 'whole' : 'parts',
     // The carrier may make the longer header of SAR parameters, whose reference has 16 bits.

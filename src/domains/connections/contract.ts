@@ -53,7 +53,9 @@ const Connection = Named(
                   Type.Object({
                     process: Type.String({ examples: ['host-1, process 4711'] }),
                     slots: Type.Optional(
-                      Type.Integer({ description: 'Slots of the connection that the process holds, if it has several' }),
+                      Type.Integer({
+                        description: 'Slots of the connection that the process holds, if it has several',
+                      }),
                     ),
                     ...LinkSchema,
                   }),

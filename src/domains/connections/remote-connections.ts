@@ -15,8 +15,7 @@ import * as store from './remote-connection-store.ts'
 import { find } from './store.ts'
 
 /** `fatal`, `links` and `share` belong to a carrier, the others to a trunk. */
-export type LiveState = LinkState & { readonly share?: SmsShare } &
-  Partial<Pick<CarrierState, 'fatal' | 'links'>> &
+export type LiveState = LinkState & { readonly share?: SmsShare } & Partial<Pick<CarrierState, 'fatal' | 'links'>> &
   Partial<Pick<VoiceTrunkState, 'registered' | 'calls' | 'pingMs' | 'pingedAt'>>
 
 export type ProcessState = { readonly process: string; readonly isOwn: boolean; readonly state: LiveState }

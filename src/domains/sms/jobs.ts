@@ -4,7 +4,7 @@ import { cancelJob, type OverdueJob, overdueJobs } from '../../platform/jobs/ops
 import { notifyCapacity, onNotify } from '../../platform/jobs/queue.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
-import { type BatchPayload, batchKind, type LocalBatchPayload } from './batch.ts'
+import type { BatchPayload, LocalBatchPayload } from './batch.ts'
 import { cancelUnsubmitted, endUnsent } from './cancellation.ts'
 import { type CompletedMessage, completeSent } from './completion-store.ts'
 import { deleteOldFingerprints } from './inbound/dedup-store.ts'
@@ -31,7 +31,7 @@ import { deleteOldLeases, returnStrayJobs } from './submit/carrier-lease-store.t
 import { makeConnectionHealth } from './submit/connection-health.ts'
 import { makeFailoverSubmitter } from './submit/failover-submitter.ts'
 import { type FairQueue, makeFairQueue } from './submit/fair-queue.ts'
-import { submitKind } from './submit/message-slots.ts'
+import { batchKind, submitKind } from './submit/message-slots.ts'
 import { makePairSequencer } from './submit/pair-sequencer.ts'
 import { deleteOldReferences } from './submit/parts-store.ts'
 import { makeSendingWatch } from './submit/sending-watch.ts'
@@ -154,7 +154,9 @@ const batchJob = (
   startsAfter: [submitKind],
   capacity: () => batchesFor(claimable({ carriers, routing }, queue)),
   hasLocalRoom: (account) =>
-    carriers.leases.readsQueue() && (routing.connections().length === 0 || carriers.isAnyUp()) && queue.room(account) > 0,
+    carriers.leases.readsQueue() &&
+    (routing.connections().length === 0 || carriers.isAnyUp()) &&
+    queue.room(account) > 0,
   onStopping: queue.close,
   run: runBatch,
   onComplete: async (tx, done) => {

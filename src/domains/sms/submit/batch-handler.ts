@@ -325,11 +325,7 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
 
   /** Runs the own job of a message. One of a sending waits while that is paused, and ends once it is canceled, unless
    *  a submit has begun. */
-  const runOwn = async (
-    job: SubmitJob,
-    signal: AbortSignal,
-    waiting: Set<() => void>,
-  ): Promise<SubmitOutcome> => {
+  const runOwn = async (job: SubmitJob, signal: AbortSignal, waiting: Set<() => void>): Promise<SubmitOutcome> => {
     const { sending } = job.payload
     if (sending === undefined || job.account === null) return await submitSingle(job, signal, null, waiting)
     const { state, status, version } = await sendings.admit({ account: job.account, sending, message: job.id })

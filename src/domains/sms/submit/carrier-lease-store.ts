@@ -1,8 +1,7 @@
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { notifyOthers } from '../../../platform/db/wake-ups.ts'
-import { batchKind } from '../batch.ts'
 import { maxDeferredPairs } from '../limits.ts'
-import { submitKind } from './message-slots.ts'
+import { batchKind, submitKind } from './message-slots.ts'
 
 /** SQL of the leases of SMS connections: see migrations/20261128T220000_carrier_leases.sql. */
 

@@ -215,12 +215,10 @@ export const makeCarriers = (
     state: registry.state,
     intakeOf,
     states: () =>
-      registry
-        .running()
-        .map(({ spec: { id, kind, name, share }, carrier }) => ({
-          ...{ id, kind, name },
-          state: { ...carrier.state(), share },
-        })),
+      registry.running().map(({ spec: { id, kind, name, share }, carrier }) => ({
+        ...{ id, kind, name },
+        state: { ...carrier.state(), share },
+      })),
     whenSettled: async (id, seconds) => {
       await queue(() => {})
       return new Promise((resolve) => {

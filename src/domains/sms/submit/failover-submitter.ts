@@ -30,7 +30,7 @@ export type SubmitLog = {
   afterFailure(candidate: Candidate, result: Exclude<SubmitResult, { outcome: 'accepted' }>): Promise<void>
 }
 
-type Connected = { readonly candidate: Candidate; readonly carrier: SmsCarrier }
+type ConnectedCandidate = { readonly candidate: Candidate; readonly carrier: SmsCarrier }
 
 const unsentTexts: Record<UnsentReason, string> = {
   link_down: 'the link is down',
@@ -69,8 +69,8 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
 
   /** Returns the first healthy connected candidate, or else the first connected one; the kind of its jobs if another
    *  process is connected to it. */
-  const best = (candidates: readonly Candidate[], pair: string): Connected | { kind: string } => {
-    let second: Connected | null = null
+  const best = (candidates: readonly Candidate[], pair: string): ConnectedCandidate | { kind: string } => {
+    let second: ConnectedCandidate | null = null
     for (const candidate of candidates) {
       const place = leases.placeOf(candidate.connection, pair)
       if (place === 'nowhere') continue

@@ -3,11 +3,10 @@ import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
 import { Snooze } from '../../../platform/jobs/job-kind.ts'
 import { promoteJobs } from '../../../platform/jobs/ops.ts'
-import { batchKind } from '../batch.ts'
 import { pausedCheckSeconds } from '../limits.ts'
 import { admissions, type SendingState, type SentMessage, statesOf } from '../sendings/store.ts'
 import type { Status } from '../store.ts'
-import { submitKind } from './message-slots.ts'
+import { batchKind, submitKind } from './message-slots.ts'
 
 /** State of a sending, as one of its messages needs it. */
 export type Admission = {

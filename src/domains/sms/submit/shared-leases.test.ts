@@ -3,8 +3,9 @@ import { after, test } from 'node:test'
 import { testDatabase } from '../../../../test/database.ts'
 import { until } from '../../../../test/platform.ts'
 import { uuid } from '../../../platform/lib/id.ts'
-import { type CarrierLeases, makeCarrierLeases } from './carrier-leases.ts'
+import type { CarrierLeases } from './carrier-leases.ts'
 import { slotOf } from './message-slots.ts'
+import { makeSharedLeases } from './shared-leases.ts'
 
 // Workers of one database, in one process. test/chaos/carrier-leases.test.ts has processes, carriers and kills.
 
@@ -25,7 +26,7 @@ type TestWorker = {
 const startWorker = async (connection: string, seconds?: number): Promise<TestWorker> => {
   const kinds = new Set<string>()
   const expected: string[] = []
-  const leases = makeCarrierLeases({
+  const leases = makeSharedLeases({
     ...{ db, log, wakeUps: { on: () => () => {}, publish: () => {} } },
     ...(seconds === undefined ? {} : { seconds }),
   })
@@ -81,8 +82,8 @@ test(
     await a.update(2)
     for (const pair of pairs) {
       const isFirst = slotOf(pair, 2) === 0
-      const holder = isFirst ? a : b
-      const other = isFirst ? b : a
+      const holder: TestWorker = isFirst ? a : b
+      const other: TestWorker = isFirst ? b : a
       assert.equal(holder.leases.placeOf(connection, pair), 'here')
       assert.deepEqual(other.leases.placeOf(connection, pair), { kind: isFirst ? 'sms.submit' : kind })
       assert.equal(other.leases.enter(connection, pair), null)
