@@ -178,13 +178,16 @@ export const carrierSuite = async (name: string, make: (world: SmsWorld) => Prom
   test(`${name}: a process with half of the slots of a connection submits at half of its pace`, async () => {
     const pace = 4
     const running = await carrier.connectShare({ held: 1, of: 2 }, pace)
-    await until(async () => running.freeWindow() > 0)
-    const first = running.submit(pacedPart())
-    const second = await running.submit(pacedPart())
-    assert.equal((await first).outcome, 'accepted')
-    // The whole pace allows a part after a quarter of a second.
-    assert.ok(second.outcome === 'retry' && second.seconds > 1 / pace, JSON.stringify(second))
-    await running.close()
+    try {
+      await until(async () => running.freeWindow() > 0)
+      const first = running.submit(pacedPart())
+      const second = await running.submit(pacedPart())
+      assert.equal((await first).outcome, 'accepted')
+      // The whole pace allows a part after a quarter of a second.
+      assert.ok(second.outcome === 'retry' && second.seconds > 1 / pace, JSON.stringify(second))
+    } finally {
+      await running.close()
+    }
   })
 
   test(`${name}: the state of a connection shows whether it can send`, async () => {
