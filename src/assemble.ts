@@ -13,13 +13,14 @@ import { makeRequestRecorder } from './domains/requests/request-recorder.ts'
 import { readOffset } from './domains/sandbox/ops.ts'
 import { makeChannelCache } from './domains/sms/accept/channel-cache.ts'
 import { makeMessageAcceptor } from './domains/sms/accept/message-acceptor.ts'
-import { batchKind } from './domains/sms/batch.ts'
 import { makeInboundReceiver } from './domains/sms/inbound/inbound-receiver.ts'
 import { makeUnattributedReporter } from './domains/sms/inbound/unattributed-reporter.ts'
 import { makeReceiptProcessor } from './domains/sms/receipts/receipt-processor.ts'
 import { makeUnparsedReceipts } from './domains/sms/receipts/unparsed-receipt-store.ts'
 import { makeRouter } from './domains/sms/route/router.ts'
-import { makeCarriers, submitKind } from './domains/sms/submit/carriers.ts'
+import { makeCarriers } from './domains/sms/submit/carriers.ts'
+import { batchKind, submitKind } from './domains/sms/submit/message-slots.ts'
+import { makeSharedLeases } from './domains/sms/submit/shared-leases.ts'
 import { makeTokens } from './domains/tokens/ops.ts'
 import { startInvalidationBus } from './platform/db/invalidation-bus.ts'
 import { noWakeUps } from './platform/db/wake-ups.ts'
@@ -62,7 +63,11 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
   )
   const quotas = makeQuotas(config.quotas, metrics)
   const carriers = makeCarriers(
-    { db, seal, changes, log, metrics },
+    {
+      ...{ db, seal, changes, log, metrics },
+      // With the embedded database there is no other process.
+      ...(config.databaseUrl === null ? {} : { leases: makeSharedLeases({ db, wakeUps, log }) }),
+    },
     {
       ...{ inbound: inbound.add, receipt: receipts.add, receiptIfSent: receipts.addIfSent },
       unparsed: makeUnparsedReceipts(db).add,
@@ -122,7 +127,11 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     routing,
     receipts,
     stray,
-    accept: makeMessageAcceptor(db, clock, config.optOut, (kind) => notify(kind === 'batch' ? batchKind : submitKind)),
+    accept: makeMessageAcceptor(db, clock, config.optOut, (kind) => {
+      const queue = kind === 'batch' ? batchKind : submitKind
+      if (carriers.leases.readsQueue()) notify(queue)
+      else carriers.leases.wake(queue)
+    }),
     ...{ carriers, suppliers, networks, voice },
     localConnections: local,
     remoteConnections: makeRemoteConnections(

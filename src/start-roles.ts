@@ -286,8 +286,10 @@ export const startRoles = async (services: Services, tls: TlsFiles | null = null
       log,
       kinds: jobKinds(services),
       schedules: jobSchedules(services),
+      id: carriers.leases.owner,
       wakeUps: services.wakeUps,
     })
+    await carriers.leases.setWorker(worker)
     deliveries = startDeliveryEngine(services)
     if (config.inbox) {
       projector = startProjector(services)
@@ -304,12 +306,13 @@ export const startRoles = async (services: Services, tls: TlsFiles | null = null
       const hangUp = tick(100, async () => app.server.closeIdleConnections(), onError)
       await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
       await hangUp.end()
+      // Another process takes the connections over.
+      await carriers.close()
       // Last: the steps before may still have published events.
       await history?.stop()
       await projector?.stop()
       await deliveries?.stop()
       await remoteConnections.end()
-      await carriers.close()
       await networks.close()
       outbound.close()
       for (const timer of timers) await timer.end()

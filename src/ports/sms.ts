@@ -3,8 +3,8 @@ import type { SegmentHeader } from '@trunkline/phone/segments.ts'
 import type { Callback, CallbackReply } from './callback.ts'
 
 /**
- * The port to SMS carriers: types only. One `SmsCarrier` runs per stored connection in each process that submits. An
- * adapter implements an `SmsDriver`. It knows nothing of the database, of our HTTP interface or of a domain.
+ * The port to SMS carriers: types only. One `SmsCarrier` runs per stored connection in each process that has a share of
+ * it. An adapter implements an `SmsDriver`. It knows nothing of the database, of our HTTP interface or of a domain.
  */
 
 /** What a carrier can do, by the settings of its connection. */
@@ -24,7 +24,13 @@ export type SmsCapabilities = {
   readonly inbound: boolean
   /** Parts per second that the adapter keeps to; null: no limit. */
   readonly pace: number | null
+  /** Number of processes that may share the connection, as many as it may have links. Default: 1. */
+  readonly slots?: number
 }
+
+/** The part of a connection that a process has: `held` of `of` slots. Links, pace and window are the same part of those
+ *  that the settings allow; the rest belongs to other processes. */
+export type SmsShare = { readonly held: number; readonly of: number }
 
 /** A short message as it goes to a carrier: a whole text, or one part of a long one. */
 export type SmsPart = {
@@ -162,6 +168,11 @@ export type SmsCarrier = {
 /** Tools of an adapter. */
 export type SmsDeps = {
   readonly events: SmsEvents
+  /** A carrier whose share changes is closed, and connected again. */
+  readonly share: SmsShare
+  /** Whether another process was connected within the last minute. The carrier may still count its links: the refusal of
+   *  a further one is then no refusal of the account, and is tried again soon. */
+  mayCountFormerLinks(): boolean
   log(level: 'debug' | 'info' | 'warn', event: string, details: Record<string, string | number>): void
   /** Whether each frame is logged, at debug. */
   readonly traces: boolean

@@ -2,6 +2,7 @@ import { readConfig } from '../../src/config.ts'
 import { openAccount } from '../../src/domains/accounts/ops.ts'
 import { upsertConnection } from '../../src/domains/connections/ops.ts'
 import { deposit } from '../../src/domains/ledger/ops.ts'
+import { batchKind, submitKind } from '../../src/domains/sms/submit/message-slots.ts'
 import type { Db } from '../../src/platform/db/sql.ts'
 import { uuid } from '../../src/platform/lib/id.ts'
 import { networkOf } from './carrier.ts'
@@ -25,7 +26,6 @@ type Modules = {
   readonly receipts: typeof import('../../src/domains/sms/receipts/receipt-processor.ts')
   readonly acceptor: typeof import('../../src/domains/sms/accept/message-acceptor.ts')
   readonly channels: typeof import('../../src/domains/sms/accept/channel-cache.ts')
-  readonly batch: typeof import('../../src/domains/sms/batch.ts')
   readonly jobs: typeof import('../../src/domains/sms/jobs.ts')
   readonly ops: typeof import('../../src/domains/sms/ops.ts')
 }
@@ -81,7 +81,7 @@ const startServices = async (process: Process, { database, modulesOf }: Context)
     },
   )
   const accept = m.acceptor.makeMessageAcceptor(db, clock, true, (kind) =>
-    m.queue.notify(kind === 'batch' ? m.batch.batchKind : m.carriers.submitKind),
+    m.queue.notify(kind === 'batch' ? batchKind : submitKind),
   )
   const sandboxAccounts = { has: () => false, exclude: () => {} }
   const prices = { of: () => price, ready: async () => {} }
@@ -271,7 +271,6 @@ export const sms: Scenario = {
       receipts: await from('src/domains/sms/receipts/receipt-processor.ts'),
       acceptor: await from('src/domains/sms/accept/message-acceptor.ts'),
       channels: await from('src/domains/sms/accept/channel-cache.ts'),
-      batch: await from('src/domains/sms/batch.ts'),
       jobs: await from('src/domains/sms/jobs.ts'),
       ops: await from('src/domains/sms/ops.ts'),
     }))

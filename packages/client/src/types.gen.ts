@@ -2680,6 +2680,8 @@ export type SmppBindState = {
 
 export type ConnectionProcessState = {
   process: string
+  /** Slots of the connection that the process holds, if it has several */
+  slots?: number
   state: 'connecting' | 'bound' | 'up' | 'down' | 'closed'
   since: string
   last_error?: string
@@ -2712,7 +2714,7 @@ export type ConnectionState = {
   /** Seconds by which the clock of the database is ahead of that of the process, negative if it is behind; absent up to 2 s. Synchronise both */
   clock_skew_seconds?: number
   binds?: readonly (SmppBindState)[]
-  /** All processes that run the connection, if others than the responding one do */
+  /** The processes that run the connection */
   processes?: readonly (ConnectionProcessState)[]
 }
 

@@ -47,6 +47,28 @@ test('a bind that fails after it worked does not mean a wrong account', async (t
   await seen.until(() => links.length === 2)
 })
 
+test('a bind refused while the carrier may count those of another process is tried again soon, and is not fatal', async (t) => {
+  const refused = async (status: number, mayCountFormerLinks: () => boolean) => {
+    let tries = 0
+    const server = makeCarrierServer(nothing, [], () => (++tries <= 2 ? status : 0))
+    const seen = watchEvents()
+    const carrier = connectSmpp(makeSettings(await listen(t, server)), seen.events, nothing, { mayCountFormerLinks })
+    t.after(() => carrier.close())
+    await seen.until(() => carrier.state().lastError !== null)
+    return { carrier, seen, tries: () => tries }
+  }
+  const { ESME_RBINDFAIL, ESME_RALYBND } = statuses
+  const counted = [ESME_RBINDFAIL, ESME_RALYBND].map(async (status) => {
+    const { carrier, seen, tries } = await refused(status, () => true)
+    assert.equal(carrier.state().fatal, false)
+    await seen.until(() => carrier.state().state === 'up')
+    assert.equal(tries(), 3)
+  })
+  await Promise.all(counted)
+  const { carrier } = await refused(ESME_RBINDFAIL, () => false)
+  assert.equal(carrier.state().fatal, true)
+})
+
 test('a carrier that drops every connection is tried by one bind at a time, with growing delays', async (t) => {
   const times: number[] = []
   const server = createServer((socket) => {

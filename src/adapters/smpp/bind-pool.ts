@@ -2,7 +2,7 @@ import type { MalformedPdu, Pdu } from '@trunkline/smpp/pdu.ts'
 import type { SmppLink } from '@trunkline/smpp/smpp-link.ts'
 import { BackOff, jitter } from '../../platform/lib/backoff.ts'
 import type { CarrierLink } from '../../ports/sms.ts'
-import { bindSpacingMs, refusedRetryMs, stableBindMs } from './limits.ts'
+import { bindSpacingMs, formerLinkRetryMs, refusedRetryMs, stableBindMs } from './limits.ts'
 import { type BindType, SmppSession, type SmppSessionEvents } from './smpp-session.ts'
 import type { SmppSettings } from './smpp-settings.ts'
 
@@ -10,6 +10,7 @@ export type BindPoolEvents = {
   request(link: SmppLink, pdu: Pdu): void
   malformed(bad: MalformedPdu): void
   trace?: SmppSessionEvents['trace']
+  mayCountFormerLinks(): boolean
   changed(): void
   /** @param lasted how long the bind was up, ms; 0 if it never was */
   down(bind: CarrierLink, lasted: number): void
@@ -34,12 +35,13 @@ export class BindPool {
   constructor(settings: SmppSettings, events: BindPoolEvents) {
     this.events = events
     const { host, reconnect_seconds: most } = settings
-    const { request, malformed, changed, trace } = events
+    const { request, malformed, changed, trace, mayCountFormerLinks } = events
     const own = {
       request,
       malformed,
       changed,
       trace,
+      mayCountFormerLinks,
       bound: () => this.startOthers(),
       down: (session: SmppSession, lasted: number) => this.down(session, lasted),
     }
@@ -89,7 +91,8 @@ export class BindPool {
     const alone = !this.anyBound
     const backOff = alone ? this.backOff : (this.backOffs.get(session) ?? this.backOff)
     if (lasted > stableBindMs) backOff.reset()
-    const delay = state.fatal ? jitter(refusedRetryMs) : backOff.next()
+    const retryMs = session.waitsForFormerLinks ? formerLinkRetryMs : state.fatal ? refusedRetryMs : null
+    const delay = retryMs === null ? backOff.next() : jitter(retryMs)
     if (alone) {
       for (const timer of this.timers.values()) clearTimeout(timer)
       this.timers.clear()

@@ -12,6 +12,9 @@ export const stableBindMs = 10_000
 /** Milliseconds before a carrier that refused the account is retried: it may block our address. */
 export const refusedRetryMs = 300_000
 
+/** Milliseconds before a bind is retried that the carrier refused while it may still count those of another process. */
+export const formerLinkRetryMs = 1_500
+
 /** Milliseconds between binds that start together. */
 export const bindSpacingMs = 20
 

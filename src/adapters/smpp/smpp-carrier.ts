@@ -37,6 +37,13 @@ const busy = (reason: string, ms: number): SubmitResult => ({
 
 const unanswered = (detail: string): SubmitResult => ({ outcome: 'unknown', reason: 'unanswered', detail })
 
+type SmppOptions = {
+  /** Logs the header of every PDU. */
+  readonly traces?: boolean
+  /** See `SmsDeps`. */
+  readonly mayCountFormerLinks?: () => boolean
+}
+
 /** A connection to a carrier: its binds, its pace and its inbound traffic. */
 class SmppCarrier implements SmsCarrier {
   private readonly settings: SmppSettings
@@ -59,7 +66,7 @@ class SmppCarrier implements SmsCarrier {
   private closing: Promise<void> | null = null
   private onDrained: (() => void) | null = null
 
-  constructor(settings: SmppSettings, events: SmsEvents, log: SmppLog, traces: boolean) {
+  constructor(settings: SmppSettings, events: SmsEvents, log: SmppLog, options: SmppOptions) {
     this.settings = settings
     this.events = events
     this.log = log
@@ -77,7 +84,8 @@ class SmppCarrier implements SmsCarrier {
           header: frame.toString('hex', 0, 16),
           bytes: frame.length,
         }),
-      ...(traces && {
+      mayCountFormerLinks: options.mayCountFormerLinks ?? (() => false),
+      ...(options.traces && {
         trace: (bind, direction, frame) => log('pdu', { bind, direction, ...headerOf(frame) }),
       }),
       changed: () => this.changed(),
@@ -264,11 +272,10 @@ class SmppCarrier implements SmsCarrier {
 /**
  * Connects to a carrier over SMPP 3.4 and stays connected until closed. Nothing here throws or rejects. `state()` shows
  * a bind that failed; the `SubmitResult` shows a part that was not sent.
- * @param traces logs the header of every PDU
  */
 export const connectSmpp = (
   settings: SmppSettings,
   events: SmsEvents,
   log: SmppLog = () => {},
-  traces = false,
-): SmsCarrier => new SmppCarrier(settings, events, log, traces)
+  options: SmppOptions = {},
+): SmsCarrier => new SmppCarrier(settings, events, log, options)

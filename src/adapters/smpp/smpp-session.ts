@@ -14,6 +14,8 @@ export type SmppSessionEvents = {
   request(link: SmppLink, pdu: Pdu): void
   malformed(bad: MalformedPdu): void
   trace?: ((bind: BindType, direction: 'in' | 'out', frame: Buffer) => void) | undefined
+  /** Whether the carrier may still count the binds of another process. */
+  mayCountFormerLinks(): boolean
   changed(): void
   bound(): void
   /** The bind ended or failed. `lasted` is how long it was up, ms; 0 if it never was. */
@@ -30,6 +32,9 @@ const accountStatuses: ReadonlySet<number> = new Set([
   statuses.ESME_RINVSYSTYP,
 ])
 
+/** Refusals of a further bind while the carrier counts those of a process that is gone. */
+const boundStatuses: ReadonlySet<number> = new Set([statuses.ESME_RBINDFAIL, statuses.ESME_RALYBND])
+
 /** One bind to a carrier. `connect` makes one attempt and `down` reports its end; the owner decides when to retry. */
 export class SmppSession {
   readonly bind: BindType
@@ -43,6 +48,7 @@ export class SmppSession {
   private lastError: string | null = null
   private fatal = false
   private wasBound = false
+  private isFormerCounted = false
   private submitted = 0
   private inFlight = 0
   private lostInARow = 0
@@ -62,6 +68,11 @@ export class SmppSession {
     return this.phase === 'up'
   }
 
+  /** The carrier refused the last attempt while it may still count the binds of another process. */
+  get waitsForFormerLinks(): boolean {
+    return this.isFormerCounted
+  }
+
   /** How many more submits its window allows. */
   get freeWindow(): number {
     if (!this.link || this.bind === 'receiver') return 0
@@ -72,6 +83,7 @@ export class SmppSession {
   connect(): void {
     if (this.phase !== 'down') return
     this.phase = 'connecting'
+    this.isFormerCounted = false
     this.since = Date.now()
     const socket = this.openSocket()
     if (!socket) return
@@ -169,7 +181,8 @@ export class SmppSession {
 
   /** After the account has worked, a general "bind failed" may mean that the carrier still holds the broken bind. */
   private bindRefused(link: SmppLink, status: number): void {
-    const mayPass = this.wasBound && status === statuses.ESME_RBINDFAIL
+    this.isFormerCounted = boundStatuses.has(status) && this.events.mayCountFormerLinks()
+    const mayPass = this.isFormerCounted || (this.wasBound && status === statuses.ESME_RBINDFAIL)
     this.fatal = accountStatuses.has(status) && !mayPass
     link.destroy(`bind refused: ${statusName(status)}`)
   }

@@ -60,12 +60,17 @@ const Connection = Named(
                   'ConnectionProcessState',
                   Type.Object({
                     process: Type.String({ examples: ['host-1, process 4711'] }),
+                    slots: Type.Optional(
+                      Type.Integer({
+                        description: 'Slots of the connection that the process holds, if it has several',
+                      }),
+                    ),
                     ...LinkSchema,
                     clock_skew_seconds: ClockSkew,
                   }),
                 ),
                 {
-                  description: 'All processes that run the connection, if others than the responding one do',
+                  description: 'The processes that run the connection',
                 },
               ),
             ),

@@ -7,19 +7,20 @@ import { tick } from '../../platform/jobs/tick.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
-import type { CarrierState, LinkState } from '../../ports/sms.ts'
+import type { CarrierState, LinkState, SmsShare } from '../../ports/sms.ts'
 import type { VoiceFinding, VoiceTrunkState } from '../../ports/voice.ts'
 import { aliveProcesses } from '../installation/ops.ts'
 import { answerPollMs, requestSeconds, silentAfterSeconds, statePublishMs, takeSeconds } from './limits.ts'
 import * as store from './remote-connection-store.ts'
 import { find } from './store.ts'
 
-/** `fatal` and `links` belong to a carrier, the others to a trunk. */
+/** `fatal`, `links` and `share` belong to a carrier, the others to a trunk. */
 export type LiveState = LinkState &
   Partial<Pick<CarrierState, 'fatal' | 'links'>> &
   Partial<Pick<VoiceTrunkState, 'registered' | 'calls' | 'pingMs' | 'pingedAt'>> & {
     /** Seconds by which the clock of the database is ahead of the process that runs the connection, above 2. */
     readonly clockSkewSeconds?: number
+    readonly share?: SmsShare
   }
 
 export type ProcessState = { readonly process: string; readonly isOwn: boolean; readonly state: LiveState }

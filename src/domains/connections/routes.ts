@@ -153,14 +153,12 @@ const makePresenter = ({ seal, localConnections: local, clockSkewSeconds }: Serv
     const others = processes.filter(({ isOwn }) => !isOwn)
     const first = others.find(({ state }) => isWorking(state)) ?? others[0]
     const state = row.enabled ? (ownState(row) ?? first?.state) : undefined
-    const known =
-      others.length > 0
-        ? processes.map((one) => ({
-            process: one.process,
-            ...presentLink(row.kind, one.state),
-            ...presentSkew(one.state),
-          }))
-        : []
+    const known = processes.map(({ process, state: one }) => ({
+      process,
+      ...(one.share && one.share.of > 1 ? { slots: one.share.held } : {}),
+      ...presentLink(row.kind, one),
+      ...presentSkew(one),
+    }))
     return {
       uuid: print('CNX', row.id),
       kind: row.kind,

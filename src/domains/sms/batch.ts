@@ -2,11 +2,8 @@ import type { Job } from '../../platform/jobs/job-kind.ts'
 import type { MessagePlan, Segmentation } from './accept/quote.ts'
 import type { Submission } from './submit/submit-handler.ts'
 
-/**
- * A batch: messages that one statement accepted for one account, due at once. They share one job, which saves a row for
- * each message. Decision 0034 has its states.
- */
-export const batchKind = 'sms.batch'
+// A batch: messages that one statement accepted for one account, due at once. They share one job of the kind
+// `sms.batch`, which saves a row for each message. Decision 0034 has its states.
 
 /** A message of a batch. */
 export type BatchMember = {

@@ -7,14 +7,14 @@ import { until } from '../../../test/platform.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { Pacer } from '../../platform/lib/pacer.ts'
 import type { ReceiptState, SmsDriver, SubmitResult } from '../../ports/sms.ts'
-import { type CarrierAnswer, carrierSuite, type ReceivedText } from './carrier.conformance.ts'
+import { type CarrierAnswer, carrierSuite, makeShareDeps, type ReceivedText } from './carrier.conformance.ts'
 import { smsDrivers } from './drivers.ts'
 import type { SmsWorld } from './sms-testing.ts'
 
 // A kind of carrier that the platform has never seen: HTTP requests with whole texts, callbacks for receipts and inbound
 // messages. The table of drivers is all that learns of it.
 
-type Settings = { readonly url: string; readonly secret: string; readonly tps?: number }
+type Settings = { readonly url: string; readonly secret: string; readonly tps?: number; readonly slots?: number }
 
 type Notice =
   | { readonly id: string; readonly state: ReceiptState }
@@ -30,11 +30,12 @@ const resultOf = async (response: Response): Promise<SubmitResult> => {
 }
 
 const httpDriver: SmsDriver<Settings> = {
-  capabilitiesOf: ({ tps = null }) => ({
-    ...{ send: true, texts: 'whole', header: 'udh8', languages: [], receipts: true, inbound: true, pace: tps },
+  capabilitiesOf: ({ tps = null, slots = 1 }) => ({
+    ...{ send: true, texts: 'whole', header: 'udh8', languages: [], receipts: true, inbound: true, pace: tps, slots },
   }),
-  connect: ({ url, tps }, { events }) => {
-    const pacer = new Pacer(tps, window, performance.now())
+  connect: ({ url, tps }, { events, share }) => {
+    const part = share.held / share.of
+    const pacer = new Pacer(tps === undefined ? tps : tps * part, window * part, performance.now())
     const counts = { inFlight: 0, submitted: 0 }
     const since = Date.now()
     let timer: NodeJS.Timeout | undefined
@@ -153,6 +154,8 @@ await carrierSuite('HTTP', async (world) => {
 
   return {
     capabilities: httpDriver.capabilitiesOf({ url, secret: '' }),
+    connectShare: (share, pace) =>
+      httpDriver.connect({ url, secret: '', tps: pace, slots: share.of }, makeShareDeps(share)),
     received,
     answers,
     codes: { busy: 'slow_down', refuse: 'bad_number' },

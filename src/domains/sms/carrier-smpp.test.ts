@@ -1,6 +1,6 @@
 import { after } from 'node:test'
 import { until } from '../../../test/platform.ts'
-import { type CarrierAnswer, carrierSuite } from './carrier.conformance.ts'
+import { type CarrierAnswer, carrierSuite, makeShareDeps } from './carrier.conformance.ts'
 import { driverOf } from './drivers.ts'
 import { type Submit, type SubmitReaction, startSmsc } from './sms-testing.ts'
 
@@ -15,6 +15,10 @@ await carrierSuite('SMPP', async (world) => {
     smsc.submits.map(({ id, source, text, concat }: Submit) => ({ id, source, text, part: concat?.part ?? 1 }))
   return {
     capabilities: driverOf('smpp').capabilitiesOf({}),
+    connectShare: (share, pace) => {
+      const settings = { host: '127.0.0.1', port: smsc.port, system_id: 'me', password: 'secret' }
+      return driverOf('smpp').connect({ ...settings, tps: pace, binds: share.of }, makeShareDeps(share))
+    },
     get received() {
       return received()
     },

@@ -4,7 +4,7 @@ import { segment } from '@trunkline/phone/segments.ts'
 import { until } from '../../../test/platform.ts'
 import type { Answer } from '../../../test/world.ts'
 import { uuid } from '../../platform/lib/id.ts'
-import type { SmsCapabilities, SmsPart } from '../../ports/sms.ts'
+import type { SmsCapabilities, SmsCarrier, SmsDeps, SmsPart, SmsShare } from '../../ports/sms.ts'
 import { contact, giveNumber, makeSmsWorld, type SmsWorld } from './sms-testing.ts'
 
 /** A text as a carrier received it. */
@@ -30,6 +30,8 @@ export type CarrierHarness = {
   /** Connects the platform, and resolves with the bare id of the connection once it is up. */
   connect(pace: number | null): Promise<string>
   disconnect(connection: string): Promise<void>
+  /** Connects the driver alone to the carrier, with a share of a connection of that pace. */
+  connectShare(share: SmsShare, pace: number): SmsCarrier | Promise<SmsCarrier>
   /** The carrier reports on a message, and gets our acknowledgement. */
   report(id: string, state: 'delivered' | 'undelivered'): Promise<void>
   /** A handset writes, and the carrier gets our acknowledgement. */
@@ -37,6 +39,23 @@ export type CarrierHarness = {
 }
 
 type Attempt = { readonly outcome: string; readonly reason: string }
+
+/** Tools of a driver that runs alone, and ignores what the carrier delivers. */
+export const makeShareDeps = (share: SmsShare): SmsDeps => ({
+  events: {
+    ...{ inbound: async () => {}, receipt: async () => {}, receiptIfSent: async () => false, unparsed: async () => {} },
+    changed: () => {},
+  },
+  share,
+  mayCountFormerLinks: () => false,
+  log: () => {},
+  traces: false,
+})
+
+const pacedPart = (): SmsPart => ({
+  ...{ message: uuid(), part: 1, parts: 1, source: '+447700100000', destination: contact },
+  ...{ text: 'paced', encoding: 'gsm7', reference: 0 },
+})
 
 /** Conformance suite of the port to SMS carriers, through the whole platform: every driver must pass it. */
 export const carrierSuite = async (name: string, make: (world: SmsWorld) => Promise<CarrierHarness>): Promise<void> => {
@@ -144,10 +163,7 @@ export const carrierSuite = async (name: string, make: (world: SmsWorld) => Prom
 
   test(`${name}: a carrier with a pace has no capacity beyond it, and reports when it has capacity again`, () =>
     connected(async (connection) => {
-      const part: SmsPart = {
-        ...{ message: uuid(), part: 1, parts: 1, source: '+447700100000', destination: contact },
-        ...{ text: 'paced', encoding: 'gsm7', reference: 0 },
-      }
+      const part = pacedPart()
       const { signal } = new AbortController()
       const running = parts.carriers.up(connection)
       assert.ok(running && running.freeWindow() > 0)
@@ -158,6 +174,21 @@ export const carrierSuite = async (name: string, make: (world: SmsWorld) => Prom
       assert.equal(await parts.carriers.whenAvailable(connection, 10_000, signal), true)
       assert.equal((await first).outcome, 'accepted')
     }, 2))
+
+  test(`${name}: a process with half of the slots of a connection submits at half of its pace`, async () => {
+    const pace = 4
+    const running = await carrier.connectShare({ held: 1, of: 2 }, pace)
+    try {
+      await until(async () => running.freeWindow() > 0)
+      const first = running.submit(pacedPart())
+      const second = await running.submit(pacedPart())
+      assert.equal((await first).outcome, 'accepted')
+      // The whole pace allows a part after a quarter of a second.
+      assert.ok(second.outcome === 'retry' && second.seconds > 1 / pace, JSON.stringify(second))
+    } finally {
+      await running.close()
+    }
+  })
 
   test(`${name}: the state of a connection shows whether it can send`, async () => {
     const connection = await carrier.connect(null)

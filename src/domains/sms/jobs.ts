@@ -1,10 +1,10 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { Discard, type JobKind, Retry } from '../../platform/jobs/job-kind.ts'
+import { Discard, type Job, type JobKind, type jobEnded, Retry } from '../../platform/jobs/job-kind.ts'
 import { cancelJob, type OverdueJob, overdueJobs } from '../../platform/jobs/ops.ts'
 import { notifyCapacity, onNotify } from '../../platform/jobs/queue.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
-import { type BatchPayload, batchKind, type LocalBatchPayload } from './batch.ts'
+import type { BatchPayload, LocalBatchPayload } from './batch.ts'
 import { cancelUnsubmitted, endUnsent } from './cancellation.ts'
 import { type CompletedMessage, completeSent } from './completion-store.ts'
 import { deleteOldFingerprints } from './inbound/dedup-store.ts'
@@ -27,10 +27,11 @@ import { isWaiting } from './sendings/store.ts'
 import * as states from './state-transition-store.ts'
 import { type BatchOutcome, type EndedRun, makeBatchHandler } from './submit/batch-handler.ts'
 import { type StoredBatch, splitBatches } from './submit/batch-store.ts'
-import { submitKind } from './submit/carriers.ts'
+import { deleteOldLeases, returnStrayJobs } from './submit/carrier-lease-store.ts'
 import { makeConnectionHealth } from './submit/connection-health.ts'
 import { makeFailoverSubmitter } from './submit/failover-submitter.ts'
 import { type FairQueue, makeFairQueue } from './submit/fair-queue.ts'
+import { batchKind, submitKind } from './submit/message-slots.ts'
 import { makePairSequencer } from './submit/pair-sequencer.ts'
 import { deleteOldReferences } from './submit/parts-store.ts'
 import { makeSendingWatch } from './submit/sending-watch.ts'
@@ -53,7 +54,7 @@ const storeOutcomes = async (tx: Tx, done: readonly EndedRun[]): Promise<void> =
   const canceled: { account: string; id: string }[] = []
   for (const { job, result } of done) {
     const { id, account } = job
-    if (account === null || result.outcome === 'gone') continue
+    if (account === null || result.outcome === 'gone' || result.outcome === 'passed') continue
     if (result.outcome === 'canceled') {
       canceled.push({ account, id })
       continue
@@ -76,18 +77,32 @@ const sentOf = ({ job: { id, account }, fence, result }: EndedRun & { fence: num
 /** Messages that may be claimed now. A few wait in memory even while the windows are full: they take turns there with
  *  the messages that this process accepts. Without any connection, all: they fail with no_route. */
 const claimable = ({ carriers, routing }: Pick<Services, 'carriers' | 'routing'>, queue: FairQueue): number => {
+  const { leases } = carriers
+  if (!leases.readsQueue()) return 0
   if (routing.connections().length === 0) return Number.POSITIVE_INFINITY
-  if (!carriers.isAnyUp()) return 0
+  if (!carriers.isAnyUp() && !leases.hasOthersUp()) return 0
   return Math.max(carriers.availableWindow(), minClaimedInMemory) - queue.claimed()
 }
+
+/** Messages of a slot that may be claimed now: those that another process passed on to this one. While its connection is
+ *  down, some are claimed if there is another one to try. */
+const claimableOf = (
+  { carriers, routing }: Pick<Services, 'carriers' | 'routing'>,
+  queue: FairQueue,
+  connection: string,
+): number => {
+  if (!carriers.up(connection) && routing.connections().length < 2) return 0
+  return Math.max(carriers.availableWindowOf(connection), minClaimedInMemory) - queue.claimed()
+}
+
+type Run = (job: Job<Submission>, signal: AbortSignal, fence: number) => Promise<SubmitOutcome | typeof jobEnded>
 
 /** Own jobs of messages: scheduled ones, those that are retried, and those accepted in a transaction of their request.
  *  Submits them at least once: a submit whose response was lost is repeated, unless the policy of the connection forbids
  *  it. */
 const submitJob = (
-  { carriers, routing }: Pick<Services, 'carriers' | 'routing'>,
-  queue: FairQueue,
-  run: BatchHandler['runSingle'],
+  { carriers }: Pick<Services, 'carriers'>,
+  { kind, run, capacity, onStopping }: { kind: string; run: Run; capacity(): number; onStopping(): void },
 ): JobKind<Submission, SubmitOutcome> => {
   const written = (tx: Tx, done: readonly EndedRun[]) => {
     const ids = done.map(({ job }) => job.id)
@@ -99,15 +114,15 @@ const submitJob = (
     return ended
   }
   return {
-    kind: submitKind,
+    kind,
     concurrency: maxSubmissions,
     // No caller waits for this. A statement costs about 450 µs, each message in it another 25 µs.
     flushIntervalMs: 10,
     leaseSeconds: 30,
     maxAttempts: 50,
     fair: true,
-    capacity: () => claimable({ carriers, routing }, queue),
-    onStopping: queue.close,
+    capacity,
+    onStopping,
     run,
     completeDirectly: (sql, done) => {
       const sent = done.map(sentOf)
@@ -138,7 +153,10 @@ const batchJob = (
   fair: true,
   startsAfter: [submitKind],
   capacity: () => batchesFor(claimable({ carriers, routing }, queue)),
-  hasLocalRoom: (account) => (routing.connections().length === 0 || carriers.isAnyUp()) && queue.room(account) > 0,
+  hasLocalRoom: (account) =>
+    carriers.leases.readsQueue() &&
+    (routing.connections().length === 0 || carriers.isAnyUp()) &&
+    queue.room(account) > 0,
   onStopping: queue.close,
   run: runBatch,
   onComplete: async (tx, done) => {
@@ -171,15 +189,21 @@ type JobDeps = Pick<
 /** Job kinds of the SMS domain. */
 export const smsJobs = (parts: JobDeps): JobKind[] => {
   const { db, carriers, routing, clock, config, sandboxAccounts } = parts
+  const sequencer = makePairSequencer((id) => isWaiting(db, id))
   const submit = makeSubmitHandler({
     routing,
     clock,
     sandboxAccounts,
     submitter: makeFailoverSubmitter(carriers, makeConnectionHealth()),
-    sequencer: makePairSequencer((id) => isWaiting(db, id)),
+    sequencer,
     progress: makeSubmitProgress(db, carriers.pendingCommits, config.optOut),
   })
-  const capacity = () => (routing.connections().length === 0 ? Number.POSITIVE_INFINITY : carriers.availableWindow())
+  const { leases } = carriers
+  const capacity = () => {
+    if (routing.connections().length === 0) return Number.POSITIVE_INFINITY
+    // Messages for carriers of other processes are passed on.
+    return !carriers.isAnyUp() && leases.hasOthersUp() ? minClaimedInMemory : carriers.availableWindow()
+  }
   const queue = makeFairQueue(capacity, (schedule) =>
     onNotify(submitKind, () => {
       schedule()
@@ -187,9 +211,31 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
     }),
   )
   const { pendingCommits } = carriers
-  const sendings = makeSendingWatch(parts)
-  const handler = makeBatchHandler({ db, queue, pendingCommits, sendings, submit, storeOutcomes })
-  return [submitJob(parts, queue, handler.runSingle), batchJob(parts, queue, handler), receiptJob(parts)]
+  const sendings = makeSendingWatch({ ...parts, slotKinds: () => leases.slotKinds() })
+  const wake = (kind: string) => leases.wake(kind)
+  const handler = makeBatchHandler({ db, queue, pendingCommits, sendings, submit, wake, storeOutcomes })
+  leases.setRunner({
+    expect: sequencer.expect,
+    recheck: sequencer.recheck,
+    jobKindOf: (kind, connection) => {
+      const waiting = new Set<() => void>()
+      return submitJob(parts, {
+        kind,
+        run: (job, signal, fence) => handler.runSingle(job, signal, fence, waiting),
+        capacity: () => claimableOf(parts, queue, connection),
+        onStopping: () => {
+          for (const giveBack of [...waiting]) giveBack()
+        },
+      })
+    },
+  })
+  const own = submitJob(parts, {
+    kind: submitKind,
+    run: handler.runSingle,
+    capacity: () => claimable(parts, queue),
+    onStopping: queue.close,
+  })
+  return [own, batchJob(parts, queue, handler), receiptJob(parts)]
 }
 
 /**
@@ -200,7 +246,7 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
 const expireWaiting = async (
   tx: Tx,
   at: Date,
-  { routing, sandboxAccounts }: Pick<Services, 'routing' | 'sandboxAccounts'>,
+  { routing, sandboxAccounts, carriers }: Pick<Services, 'routing' | 'sandboxAccounts' | 'carriers'>,
   from: OverdueJob<Submission> | null,
 ): Promise<OverdueJob<Submission> | null> => {
   const validities = routing.connections().map(({ validSeconds }) => validSeconds ?? defaultValidSeconds)
@@ -216,23 +262,29 @@ const expireWaiting = async (
   for (const batch of batches) if (await cancelJob(tx, batch.id)) canceled.push(batch)
   await splitBatches(tx, canceled)
   const expired: states.EndedMessage[] = []
-  let after = from
-  for (let pages = 0; pages < maxWaitingPages; pages++) {
-    const waiting = await overdueJobs<Submission>(tx, submitKind, before, { after, limit: waitingPageSize })
+  /** @returns the last job of a full page */
+  const expirePage = async (kind: string, after: OverdueJob<Submission> | null) => {
+    const waiting = await overdueJobs<Submission>(tx, kind, before, { after, limit: waitingPageSize })
     for (const job of waiting) {
       const { id, account } = job
       if (account !== null && isOver(job) && (await cancelJob(tx, id)))
         expired.push({ account, id, status: 'expired', code: 'validity' })
     }
-    after = waiting.length < waitingPageSize ? null : (waiting.at(-1) ?? null)
+    return waiting.length < waitingPageSize ? null : (waiting.at(-1) ?? null)
+  }
+  let after = from
+  for (let pages = 0; pages < maxWaitingPages; pages++) {
+    after = await expirePage(submitKind, after)
     if (after === null) break
   }
+  for (const kind of carriers.leases.slotKinds()) await expirePage(kind, null)
   await endUnsent(tx, expired)
   return after
 }
 
 /** Schedules of the SMS domain. */
-export const smsSchedules = ({ routing, stray, prices, sandboxAccounts }: Services): Schedule[] => {
+export const smsSchedules = (services: Services): Schedule[] => {
+  const { routing, stray, prices, carriers } = services
   let looked: OverdueJob<Submission> | null = null
   return [
     {
@@ -244,7 +296,7 @@ export const smsSchedules = ({ routing, stray, prices, sandboxAccounts }: Servic
       name: 'expire-waiting-texts',
       every: 60,
       run: async (tx, at) => {
-        looked = await expireWaiting(tx, at, { routing, sandboxAccounts }, looked)
+        looked = await expireWaiting(tx, at, services, looked)
       },
     },
     completeSendings(),
@@ -263,6 +315,8 @@ export const smsSchedules = ({ routing, stray, prices, sandboxAccounts }: Servic
         await deleteOldFingerprints(tx)
         await deleteOldReferences(tx)
         await deleteOldUnparsedReceipts(tx)
+        await deleteOldLeases(tx)
+        await returnStrayJobs(tx, carriers.leases.slotKinds())
       },
     },
   ]

@@ -175,3 +175,24 @@ export const firstAdoptingAttempt = 5
  * batches of half the size cost it 3 µs more for each message.
  */
 export const maxBatchMessages = 128
+
+/** Seconds of a lease of a carrier's slot, by the real clock: four renewals. */
+export const carrierLeaseSeconds = 12
+
+/** Milliseconds between renewals. */
+export const carrierLeaseRenewMs = 3_000
+
+/** Milliseconds before its end by our clock in which a lease no longer counts: nothing is under way when another begins. */
+export const carrierLeaseMarginMs = 1_500
+
+/** Milliseconds after which a statement about leases is abandoned, so that the next one comes in time. */
+export const carrierLeaseTimeoutMs = 3_000
+
+/** Milliseconds after another process was connected in which a carrier may still count its links. */
+export const formerLinkMs = 60_000
+
+/** Milliseconds for which a slot that is given up waits for its submits under way. */
+export const slotDrainMs = 15_000
+
+/** Seconds before a submit is retried that met no valid lease. */
+export const linkRetrySeconds = 0.5

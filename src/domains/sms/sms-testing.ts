@@ -133,7 +133,7 @@ export const startSmsc = async (): Promise<Smsc> => {
 let numbers = 0
 
 /** Gives a tenant a British number with SMS, as a purchase would. */
-export const giveNumber = async ({ db }: World, { id: account }: Tenant) => {
+export const giveNumber = async ({ db }: Pick<World, 'db'>, { id: account }: Pick<Tenant, 'id'>) => {
   const number = `+4477001${String(10_000 + numbers++)}`
   const [did, channel] = [uuid(), uuid()]
   await db.run`

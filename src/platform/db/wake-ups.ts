@@ -1,13 +1,14 @@
 import type pg from 'pg'
 import { uuid } from '../lib/id.ts'
 import { openClient } from './database-hosts.ts'
-import { type Db, requireWritable } from './sql.ts'
+import { type Db, requireWritable, type Sql } from './sql.ts'
 
 /**
  * Work that another process may have left in the database. `changes`: a topic of the invalidation bus, published by a
- * trigger. `jobs`, `deliveries` and `inbox`: rows for a worker, published by the process that wrote them.
+ * trigger. `jobs`, `deliveries` and `inbox`: rows for a worker, published by the process that wrote them. `leases`: a lease
+ * of a carrier was released, or the state of its connection changed.
  */
-export type WakeTopic = 'changes' | 'jobs' | 'deliveries' | 'inbox'
+export type WakeTopic = 'changes' | 'jobs' | 'deliveries' | 'inbox' | 'leases'
 
 /** Wakes the consumers of other processes by LISTEN and NOTIFY. Decision 0052 has the reasons. */
 export type WakeUps = {
@@ -68,6 +69,10 @@ export const noWakeUps: WakeUps = {
  */
 const send = (query: (text: string, values: string[]) => Promise<unknown>, payload: string) =>
   query(`select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)`, [channel, payload])
+
+/** Wakes all processes with a statement of the caller: for a notification that must be sent before the process ends. */
+export const notifyOthers = (sql: Sql, topic: WakeTopic): Promise<number> =>
+  sql.run`select pg_notify(${channel}, ${`statement ${topic}`})`
 
 type Listener = { readonly client: pg.Client; readonly lost: Promise<Error>; end(): void }
 

@@ -4,8 +4,9 @@ import { segment } from '@trunkline/phone/segments.ts'
 import { makeWorld } from '../../../../test/world.ts'
 import { type LocalQueue, registerLocalQueue } from '../../../platform/jobs/consume/local-queue.ts'
 import { uuid } from '../../../platform/lib/id.ts'
-import { type BatchJob, type BatchPayload, batchKind, readBatchPayload } from '../batch.ts'
+import { type BatchJob, type BatchPayload, readBatchPayload } from '../batch.ts'
 import { openMembers } from '../submit/batch-store.ts'
+import { batchKind } from '../submit/message-slots.ts'
 import { makeMessageAcceptor, type ValidatedMessage } from './message-acceptor.ts'
 
 const { db, parts, tenant } = await makeWorld()

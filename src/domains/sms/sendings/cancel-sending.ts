@@ -1,8 +1,9 @@
 import type { Tx } from '../../../platform/db/sql.ts'
-import { batchKind, readBatchPayload } from '../batch.ts'
+import { readBatchPayload } from '../batch.ts'
 import { cancelUnsubmitted } from '../cancellation.ts'
 import { forceIndexPlans } from '../state-transition-store.ts'
 import { splitBatches } from '../submit/batch-store.ts'
+import { batchKind } from '../submit/message-slots.ts'
 import * as store from './store.ts'
 
 /**

@@ -5,12 +5,13 @@ import type { Tenant } from '../../../../test/world.ts'
 import type { Job } from '../../../platform/jobs/job-kind.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { acceptBatches } from '../accept/accepted-batch-store.ts'
-import { type BatchJob, type BatchPayload, batchKind, batchPayload, readBatchPayload } from '../batch.ts'
+import { type BatchJob, type BatchPayload, batchPayload, readBatchPayload } from '../batch.ts'
 import { maxBatchAttempts, maxBatchMessages } from '../limits.ts'
 import { giveNumber, makeSmsWorld, withSmscs } from '../sms-testing.ts'
 import { makeBatchHandler } from './batch-handler.ts'
 import { completeBatches, lockBatches, openMembers } from './batch-store.ts'
 import { makeFairQueue } from './fair-queue.ts'
+import { batchKind } from './message-slots.ts'
 import { makePendingCommits } from './pending-commits.ts'
 import { makeSendingWatch } from './sending-watch.ts'
 import type { Submission } from './submit-handler.ts'
@@ -146,6 +147,7 @@ test('what an account submits later waits while an older batch of it, which was 
       submitted.push(payload.text)
       return { outcome: 'sent', taken: [], mayBeStored: false }
     },
+    wake: () => {},
     storeOutcomes: async () => {},
   })
   const jobOf = ({ id, messages }: typeof older): BatchJob => {
@@ -169,7 +171,7 @@ test('what an account submits later waits while an older batch of it, which was 
     runs.push(handler.runBatch(jobOf(older), signal, 1))
     const local = jobOf(younger)
     runs.push(handler.runBatch({ ...local, payload: { ...local.payload, members } }, signal, 1))
-    runs.push(handler.runSingle(own, signal))
+    runs.push(handler.runSingle(own, signal, 1))
     await until(
       async () =>
         (await db.maybe`select from pg_locks where not granted and relation = 'sms_messages'::regclass and database =

@@ -25,8 +25,9 @@ import {
   type StoredBatch,
   splitOff,
 } from './batch-store.ts'
-import { submitKind } from './carriers.ts'
+import { passJob } from './carrier-lease-store.ts'
 import type { FairQueue, QueuedSubmission } from './fair-queue.ts'
+import { submitKind } from './message-slots.ts'
 import type { PendingCommits } from './pending-commits.ts'
 import type { SendingWatch } from './sending-watch.ts'
 import type { Submission, SubmitJob, SubmitOutcome } from './submit-handler.ts'
@@ -62,6 +63,8 @@ type Deps = {
   readonly sendings: SendingWatch
   /** Submits one message. */
   submit(job: SubmitJob, signal: AbortSignal): Promise<SubmitOutcome>
+  /** Wakes the process that runs jobs of a kind. */
+  wake(kind: string): void
   /** Stores outcomes of messages. */
   storeOutcomes(tx: Tx, done: readonly EndedRun[]): Promise<void>
 }
@@ -79,7 +82,7 @@ const delayOf = (error: unknown): Pick<SplitMember, 'error' | 'attempts' | 'wait
 
 /** Makes the handler that submits the messages of a batch. Each message ends in a statement of its own or shared with
  *  others, which checks the fence of the batch. */
-export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, storeOutcomes }: Deps) => {
+export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, wake, storeOutcomes }: Deps) => {
   /** Average number of open messages in the claimed batches of late. */
   let averageSize = 1
 
@@ -137,14 +140,23 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
   const split = async (batch: RunningBatch, { id, payload }: BatchMember, error: unknown): Promise<void> => {
     const { account, createdAt } = batch
     const delay = delayOf(error)
-    const end = { batch, split: { id, account, payload, createdAt, ...delay } }
+    const end = { batch, split: { id, account, kind: submitKind, payload, createdAt, ...delay } }
     await untilWritten(batch, () => others.add(end))
     if (delay.seconds < 0.5) setTimeout(() => notify(submitKind), Math.ceil(delay.seconds * 1_000)).unref()
+  }
+
+  /** Gives a message a job of its own that another process runs. */
+  const passOn = async (batch: RunningBatch, { id, payload }: BatchMember, kind: string): Promise<void> => {
+    const { account, createdAt } = batch
+    const due = { createdAt, seconds: null, error: null, attempts: 0, waitsFor: null }
+    await untilWritten(batch, () => others.add({ batch, split: { id, account, kind, payload, ...due } }))
+    wake(kind)
   }
 
   const store = async (batch: RunningBatch, job: Job<Submission>, result: SubmitOutcome): Promise<void> => {
     const { id } = job
     const { account } = batch
+    if (result.outcome === 'passed') return
     try {
       if (result.outcome === 'sent' && (result.taken.length === 0 || !result.mayBeStored)) {
         const end = { id, account, batch, taken: result.taken[0] ?? null }
@@ -185,7 +197,16 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
       })
     const waiting = new Map<QueuedSubmission, BatchMember>()
     const entries = members.map((member): QueuedSubmission => {
-      const job = { ...member, account, kind: submitKind, key: null, runAt: createdAt, createdAt, attempt: 1 }
+      const job = {
+        ...member,
+        account,
+        kind: submitKind,
+        key: null,
+        runAt: createdAt,
+        createdAt,
+        attempt: 1,
+        passOn: (kind: string) => passOn(batch, member, kind),
+      }
       const entry: QueuedSubmission = {
         id: member.id,
         account,
@@ -265,20 +286,33 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
 
   /** Submits the own job of a message, in the turn of its account. */
   const submitSingle = (
-    job: Job<Submission>,
+    job: SubmitJob,
     signal: AbortSignal,
     sending: SendingRun | null,
+    waiting: Set<() => void>,
   ): Promise<SubmitOutcome> => {
     const account = job.account ?? ''
     let unfollow = () => {}
     const outcome = new Promise<SubmitOutcome>((resolve, reject) => {
-      const drop = () => reject(new Snooze('the worker is stopping', 0))
-      const start = () => submit(job, signal).then(resolve, reject)
+      const drop = () => {
+        waiting.delete(giveBack)
+        reject(new Snooze('the worker is stopping', 0))
+      }
+      const start = () => {
+        waiting.delete(giveBack)
+        return submit(job, signal).then(resolve, reject)
+      }
       const entry: QueuedSubmission = { id: job.id, account, isClaimed: true, start, drop }
+      const giveBack = () => {
+        if (queue.remove(new Set([entry])).length > 0) drop()
+      }
+      waiting.add(giveBack)
       const enter = () => (signal.aborted ? drop() : queue.add([entry]))
       const halt = () => {
         // Its next run holds or ends it.
-        if (queue.remove(new Set([entry])).length > 0) reject(new Snooze('the sending was paused or canceled', 0))
+        if (queue.remove(new Set([entry])).length === 0) return
+        waiting.delete(giveBack)
+        reject(new Snooze('the sending was paused or canceled', 0))
       }
       if (sending) unfollow = sendings.follow(account, sending.id, sending.version, halt)
       signal.addEventListener('abort', () => queue.remove(new Set([entry])).length > 0 && drop(), { once: true })
@@ -291,12 +325,27 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
 
   /** Runs the own job of a message. One of a sending waits while that is paused, and ends once it is canceled, unless
    *  a submit has begun. */
-  const runSingle = async (job: Job<Submission>, signal: AbortSignal): Promise<SubmitOutcome> => {
+  const runOwn = async (job: SubmitJob, signal: AbortSignal, waiting: Set<() => void>): Promise<SubmitOutcome> => {
     const { sending } = job.payload
-    if (sending === undefined || job.account === null) return await submitSingle(job, signal, null)
+    if (sending === undefined || job.account === null) return await submitSingle(job, signal, null, waiting)
     const { state, status, version } = await sendings.admit({ account: job.account, sending, message: job.id })
     if (state === 'canceled' && status === 'queued') return { outcome: 'canceled' }
-    return await submitSingle(job, signal, { id: sending, version })
+    return await submitSingle(job, signal, { id: sending, version }, waiting)
+  }
+
+  /** @param waiting collects functions that return messages which have not been started to the queue */
+  const runSingle = async (
+    job: Job<Submission>,
+    signal: AbortSignal,
+    fence: number,
+    waiting = new Set<() => void>(),
+  ): Promise<SubmitOutcome | typeof jobEnded> => {
+    const passed = async (kind: string) => {
+      await passJob(db, job.id, fence, kind)
+      wake(kind)
+    }
+    const outcome = await runOwn({ ...job, passOn: passed }, signal, waiting)
+    return outcome.outcome === 'passed' ? jobEnded : outcome
   }
 
   return {

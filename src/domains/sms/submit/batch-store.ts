@@ -3,7 +3,7 @@ import { notify } from '../../../platform/jobs/queue.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { notifyRecorded } from '../../events/ops.ts'
 import { type BatchMember, type BatchPayload, readBatchPayload, submissionOf } from '../batch.ts'
-import { submitKind } from './carriers.ts'
+import { submitKind } from './message-slots.ts'
 import type { AcceptedPart, Submission } from './submit-handler.ts'
 
 /** SQL for batches and their messages: see migrations/baseline/12_sms_functions.sql. */
@@ -89,6 +89,8 @@ export const lockBatches = async (tx: Tx, batches: readonly LeasedBatch[]): Prom
 export type SplitMember = {
   readonly id: string
   readonly account: string
+  /** Kind of the job. */
+  readonly kind: string
   readonly payload: Submission
   /** Time of acceptance. */
   readonly createdAt: Date
@@ -104,15 +106,15 @@ export type SplitMember = {
  *  statement may be a repetition whose first answer was lost. */
 export const splitOff = (tx: Tx, members: readonly SplitMember[]) => tx.run`
   insert into jobs (id, account_id, kind, payload, run_at, created_at, attempts, last_error, waits_for)
-  select g.id, g.account_id, ${submitKind}::text, g.payload::jsonb,
+  select g.id, g.account_id, g.kind, g.payload::jsonb,
     coalesce((select app_now()) + make_interval(secs => g.seconds), g.created_at), g.created_at, g.attempts, g.error, g.waits_for
   from unnest(
     ${members.map(({ id }) => id)}::uuid[], ${members.map(({ account }) => account)}::uuid[],
     ${members.map(({ payload }) => JSON.stringify(payload))}::text[],
     ${members.map(({ seconds }) => seconds)}::double precision[], ${members.map(({ createdAt }) => createdAt)}::timestamptz[],
     ${members.map(({ attempts }) => attempts)}::integer[], ${members.map(({ error }) => error)}::text[],
-    ${members.map(({ waitsFor }) => waitsFor)}::text[]
-  ) as g (id, account_id, payload, seconds, created_at, attempts, error, waits_for)
+    ${members.map(({ waitsFor }) => waitsFor)}::text[], ${members.map(({ kind }) => kind)}::text[]
+  ) as g (id, account_id, payload, seconds, created_at, attempts, error, waits_for, kind)
   cross join lateral (
     select status from sms_messages where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) m
   where m.status in ('queued', 'sending')
@@ -129,6 +131,7 @@ export const splitBatches = async (tx: Tx, batches: readonly StoredBatch[]): Pro
       : (open[i] ?? []).map((member) => ({
           ...member,
           account,
+          kind: submitKind,
           createdAt,
           seconds: null,
           error: null,

@@ -7,16 +7,20 @@ import type { Metrics } from '../../../platform/http/metrics.ts'
 import { notifyCapacity } from '../../../platform/jobs/queue.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
-import type { CarrierState, SmsCarrier, SmsIntake, SmsReceipt } from '../../../ports/sms.ts'
+import type { CarrierState, SmsCarrier, SmsIntake, SmsReceipt, SmsShare, SubmitResult } from '../../../ports/sms.ts'
 import type { Connection } from '../../connections/ops.ts'
 import { driverOf, enabledCarriers, type SmsKind } from '../drivers.ts'
 import type { CarrierInbound } from '../inbound/carrier-inbound.ts'
+import { formerLinkMs, linkRetrySeconds } from '../limits.ts'
 import type { CarrierReceipt, CarrierUnparsedReceipt } from '../receipts/carrier-receipt.ts'
+import { type CarrierLeases, soleLeases } from './carrier-leases.ts'
+import { submitKind } from './message-slots.ts'
 import { makePendingCommits, type PendingCommits } from './pending-commits.ts'
 import { makeSubmitMonitor } from './submit-monitor.ts'
 
-/** The carriers that this process is connected to. */
+/** The carriers that this process is connected to: those of which it holds a share. */
 export type Carriers = {
+  readonly leases: CarrierLeases
   /** Free window of all carriers together, in message parts. */
   availableWindow(): number
   /** Free window of one carrier, in message parts. */
@@ -34,8 +38,8 @@ export type Carriers = {
   state(id: string): CarrierState | null
   /** Handlers of what the carrier of a connection delivers, whether or not this process is connected to it. */
   intakeOf(connection: string): SmsIntake
-  /** States of all connections of this process. */
-  states(): { id: string; kind: SmsKind; name: string; state: CarrierState }[]
+  /** States of all connections of this process, with its share of each. */
+  states(): { id: string; kind: SmsKind; name: string; state: CarrierState & { readonly share: SmsShare } }[]
   /** Resolves with the state once the connection is up or has failed, or after a timeout in seconds. */
   whenSettled(id: string, seconds: number): Promise<CarrierState | null>
   start(): Promise<void>
@@ -50,13 +54,36 @@ export type InboundHandlers = {
   unparsed(receipt: CarrierUnparsedReceipt): Promise<unknown>
 }
 
-export const submitKind = 'sms.submit'
-
 type Waiter = { readonly id: string; readonly go: () => void }
 
-type Deps = { db: Db; seal: Seal; changes: InvalidationBus; log: Logger; metrics: Metrics }
+type Deps = {
+  db: Db
+  seal: Seal
+  changes: InvalidationBus
+  log: Logger
+  metrics: Metrics
+  /** Absent: no other process shares the database. */
+  leases?: CarrierLeases
+}
 
-export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: InboundHandlers): Carriers => {
+/** A connection with our share of it. Its revision changes with the share. */
+type SharedConnection = Connection<SmsKind> & { readonly share: SmsShare }
+
+const leaseOver: SubmitResult = { outcome: 'retry', wasSent: false, reason: 'link_down', seconds: linkRetrySeconds }
+
+/** A carrier that submits nothing once the lease is over, whatever this process missed meanwhile. */
+const fenced = (carrier: SmsCarrier, isCurrent: () => boolean): SmsCarrier => ({
+  freeWindow: () => (isCurrent() ? carrier.freeWindow() : 0),
+  isUp: () => isCurrent() && carrier.isUp(),
+  state: carrier.state,
+  close: carrier.close,
+  submit: (part) => (isCurrent() ? carrier.submit(part) : Promise.resolve(leaseOver)),
+})
+
+export const makeCarriers = (
+  { db, seal, changes, log, metrics, leases = soleLeases() }: Deps,
+  intake: InboundHandlers,
+): Carriers => {
   const withMonitor = makeSubmitMonitor(metrics, log)
   const stateListeners = new Set<() => void>()
   /** In order of arrival. */
@@ -68,6 +95,8 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
     for (const look of stateListeners) look()
     notifyWaiters()
     notifyCapacity(submitKind)
+    for (const kind of leases.slotKinds()) notifyCapacity(kind)
+    leases.linkChanged()
   }
   const unwritten = makePendingCommits(changed)
 
@@ -90,25 +119,49 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
     unparsed: async (receipt) => void (await intake.unparsed({ ...receipt, connection })),
   })
 
-  const registry = makeCarrierRegistry<Connection<SmsKind>>(async ({ id, kind, name, settings }) => {
+  /** When this process closed a connection to change its share, by the monotonic clock. */
+  const closedAt = new Map<string, number>()
+  const mayCountFormerLinks = (id: string) =>
+    leases.hadOtherOwner(id) || performance.now() - (closedAt.get(id) ?? Number.NEGATIVE_INFINITY) < formerLinkMs
+
+  const registry = makeCarrierRegistry<SharedConnection>(async ({ id, kind, name, settings, share }) => {
     const driver = driverOf(kind)
-    return withMonitor(
-      { kind, name, driver },
-      await driver.connect(settings, {
-        events: { ...intakeOf(id), changed },
-        log: (level, event, details) => log[level]({ connection: name, ...details }, `${kind}: ${event}`),
-        traces: log.isLevelEnabled('debug'),
-      }),
-    )
+    const carrier = await driver.connect(settings, {
+      events: { ...intakeOf(id), changed },
+      share,
+      mayCountFormerLinks: () => mayCountFormerLinks(id),
+      log: (level, event, details) => log[level]({ connection: name, ...details }, `${kind}: ${event}`),
+      traces: log.isLevelEnabled('debug'),
+    })
+    return fenced(withMonitor({ kind, name, driver }, carrier), leases.isCurrent)
   })
+
+  let enabled: readonly Connection<SmsKind>[] = []
+  const apply = async () => {
+    const shared = enabled.flatMap((connection) => {
+      const share = leases.shareOf(connection.id)
+      const revision = `${connection.revision} ${share.held}/${share.of}`
+      return started && share.held > 0 ? [{ ...connection, share, revision }] : []
+    })
+    for (const { spec } of registry.running()) {
+      const isChanged = shared.find(({ id }) => id === spec.id)?.revision !== spec.revision
+      const isSame = enabled.some(({ id, revision }) => id === spec.id && spec.revision.startsWith(`${revision} `))
+      if (isChanged && isSame) closedAt.set(spec.id, performance.now())
+    }
+    await registry.apply(shared)
+    changed()
+  }
 
   // Serialised, so that an older list never replaces a newer one.
   const queue = makeSerialQueue()
   const refresh = () =>
     queue(async () => {
       if (!started) return
-      await registry.apply(await enabledCarriers(db, seal))
-      changed()
+      enabled = await enabledCarriers(db, seal)
+      await leases.update(
+        enabled.map(({ id, kind, settings }) => ({ id, slots: driverOf(kind).capabilitiesOf(settings).slots ?? 1 })),
+      )
+      await apply()
     }).catch((error) => log.error({ err: error }, 'sms: reloading connections failed'))
   changes.on('connections', () => void refresh())
 
@@ -130,6 +183,7 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
   }
 
   return {
+    leases,
     availableWindow: () => registry.running().reduce((sum, { spec, carrier }) => sum + windowIn(spec.id, carrier), 0),
     availableWindowOf: windowOf,
     whenAvailable: (id, milliseconds, signal) =>
@@ -161,7 +215,10 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
     state: registry.state,
     intakeOf,
     states: () =>
-      registry.running().map(({ spec: { id, kind, name }, carrier }) => ({ id, kind, name, state: carrier.state() })),
+      registry.running().map(({ spec: { id, kind, name, share }, carrier }) => ({
+        ...{ id, kind, name },
+        state: { ...carrier.state(), share },
+      })),
     whenSettled: async (id, seconds) => {
       await queue(() => {})
       return new Promise((resolve) => {
@@ -181,11 +238,12 @@ export const makeCarriers = ({ db, seal, changes, log, metrics }: Deps, intake: 
     },
     start: async () => {
       started = true
+      leases.start({ isUp: (id) => carrierOf(id)?.isUp() ?? false, apply })
       await refresh()
     },
     close: async () => {
       started = false
-      await registry.close()
+      await leases.close(registry.close)
     },
   }
 }

@@ -13,8 +13,10 @@ import type { Candidate } from '../route/route-table.ts'
 import type { Carriers } from './carriers.ts'
 import type { ConnectionHealth } from './connection-health.ts'
 
-/** Outcome of one part. `doubtful`: the carrier may or may not have accepted it. */
+/** Outcome of one part. `doubtful`: the carrier may or may not have accepted it. `elsewhere`: the process that runs the jobs
+ *  of a kind submits it. */
 export type PartOutcome =
+  | { readonly outcome: 'elsewhere'; readonly kind: string }
   | { readonly outcome: 'accepted'; readonly connection: string; readonly carrierId: string }
   | { readonly outcome: 'refused'; readonly reason: string }
   | { readonly outcome: 'doubtful'; readonly candidate: Candidate }
@@ -28,6 +30,8 @@ export type SubmitLog = {
   afterFailure(candidate: Candidate, result: Exclude<SubmitResult, { outcome: 'accepted' }>): Promise<void>
 }
 
+type ConnectedCandidate = { readonly candidate: Candidate; readonly carrier: SmsCarrier }
+
 const unsentTexts: Record<UnsentReason, string> = {
   link_down: 'the link is down',
   no_capacity: 'the window is full',
@@ -40,10 +44,12 @@ const congestionPauseMs = (tries: number) => Math.min(5_000, 100 * 2 ** tries)
 export type FailoverSubmitter = {
   /**
    * Submits one part to the first carrier that accepts it: candidates in order, unhealthy ones last.
+   * @param pair sender and recipient, which select the slot of a connection
    * @throws Snooze if no candidate is connected, or capacity did not return in time
    */
   submit(
     candidates: readonly Candidate[],
+    pair: string,
     partFor: (candidate: Candidate) => SmsPart,
     diary: SubmitLog,
     signal: AbortSignal,
@@ -59,10 +65,16 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
     return Math.max(minDownRetrySeconds, Math.min(maxDownRetrySeconds, seconds))
   }
 
-  /** Returns the first healthy connected candidate, or else the first connected one. */
-  const best = (candidates: readonly Candidate[]): { candidate: Candidate; carrier: SmsCarrier } => {
-    let second: { candidate: Candidate; carrier: SmsCarrier } | null = null
+  const { leases } = carriers
+
+  /** Returns the first healthy connected candidate, or else the first connected one; the kind of its jobs if another
+   *  process is connected to it. */
+  const best = (candidates: readonly Candidate[], pair: string): ConnectedCandidate | { kind: string } => {
+    let second: ConnectedCandidate | null = null
     for (const candidate of candidates) {
+      const place = leases.placeOf(candidate.connection, pair)
+      if (place === 'nowhere') continue
+      if (place !== 'here') return place
       const carrier = carriers.up(candidate.connection)
       if (!carrier) continue
       if (health.isHealthy(candidate.connection)) return { candidate, carrier }
@@ -83,7 +95,7 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
   }
 
   return {
-    submit: async (candidates, partFor, diary, signal) => {
+    submit: async (candidates, pair, partFor, diary, signal) => {
       let left = [...candidates]
       let tries = 0
       let submits = 0
@@ -92,14 +104,17 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
       for (;;) {
         // The lease is lost or the worker is stopping: another worker continues.
         if (signal.aborted) throwStopping()
-        const { candidate, carrier } = best(left)
+        const found = best(left, pair)
+        if ('kind' in found) return { outcome: 'elsewhere', kind: found.kind }
+        const { candidate, carrier } = found
         const { connection, policy } = candidate
         await awaitCapacity(candidate, signal)
         if (carriers.up(connection) !== carrier) continue // the link was lost during the wait
+        const leave = leases.enter(connection, pair)
+        if (!leave) continue // and so was the lease of the slot
         const isCareful = policy !== 'resubmit'
-        if (isCareful) await diary.beforeSubmit(candidate)
         const part = partFor(candidate)
-        const result = await carrier.submit(part)
+        const result = await submitOver(carrier, candidate, part, isCareful ? diary : null).finally(leave)
         const isOurs = result.outcome === 'retry' && !result.wasSent
         if (!isOurs) health.record(connection, result.outcome === 'accepted' || result.outcome === 'refused')
         if (result.outcome === 'accepted') {
@@ -145,6 +160,16 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
       }
     },
   }
+}
+
+const submitOver = async (
+  carrier: SmsCarrier,
+  candidate: Candidate,
+  part: SmsPart,
+  diary: SubmitLog | null,
+): Promise<SubmitResult> => {
+  if (diary) await diary.beforeSubmit(candidate)
+  return await carrier.submit(part)
 }
 
 const throwStopping = (): never => {

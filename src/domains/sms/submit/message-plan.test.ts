@@ -73,7 +73,7 @@ const submitted = async (job: Partial<SubmitJob>, now: Decision): Promise<[strin
   const handler = makeSubmitHandler({
     routing: { ...parts.routing, decide: () => now, isCurrent: (decision) => decision === now },
     submitter: {
-      submit: async ([first], partFor: (one: NonNullable<typeof first>) => SmsPart) => {
+      submit: async ([first], _, partFor: (one: NonNullable<typeof first>) => SmsPart) => {
         assert.ok(first)
         sent.push([first.connection, partFor(first).text])
         return { outcome: 'accepted', connection: first.connection, carrierId: '1' }
@@ -97,6 +97,7 @@ const submitted = async (job: Partial<SubmitJob>, now: Decision): Promise<[strin
   const payload = { from: '+447700100000', to: contact, text: 'x'.repeat(161) }
   const base: SubmitJob = {
     ...{ id: uuid(), account: uuid(), kind: 'sms.submit', key: null, payload, runAt: at, createdAt: at, attempt: 1 },
+    passOn: nothing,
   }
   await handler({ ...base, ...job }, new AbortController().signal)
   return sent

@@ -75,3 +75,18 @@ test('a long queue behind a deferred message returns in order', async () => {
   const inTime = [...waits].sort(([, a], [, b]) => a - b).map(([id]) => id)
   assert.deepEqual(inTime, ids)
 })
+
+test('after a takeover, messages wait for those in the queue, and for none that another process has ended', async () => {
+  const queued = new Set(['b'])
+  const { enter, expect, recheck } = makePairSequencer(async (id) => queued.has(id))
+  const left = await enter('pair', 'a')
+  left.defer(10)
+  recheck()
+  expect('pair', 'b', 10)
+  const behind = await enter('pair', 'c')
+  assert.ok(behind.waitSeconds > 0)
+  const turn = await enter('pair', 'b')
+  assert.equal(turn.waitSeconds, 0)
+  turn.complete()
+  assert.equal((await enter('pair', 'c')).waitSeconds, 0)
+})

@@ -9,6 +9,10 @@ import {
 
 /** Keeps messages between one pair of numbers in order of acceptance, within this process. */
 export type PairSequencer = {
+  /** Other processes may have ended deferred messages: each is looked up before it makes others wait. */
+  recheck(): void
+  /** A message of the pair is in the queue: the next ones must not overtake it. */
+  expect(pair: string, id: string, seconds: number): void
   /**
    * Waits for the messages of the pair that entered before.
    * @param id of the message; ids ascend in order of acceptance
@@ -76,6 +80,11 @@ export const makePairSequencer = (
   }
 
   return {
+    recheck: () => {
+      for (const { deferred } of pairs.values())
+        for (const id of deferred.keys()) deferred.set(id, Number.NEGATIVE_INFINITY)
+    },
+    expect: (name, id, seconds) => void pairOf(name).deferred.set(id, now() + seconds * 1_000),
     enter: async (name, id) => {
       const pair = pairOf(name)
       const left = Promise.withResolvers<void>()

@@ -3,11 +3,10 @@ import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
 import { Snooze } from '../../../platform/jobs/job-kind.ts'
 import { promoteJobs } from '../../../platform/jobs/ops.ts'
-import { batchKind } from '../batch.ts'
 import { pausedCheckSeconds } from '../limits.ts'
 import { admissions, type SendingState, type SentMessage, statesOf } from '../sendings/store.ts'
 import type { Status } from '../store.ts'
-import { submitKind } from './carriers.ts'
+import { batchKind, submitKind } from './message-slots.ts'
 
 /** State of a sending, as one of its messages needs it. */
 export type Admission = {
@@ -41,9 +40,12 @@ const conditionOf = (sending: string): string => `sending ${sending}`
 export const makeSendingWatch = ({
   db,
   changes,
+  slotKinds = () => [],
 }: {
   readonly db: Db
   readonly changes: Pick<InvalidationBus, 'on'>
+  /** Kinds of the jobs that were passed on between processes. */
+  readonly slotKinds?: () => readonly string[]
 }): SendingWatch => {
   const followed = new Map<string, { readonly account: string; readonly halts: Set<() => void> }>()
   /** Sendings of which this process returned a job to the queue because they were paused, with their accounts. */
@@ -69,7 +71,7 @@ export const makeSendingWatch = ({
    *  it fails, they check again by themselves. */
   const promote = (waitsFor: readonly string[]) =>
     db.begin(async (tx) => {
-      for (const kind of [batchKind, submitKind]) await promoteJobs(tx, kind, { waitsFor })
+      for (const kind of [batchKind, submitKind, ...slotKinds()]) await promoteJobs(tx, kind, { waitsFor })
     })
   const checkUntilRead = (): void =>
     void check().catch(() => {

@@ -8,6 +8,7 @@ import { linkResponseSeconds, receiptHoldSeconds } from '../limits.ts'
 import { type Candidate, drawOrder, supportsShift } from '../route/route-table.ts'
 import type { Router } from '../route/router.ts'
 import type { FailoverSubmitter, PartOutcome, SubmitLog } from './failover-submitter.ts'
+import { submitKind } from './message-slots.ts'
 import type { PairSequencer } from './pair-sequencer.ts'
 import type { StartedMessage } from './parts-store.ts'
 import type { SubmitProgress } from './submit-progress.ts'
@@ -24,7 +25,11 @@ export type Submission = {
 }
 
 /** Job of a message. `plan` is absent if the job was read from the database. */
-export type SubmitJob = Job<Submission> & { readonly plan?: MessagePlan }
+export type SubmitJob = Job<Submission> & {
+  readonly plan?: MessagePlan
+  /** Passes the message on to the process that runs the jobs of a kind; resolves after the commit. */
+  passOn(kind: string): Promise<void>
+}
 
 /** A part that a carrier accepted and that is not stored yet. */
 export type AcceptedPart = { part: number; connection: string; carrierId: string }
@@ -37,6 +42,8 @@ export type SubmitOutcome =
   | { readonly outcome: 'canceled' }
   /** The message must not be sent any more. */
   | { readonly outcome: 'gone' }
+  /** Another process submits the message. */
+  | { readonly outcome: 'passed' }
 
 /** Default validity of a message: 48 hours, as carriers use. */
 export const defaultValidSeconds = 172_800
@@ -47,6 +54,13 @@ export const validUntil = ({ send_at }: Submission, accepted: Date, first: Candi
 
 type KnownPart = StartedMessage['pieces'][number]
 const isAccepted = ({ status }: KnownPart) => status !== 'sending' && status !== 'doubtful'
+
+/** A message that was passed on goes over the connection that it was passed on for, if that is up. */
+const preferOwn = (candidates: readonly Candidate[], kind: string): readonly Candidate[] => {
+  if (kind === submitKind) return candidates
+  const isOwn = ({ connection }: Candidate) => kind.startsWith(`${submitKind}:${connection}:`)
+  return [...candidates.filter(isOwn), ...candidates.filter((candidate) => !isOwn(candidate))]
+}
 
 export type SubmitDeps = {
   routing: Router
@@ -140,11 +154,16 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
         }
       }
       const delivery = await submitter.submit(
-        open,
+        preferOwn(open, job.kind),
+        source + destination,
         partFor,
         submitLogFor(account, id, { part, parts: parts.length, isKnown: known.has(part) }),
         signal,
       )
+      if (delivery.outcome === 'elsewhere') {
+        await job.passOn(delivery.kind)
+        return { outcome: 'passed' }
+      }
       if (delivery.outcome === 'refused') return { outcome: 'failed', code: delivery.reason }
       if (delivery.outcome === 'doubtful') return await doubtful(account, id, part, delivery)
       const { connection, carrierId } = delivery

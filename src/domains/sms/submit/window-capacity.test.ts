@@ -53,6 +53,7 @@ test(
     const unanswered = parts.carriers.up(first)?.submit(part())
     const carried = makeFailoverSubmitter(parts.carriers, makeConnectionHealth()).submit(
       drawOrder(parts.routing.decide(contact, true).candidates),
+      contact,
       part,
       diary,
       signal,
@@ -77,7 +78,7 @@ test(
       const control = new AbortController()
       // At most 64 messages wait for one connection.
       const carried = Array.from({ length: 64 }, () =>
-        courier.submit(drawOrder(candidates), part, diary, control.signal).catch(String),
+        courier.submit(drawOrder(candidates), contact, part, diary, control.signal).catch(String),
       )
       control.abort()
       for (const error of await Promise.all(carried))
@@ -97,6 +98,7 @@ test(
     await until(async () => parts.carriers.state(id.slice(3))?.state === 'down')
     const carried = makeFailoverSubmitter(parts.carriers, makeConnectionHealth()).submit(
       drawOrder(parts.routing.decide(contact, true).candidates),
+      contact,
       part,
       diary,
       signal,

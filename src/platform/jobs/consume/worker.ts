@@ -17,6 +17,8 @@ export type WorkerOptions = {
   kinds: readonly JobKind[]
   schedules?: readonly Schedule[]
   log: Log
+  /** Owner of the leases of its jobs. Default: a new id. */
+  id?: string
   /** Report jobs that other processes added. Absent: the worker polls twice a second. */
   wakeUps?: WakeUps
 }
@@ -26,6 +28,11 @@ export type Worker = {
   notify(kind: string): void
   /** Number of handlers that run now. */
   running(kind: string): number
+  /**
+   * Runs jobs of a further kind.
+   * @returns a function that stops this, as `stop` does
+   */
+  add(kind: JobKind): (deadline: number) => Promise<void>
   /**
    * Stops claiming and waits for running jobs. After the deadline (milliseconds; default: 10 s), aborts the remaining
    * handlers and returns their jobs to the queue without losing an attempt.
@@ -41,12 +48,17 @@ export type Worker = {
  * notification arrives. An idle worker polls every 3 s, and knows by a poll when the next job is due. Each kind uses at
  * most two connections at a time.
  */
-export const startWorker = ({ db, kinds, schedules = [], log, wakeUps = noWakeUps }: WorkerOptions): Worker => {
-  const id = uuid()
+export const startWorker = ({
+  db,
+  kinds,
+  schedules = [],
+  log,
+  id = uuid(),
+  wakeUps = noWakeUps,
+}: WorkerOptions): Worker => {
   const claims = new Map<string, Promise<void>>()
-  const consumers = new Map(
-    kinds.map((kind) => [kind.kind, new JobConsumer(kind, db, log, id, claims, () => polls.hurry())]),
-  )
+  const makeConsumer = (kind: JobKind) => new JobConsumer(kind, db, log, id, claims, () => polls.hurry())
+  const consumers = new Map(kinds.map((kind) => [kind.kind, makeConsumer(kind)]))
   if (consumers.size !== kinds.length) throw new Error('Two handlers are registered for one kind of job')
   let closing = false
   let stopped = false
@@ -91,15 +103,16 @@ export const startWorker = ({ db, kinds, schedules = [], log, wakeUps = noWakeUp
   // A separate loop, so that a slow schedule does not delay lease extensions.
   const scheduled =
     schedules.length > 0 ? startSchedules({ db, schedules, log, wakeUps, isClosing: () => closing, onError }) : null
+  const subscribe = (consumer: JobConsumer) => [
+    onNotify(consumer.kind, (notice) => {
+      if (notice === 'due') consumer.notify()
+      else if (notice === 'capacity') consumer.scheduleStep()
+      if (notice !== 'capacity') polls.hurry()
+    }),
+    registerLocalQueue(db, consumer.kind, consumer),
+  ]
   const unsubscribers = [
-    ...[...consumers.values()].flatMap((consumer) => [
-      onNotify(consumer.kind, (notice) => {
-        if (notice === 'due') consumer.notify()
-        else if (notice === 'capacity') consumer.scheduleStep()
-        if (notice !== 'capacity') polls.hurry()
-      }),
-      registerLocalQueue(db, consumer.kind, consumer),
-    ]),
+    ...[...consumers.values()].flatMap(subscribe),
     wakeUps.on('jobs', polls.wake),
     onPollRequest(() => {
       polls.wake()
@@ -118,7 +131,22 @@ export const startWorker = ({ db, kinds, schedules = [], log, wakeUps = noWakeUp
   }
   let ended: Promise<void> | undefined
 
+  const add = (kind: JobKind) => {
+    if (closing) return async () => {}
+    const consumer = makeConsumer(kind)
+    consumers.set(kind.kind, consumer)
+    const subscriptions = subscribe(consumer)
+    unsubscribers.push(...subscriptions)
+    consumer.scheduleStep()
+    return async (deadline: number) => {
+      for (const hush of subscriptions) hush()
+      await consumer.close(deadline)
+      if (consumers.get(kind.kind) === consumer) consumers.delete(kind.kind)
+    }
+  }
+
   return {
+    add,
     notify: (kind) => consumers.get(kind)?.notify(),
     running: (kind) => consumers.get(kind)?.running ?? 0,
     stop: (deadline = 10_000) => {

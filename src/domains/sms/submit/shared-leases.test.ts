@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { testDatabase } from '../../../../test/database.ts'
+import { until } from '../../../../test/platform.ts'
+import { uuid } from '../../../platform/lib/id.ts'
+import type { CarrierLeases } from './carrier-leases.ts'
+import { slotOf } from './message-slots.ts'
+import { makeSharedLeases } from './shared-leases.ts'
+
+// Workers of one database, in one process. test/chaos/carrier-leases.test.ts has processes, carriers and kills.
+
+const db = await testDatabase()
+const log = { warn: () => {}, error: (error: unknown) => assert.fail(JSON.stringify(error)) }
+
+type TestWorker = {
+  readonly leases: CarrierLeases
+  /** Kinds of the jobs of slots that it runs. */
+  readonly kinds: Set<string>
+  /** Ids of the messages that it expects. */
+  readonly expected: string[]
+  /** Sets the connection with that number of slots; renews. */
+  update(slots: number): Promise<void>
+}
+
+/** A worker that has not learned of a connection. */
+const startWorker = async (connection: string, seconds?: number): Promise<TestWorker> => {
+  const kinds = new Set<string>()
+  const expected: string[] = []
+  const leases = makeSharedLeases({
+    ...{ db, log, wakeUps: { on: () => () => {}, publish: () => {} } },
+    ...(seconds === undefined ? {} : { seconds }),
+  })
+  leases.setRunner({
+    expect: (_, id) => expected.push(id),
+    recheck: () => {},
+    jobKindOf: (kind) => ({ kind, concurrency: 1, leaseSeconds: 10, maxAttempts: 1 }),
+  })
+  leases.start({ isUp: () => true, apply: async () => {} })
+  await leases.setWorker({
+    add: ({ kind }) => {
+      kinds.add(kind)
+      return async () => void kinds.delete(kind)
+    },
+  })
+  after(() => leases.close(async () => {}))
+  return { leases, kinds, expected, update: (slots) => leases.update(slots === 0 ? [] : [{ id: connection, slots }]) }
+}
+
+/** Ends a world of workers before the next test: they share the lease of the queue. */
+const withWorkers = (count: number, run: (connection: string, workers: TestWorker[]) => Promise<void>) => async () => {
+  const connection = uuid()
+  const workers = await Promise.all(Array.from({ length: count }, () => startWorker(connection)))
+  try {
+    await run(connection, workers)
+  } finally {
+    for (const { update } of workers) await update(0)
+    await db.run`delete from carrier_leases`
+    await db.run`delete from jobs`
+  }
+}
+
+const pairs = Array.from({ length: 20 }, (_, i) => `+447700100000+4479111234${10 + i}`)
+const second = pairs.find((pair) => slotOf(pair, 2) === 1) ?? ''
+
+test(
+  'one worker has a whole connection and reads the queue; of two, each has half of the slots, and every pair one of them',
+  withWorkers(2, async (connection, [a, b]) => {
+    assert.ok(a && b)
+    await a.update(2)
+    assert.deepEqual(a.leases.shareOf(connection), { held: 2, of: 2 })
+    assert.ok(pairs.every((pair) => a.leases.placeOf(connection, pair) === 'here'))
+    await b.update(2)
+    await a.update(2)
+    await until(async () => {
+      await b.update(2)
+      return b.leases.shareOf(connection).held === 1
+    })
+    assert.deepEqual(a.leases.shareOf(connection), { held: 1, of: 2 })
+    assert.deepEqual([a.leases.readsQueue(), b.leases.readsQueue()], [true, false])
+    const kind = `sms.submit:${connection}:1`
+    assert.deepEqual([[...a.kinds], [...b.kinds]], [[], [kind]])
+    await a.update(2)
+    for (const pair of pairs) {
+      const isFirst = slotOf(pair, 2) === 0
+      const holder: TestWorker = isFirst ? a : b
+      const other: TestWorker = isFirst ? b : a
+      assert.equal(holder.leases.placeOf(connection, pair), 'here')
+      assert.deepEqual(other.leases.placeOf(connection, pair), { kind: isFirst ? 'sms.submit' : kind })
+      assert.equal(other.leases.enter(connection, pair), null)
+    }
+  }),
+)
+
+test(
+  'a worker gives up a slot only once its submits have ended',
+  withWorkers(2, async (connection, [a, b]) => {
+    assert.ok(a && b)
+    await a.update(2)
+    const end = a.leases.enter(connection, second)
+    assert.ok(end)
+    await b.update(2)
+    await a.update(2)
+    assert.equal(a.leases.enter(connection, second), null, 'no further submit begins')
+    await b.update(2)
+    assert.equal(b.leases.shareOf(connection).held, 0)
+    end()
+    await until(async () => {
+      await b.update(2)
+      return b.leases.shareOf(connection).held === 1
+    })
+  }),
+)
+
+test(
+  'when the leases of a worker run out, another returns its jobs to their places, and learns which messages wait',
+  withWorkers(2, async (connection, [a, b]) => {
+    assert.ok(a && b)
+    await a.update(1)
+    await b.update(1)
+    assert.equal(b.leases.readsQueue(), false)
+    const [claimed, batch, waiting] = [uuid(), uuid(), uuid()]
+    const payload = { from: '+447700100000', to: '+447911123456', text: 'x' }
+    await db.run`
+      insert into jobs (id, kind, payload, run_at, leased_until, owner, last_error)
+      select j.id, j.kind, ${payload}::jsonb, now() - interval '1 minute',
+        case when j.owned then now() + interval '30 seconds' end, case when j.owned then ${a.leases.owner}::uuid end, j.error
+      from (values (${claimed}::uuid, 'sms.submit', true, null), (${batch}::uuid, 'sms.batch', true, null),
+        (${waiting}::uuid, 'sms.submit', false, 'no carrier')) j (id, kind, owned, error)`
+    await db.run`update carrier_leases set leased_until = clock_timestamp()`
+    await b.update(1)
+    assert.deepEqual([b.leases.readsQueue(), b.leases.shareOf(connection).held], [true, 1])
+    assert.ok(b.leases.hadOtherOwner(connection))
+    const rows = await db.many`
+      select from jobs where leased_until is null and owner is null and run_at < now() - interval '50 seconds'`
+    assert.equal(rows.length, 3)
+    assert.deepEqual(new Set(b.expected), new Set([claimed, waiting]))
+    await a.update(1)
+    assert.deepEqual([a.leases.readsQueue(), a.leases.shareOf(connection).held], [false, 0])
+  }),
+)
+
+test('a worker that cannot renew its leases stops before another may take them', async () => {
+  const connection = uuid()
+  const worker = await startWorker(connection, 3)
+  await worker.update(1)
+  assert.ok(worker.leases.enter(connection, second))
+  await until(async () => !worker.leases.isCurrent())
+  assert.equal(worker.leases.enter(connection, second), null)
+  assert.deepEqual([worker.leases.readsQueue(), worker.leases.placeOf(connection, second)], [false, 'nowhere'])
+  const { held } = await db.one<{ held: boolean }>`
+    select bool_and(leased_until > clock_timestamp()) as held from carrier_leases where owner = ${worker.leases.owner}`
+  assert.ok(held)
+  await worker.update(0)
+  await db.run`delete from carrier_leases`
+})
+
+test(
+  'a worker without connections leases nothing, and one that loses its last connection releases everything',
+  withWorkers(1, async (_, [worker]) => {
+    assert.ok(worker)
+    const valid = () => db.many`select from carrier_leases where leased_until > clock_timestamp()`
+    await worker.update(0)
+    assert.equal((await valid()).length, 0)
+    await worker.update(2)
+    assert.equal((await valid()).length, 4)
+    await worker.update(0)
+    assert.equal((await valid()).length, 0)
+  }),
+)
+
+test(
+  'messages that were passed on for a slot that no longer exists return to the queue',
+  withWorkers(1, async (connection, [worker]) => {
+    assert.ok(worker)
+    const kinds = ['sms.submit', `sms.submit:${connection}:1`, `sms.submit:${uuid()}:1`]
+    await worker.update(2)
+    for (const kind of kinds) await db.run`insert into jobs (id, kind) values (${uuid()}, ${kind})`
+    await worker.update(1)
+    const rows = await db.many<{ kind: string }>`select distinct kind from jobs`
+    assert.deepEqual(rows, [{ kind: 'sms.submit' }])
+  }),
+)
