@@ -39,6 +39,7 @@ import { purgeRequests } from './domains/requests/jobs.ts'
 import { metricName, smsDrivers } from './domains/sms/drivers.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { installSmsCallbacks } from './domains/sms/sms-callbacks.ts'
+import { startReceiptQueries } from './domains/sms/receipts/receipt-queries.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { countUsage } from './domains/usage/jobs.ts'
 import { countUsagePending } from './domains/usage/ops.ts'
@@ -277,6 +278,7 @@ export const startRoles = async (
   let projector: Projector | null = null
   let history: HistoryService | null = null
   if (config.roles.includes('worker')) {
+  let receiptQueries: ReturnType<typeof startReceiptQueries> | null = null
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
     worker = startWorker({
@@ -288,6 +290,7 @@ export const startRoles = async (
     })
     deliveries = startDeliveryEngine(services)
     if (config.inbox) {
+    receiptQueries = startReceiptQueries(services)
       projector = startProjector(services)
       history = startHistory(services)
     }
@@ -300,7 +303,7 @@ export const startRoles = async (
       lifecycle.stopping = true
       // A client may keep its connection open after its last response, which would delay the stop.
       const hangUp = tick(100, async () => app.server.closeIdleConnections(), onError)
-      await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
+      await Promise.all([app.close(), worker?.stop(15_000), receiptQueries?.end(), voice.close()])
       await hangUp.end()
       // Last: the steps before may still have published events.
       await history?.stop()

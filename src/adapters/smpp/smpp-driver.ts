@@ -13,7 +13,13 @@ const logLevels = new Map<string, 'debug' | 'info'>([
 
 /** SMS carriers over SMPP. */
 export const smppDriver: SmsDriver<SmppSettings> = {
-  capabilitiesOf: ({ bind = 'transceiver', long = 'udh8', national_languages: languages = [], tps = null }) => ({
+  capabilitiesOf: ({
+    bind = 'transceiver',
+    long = 'udh8',
+    national_languages: languages = [],
+    tps = null,
+    query_sm: asks = true,
+  }) => ({
     send: bind !== 'receiver',
     texts: long === 'payload' ? 'whole' : 'parts',
     // The carrier may make the longer header of SAR parameters, whose reference has 16 bits.
@@ -22,6 +28,7 @@ export const smppDriver: SmsDriver<SmppSettings> = {
     languages: long === 'udh8' || long === 'udh16' ? languages : [],
     receipts: bind !== 'transmitter',
     inbound: bind !== 'transmitter',
+    queries: asks && bind !== 'receiver',
     pace: tps,
   }),
   connect: (settings, { events, log, traces }) =>
