@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { auditRetention } from './domains/audit/jobs.ts'
 import { deleteCallerIdCodes } from './domains/callers/jobs.ts'
@@ -38,8 +39,8 @@ import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
 import { metricName, smsDrivers } from './domains/sms/drivers.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
-import { installSmsCallbacks } from './domains/sms/sms-callbacks.ts'
 import { startReceiptQueries } from './domains/sms/receipts/receipt-queries.ts'
+import { installSmsCallbacks } from './domains/sms/sms-callbacks.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { countUsage } from './domains/usage/jobs.ts'
 import { countUsagePending } from './domains/usage/ops.ts'
@@ -60,6 +61,7 @@ import { onJobsAdded } from './platform/jobs/queue.ts'
 import type { Schedule } from './platform/jobs/schedule.ts'
 import { tick } from './platform/jobs/tick.ts'
 import type { CarrierState, LinkState } from './ports/sms.ts'
+import type { TlsPair } from './reload.ts'
 import type { Services } from './services.ts'
 
 /** Registers the metrics other than those of HTTP. */
@@ -134,7 +136,7 @@ const installMetrics = (services: Services) => {
 }
 
 /** Builds the HTTP server, which does not listen yet, and the tunnel that forwards events to `trunkline listen`. */
-const buildServer = async (services: Services, tls: { cert: Buffer; key: Buffer } | null) => {
+const buildServer = async (services: Services, tls: TlsPair | null) => {
   const alias = makeAlias(services.config.msgappName)
   const tunnel = makeTunnel(services, alias)
   const live = makeLive(services)
@@ -221,6 +223,8 @@ const jobSchedules = (services: Services): Schedule[] => [
 export type RunningRoles = {
   readonly app: FastifyInstance
   readonly port: number
+  /** Replaces the certificate of HTTPS and SIP for later connections; open ones go on. */
+  setCertificate(tls: TlsPair): void
   /** Finishes the work under way, then stops. */
   stop(): Promise<void>
 }
@@ -238,10 +242,7 @@ const publishForOthers = ({ wakeUps, config }: Services): readonly (() => void)[
 }
 
 /** Starts the roles of this process. */
-export const startRoles = async (
-  services: Services,
-  tls: { cert: Buffer; key: Buffer } | null = null,
-): Promise<RunningRoles> => {
+export const startRoles = async (services: Services, tls: TlsPair | null = null): Promise<RunningRoles> => {
   const {
     config,
     db,
@@ -277,8 +278,8 @@ export const startRoles = async (
   let deliveries: DeliveryEngine | null = null
   let projector: Projector | null = null
   let history: HistoryService | null = null
-  if (config.roles.includes('worker')) {
   let receiptQueries: ReturnType<typeof startReceiptQueries> | null = null
+  if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
     worker = startWorker({
@@ -289,8 +290,8 @@ export const startRoles = async (
       wakeUps: services.wakeUps,
     })
     deliveries = startDeliveryEngine(services)
-    if (config.inbox) {
     receiptQueries = startReceiptQueries(services)
+    if (config.inbox) {
       projector = startProjector(services)
       history = startHistory(services)
     }
@@ -299,6 +300,10 @@ export const startRoles = async (
   return {
     app,
     port,
+    setCertificate: (pair) => {
+      if (app.server instanceof TlsServer) app.server.setSecureContext(pair)
+      voice.setCertificate({ cert: String(pair.cert), key: String(pair.key) })
+    },
     stop: async () => {
       lifecycle.stopping = true
       // A client may keep its connection open after its last response, which would delay the stop.

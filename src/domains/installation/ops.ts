@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Db, Sql } from '../../platform/db/sql.ts'
+import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { heartbeatTimeoutSeconds, processHeartbeatMs, processPollMs } from './limits.ts'
@@ -32,7 +32,12 @@ const disagreement = (own: store.ProcessRow, other: store.ProcessRow): string | 
 /** Returns the processes with a recent heartbeat. An embedded database, which has a single process, has none. */
 export const aliveProcesses = (db: Sql): Promise<store.ProcessRow[]> => store.alive(db, heartbeatTimeoutSeconds)
 
-export type Membership = { end(): Promise<void> }
+/** `id`: of this process among those of the installation. */
+export type Membership = { readonly id: string; end(): Promise<void> }
+
+/** Gives a task to one process of the installation, until it ends. @returns whether this one has it */
+export const takeTask = (tx: Tx, name: string, process: string): Promise<boolean> =>
+  store.takeTask(tx, name, process, heartbeatTimeoutSeconds)
 
 /**
  * Registers this process and sends its heartbeats.
@@ -62,6 +67,7 @@ export const enterInstallation = async (
   }
   const beat = tick(processHeartbeatMs, async () => void (await store.touch(db, own)), onError)
   return {
+    id: own.id,
     end: async () => {
       await beat.end()
       await store.remove(db, own.id)

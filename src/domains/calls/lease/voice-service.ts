@@ -64,6 +64,8 @@ export type VoiceService = {
   port(): number | null
   /** Diagnoses a trunk that runs here; no findings for others. @param echo a number that echoes audio */
   examine(connection: string, echo: string | null): Promise<VoiceFinding[]>
+  /** Replaces the certificate of SIP over TLS for later connections; calls go on. @throws Error if it is invalid */
+  setCertificate(tls: { readonly key: string; readonly cert: string }): void
   /** Returns the figures for /metrics. */
   stats(): VoiceStats
   status(): VoiceStatus
@@ -318,6 +320,7 @@ export const makeVoiceService = (deps: VoiceDeps): VoiceService => {
       }
     },
     port: () => owner.node?.gateway.port ?? null,
+    setCertificate: (tls) => owner.node?.gateway.setCertificate(tls),
     status: () => owner.status,
     decided: () => owner.decided,
     start: async () => {
