@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Config } from './config.ts'
 import { firstAccount, issueKey, openAccount } from './domains/accounts/ops.ts'
 import { setLimits } from './domains/calls/control/call-limits.ts'
@@ -9,7 +10,8 @@ import { issueOperatorKey } from './domains/operators/ops.ts'
 import { seedPrices } from './domains/prices/ops.ts'
 import type { SimulatorProcess } from './domains/sandbox/simulator-process.ts'
 import { addUser } from './domains/users/ops.ts'
-import type { Db, Tx } from './platform/db/sql.ts'
+import { openSession } from './platform/db/database-session.ts'
+import type { Db, Sql, Tx } from './platform/db/sql.ts'
 import { auditSystem } from './platform/http/audit.ts'
 import { micros } from './platform/lib/money.ts'
 import type { Services } from './services.ts'
@@ -118,18 +120,46 @@ const issueInitialKeys = async (tx: Tx, account: string, config: Config): Promis
 export const recordKeysPrinted = (db: Db) => db.run`
   insert into installation_state (name, value) values ('keys-shown', 'true') on conflict do nothing`
 
+/** Milliseconds between looks while another process makes the first account. */
+const firstStartPollMs = 200
+
+/** The right to make and print the first keys. */
+type FirstStart = { end(): Promise<void> }
+
+const areKeysPrinted = async (db: Sql): Promise<boolean> =>
+  (await db.maybe`select 1 from installation_state where name = 'keys-shown'`) !== null
+
+/**
+ * Takes the right to make and print the first keys, for one of several processes that start together. It ends with the
+ * process, so that the next start replaces keys that were never printed.
+ * @param url of the database, for a connection that holds the right
+ * @returns null if the keys are printed, or another process has the right and the first account exists
+ */
+export const takeFirstStart = async (db: Db, url: string): Promise<FirstStart | null> => {
+  while (!(await areKeysPrinted(db))) {
+    const session = await openSession(url)
+    const { taken } = await session.one<{ taken: boolean }>`
+      select pg_try_advisory_lock(hashtext('trunkline first start')) as taken`
+    if (taken) return session
+    await session.end()
+    if (await firstAccount(db)) return null
+    await pause(firstStartPollMs)
+  }
+  return null
+}
+
 /**
  * Creates the first account with its key and the operator's key; in the sandbox also money, users, prices and numbers.
  * Later starts add the keys of the settings and load new catalogue data.
+ * @param isFirst whether this process makes the first keys, if they were never printed
  * @returns the initial keys to print; null at later starts
  */
-export const bootstrap = async (db: Db, config: Config): Promise<InitialKeys | null> => {
+export const bootstrap = async (db: Db, config: Config, isFirst = true): Promise<InitialKeys | null> => {
   const keys = await db.begin(async (tx) => {
     await tx.run`lock table installation_state in share row exclusive mode`
     const known = await firstAccount(tx)
-    const printed = await tx.maybe`select 1 from installation_state where name = 'keys-shown'`
     // An earlier first start ended before it printed its keys: replace them.
-    if (known && !printed) return await issueInitialKeys(tx, known, config)
+    if (known && isFirst && !(await areKeysPrinted(tx))) return await issueInitialKeys(tx, known, config)
     if (known) {
       if (config.apiKey) await issueKey(tx, known, 'settings', config.apiKey)
       if (config.operatorKey) await addOperatorKey(tx, 'settings', config.operatorKey)

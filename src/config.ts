@@ -225,6 +225,12 @@ export const settings = {
     oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   ),
   readyFile: setting('TRUNKLINE_READY_FILE', '', 'File that is written when the server is ready.', optional(text)),
+  keysFile: setting(
+    'TRUNKLINE_KEYS_FILE',
+    '',
+    'File, readable by its owner only, to which the first start writes the keys that it generates, instead of printing them.',
+    optional(text),
+  ),
   sandboxSmppPort: setting(
     'TRUNKLINE_SANDBOX_SMPP_PORT',
     '0',

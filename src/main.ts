@@ -3,12 +3,26 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { bootstrap, type InitialKeys, recordKeysPrinted, setUpSandboxCarriers, setUpSandboxChat } from './bootstrap.ts'
+import type { Logger } from 'pino'
+import {
+  bootstrap,
+  type InitialKeys,
+  recordKeysPrinted,
+  setUpSandboxCarriers,
+  setUpSandboxChat,
+  takeFirstStart,
+} from './bootstrap.ts'
 import { checkPorts } from './check-ports.ts'
 import { type Config, deprecatedSettings, environment, readConfig, sandboxExposure } from './config.ts'
 import { freeVoiceLease } from './domains/calls/lease/voice-lease.ts'
 import { closeAllOpenCalls } from './domains/calls/ops.ts'
-import { enterInstallation, identifyMediaStore, type Membership, upgrades } from './domains/installation/ops.ts'
+import {
+  enterInstallation,
+  identifyMediaStore,
+  type MediaStore,
+  type Membership,
+  upgrades,
+} from './domains/installation/ops.ts'
 import { admitWith, KeyReplaced, openSeal } from './domains/keys/ops.ts'
 import { releaseConnectionLeases } from './domains/msgapp/runner/connection-manager.ts'
 import { newClaimLink } from './domains/persons/ops.ts'
@@ -16,14 +30,17 @@ import { syncNumbers } from './domains/sandbox/ops.ts'
 import { makeSimulatorClient } from './domains/sandbox/simulator-client.ts'
 import { startSimulator } from './domains/sandbox/simulator-process.ts'
 import { releaseEndpointLeases } from './domains/webhooks/ops.ts'
+import { writeKeysFile } from './keys-file.ts'
 import { makeWatchedLog } from './log.ts'
 import { lockDataDirectory, restoreFolderIn } from './platform/db/data-directory.ts'
 import { startEmbedded } from './platform/db/embedded.ts'
 import { explainDatabaseFault } from './platform/db/explain-fault.ts'
-import { type Admit, connect } from './platform/db/sql.ts'
+import { type Admit, connect, type Db } from './platform/db/sql.ts'
 import { startWakeUps } from './platform/db/wake-ups.ts'
 import { releaseLeases } from './platform/jobs/consume/worker.ts'
+import { processName } from './platform/lib/process-name.ts'
 import { makeNotifySystemd } from './platform/lib/systemd.ts'
+import { makeHangUpDetector, reloadSettings } from './reload.ts'
 import { readTlsFiles } from './tls-files.ts'
 
 const drainMs = 30_000
@@ -71,7 +88,7 @@ const openDatabase = async (
   }
   const wakeUps = startWakeUps({ url, db, log, isAlone: embedded !== null })
   shutdownSteps.push({ what: 'wake-ups', end: wakeUps.stop })
-  return { db, wakeUps, admission, embedded }
+  return { db, url, wakeUps, admission, embedded }
 }
 
 /** Stops the process when another one replaced the master key. */
@@ -86,10 +103,30 @@ const admitOrStop =
       throw error
     })
 
+/** Registers this process among those of the database, which must have the same settings. */
+const registerProcess = async (
+  db: Db,
+  { config, mediaStore, address }: { config: Config; mediaStore: MediaStore; address: string },
+  log: Logger,
+): Promise<Membership> => {
+  const publicUrl = config.publicUrl ?? (config.port === 0 ? null : address)
+  const membership = await enterInstallation(db, { publicUrl, mediaStore, roles: config.roles, version }, log)
+  shutdownSteps.push({ what: 'process registration', end: membership.end })
+  return membership
+}
+
 /** Replaces the file as a whole: its readers never see a part. */
 const writeReadyFile = (path: string, ready: object) => {
   writeFileSync(`${path}.new`, `${JSON.stringify(ready)}\n`, { mode: 0o600 })
   renameSync(`${path}.new`, path)
+}
+
+/** Reads settings again on SIGHUP. A signal during the start takes effect once it is over. */
+const reload = {
+  isWanted: false,
+  run: (): void => {
+    reload.isWanted = true
+  },
 }
 
 const start = async () => {
@@ -97,7 +134,8 @@ const start = async () => {
   const variables = environment()
   const config = readConfig(variables)
   for (const warning of deprecatedSettings(variables)) printError(warning)
-  const { log, outage } = makeWatchedLog(config.log)
+  const source = { instance: processName, role: config.roles.join(',') }
+  const { log, outage } = makeWatchedLog(config.log, undefined, source)
   const home = resolve(config.home)
 
   const claim = await lockDataDirectory(home, log)
@@ -114,10 +152,11 @@ const start = async () => {
   const ports = { smpp: config.sandboxSmppPort, sip: config.sandboxSipPort }
   const simulating = config.sandbox ? startSimulator(home, ports, log) : null
   simulating?.catch(() => {}) // reported where it is awaited
-  const { db, wakeUps, admission, embedded } = await openDatabase(home, config, { log, outage })
+  const { db, url, wakeUps, admission, embedded } = await openDatabase(home, config, { log, outage })
   const seal = await openSeal(db, { home, given: config.masterKey, forget: flags['forget-secrets'] }, printError)
   admission.admit = admitOrStop(admitWith(seal))
-  const keys = await bootstrap(db, config)
+  const firstStart = embedded ? null : await takeFirstStart(db, url)
+  const keys = await bootstrap(db, config, embedded !== null || firstStart !== null)
 
   const carrier = await simulating
   if (carrier) shutdownSteps.push({ what: 'sandbox', end: carrier.stop })
@@ -126,12 +165,7 @@ const start = async () => {
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
   const addressAt = (port: number) => `${tls ? 'https' : 'http'}://${host}:${port}`
   let address = config.publicUrl ?? addressAt(config.port)
-  let membership: Membership | null = null
-  if (!embedded) {
-    const publicUrl = config.publicUrl ?? (config.port === 0 ? null : address)
-    membership = await enterInstallation(db, { publicUrl, mediaStore, roles: config.roles, version }, log)
-    shutdownSteps.push({ what: 'process registration', end: membership.end })
-  }
+  const membership = embedded ? null : await registerProcess(db, { config, mediaStore, address }, log)
   const { assemble, startRoles } = await loadServer()
   const services = await assemble({
     ...{ config, version, db, wakeUps, log, outage, seal, simulator },
@@ -166,8 +200,13 @@ const start = async () => {
   if (sandboxChat && config.roles.includes('worker')) await services.networks.waitUntilSettled(sandboxChat, 10)
   if (config.roles.includes('voice')) await services.voice.decided()
   if (sandboxConnections && config.roles.includes('voice')) await services.voice.settled(sandboxConnections.trunk, 10)
-  const claimUrl = await newClaimLink(db, address)
+  const generated = generatedKeys(keys, config)
+  if (config.keysFile && generated) writeKeysFile(config.keysFile, generated, printError)
+  const claimUrl = await newClaimLink(db, address, membership?.id ?? null)
   services.lifecycle.ready = true
+  const { setCertificate } = running
+  reload.run = () => reloadSettings({ config, log, setCertificate })
+  if (reload.isWanted) reload.run()
   const ready = {
     url: local,
     pid: process.pid,
@@ -183,30 +222,45 @@ const start = async () => {
     log.warn({ exposure }, 'sandbox: reachable from other machines')
     process.stderr.write(sandboxWarning(exposure))
   }
-  printBanner(address, { keys, claimUrl }, config)
+  printBanner(address, { generated, claimUrl }, config)
   // If this fails, the next start replaces the keys and prints them.
   if (keys)
     await recordKeysPrinted(db).catch((err) => log.warn({ err }, 'start: failed to record that the keys were shown'))
+  await firstStart?.end()
   collectGarbage()
 }
 
-/** Prints the addresses, the generated keys, and a claim link as long as there is no person. Keys of the settings are not printed, as logs may store the output. */
+/** Returns the keys that this start generated; null without any. Those of the settings are not shown, as logs may store
+ *  the output. */
+const generatedKeys = (keys: InitialKeys | null, { apiKey, operatorKey }: Config): Partial<InitialKeys> | null => {
+  if (keys === null || (apiKey !== null && operatorKey !== null)) return null
+  return {
+    ...(apiKey === null ? { apiKey: keys.apiKey } : {}),
+    ...(operatorKey === null ? { operatorKey: keys.operatorKey } : {}),
+  }
+}
+
+/** Prints the addresses, the generated keys unless a file has them, and a claim link as long as there is no person. */
 const printBanner = (
   address: string,
-  { keys, claimUrl }: { keys: InitialKeys | null; claimUrl: string | null },
-  { sandbox, apiKey, operatorKey, roles }: Config,
+  { generated, claimUrl }: { generated: Partial<InitialKeys> | null; claimUrl: string | null },
+  { sandbox, keysFile, roles }: Config,
 ) => {
-  const generated = [
-    ...(keys && apiKey === null ? [`  API key        ${keys.apiKey}`] : []),
-    ...(keys && operatorKey === null ? [`  Operator key   ${keys.operatorKey}`] : []),
-  ]
+  const { apiKey, operatorKey } = generated ?? {}
+  const keys = keysFile
+    ? [`  The first keys are in ${resolve(keysFile)}.`]
+    : [
+        '  Shown this once, keep them:',
+        ...(apiKey === undefined ? [] : [`  API key        ${apiKey}`]),
+        ...(operatorKey === undefined ? [] : [`  Operator key   ${operatorKey}`]),
+      ]
   const lines = [
     `Trunkline ${version} is ready${sandbox ? ', with sandbox carriers' : ''}.`,
     ...(roles.includes('console') ? [`  Console        ${address}/console`] : []),
     ...(roles.includes('api')
       ? [`  API            ${address}/open`, `  Documentation  ${address}/docs`]
       : [`  Roles          ${roles.join(', ')}: other processes serve the API`]),
-    ...(generated.length > 0 ? ['  Shown this once, keep them:', ...generated] : []),
+    ...(generated ? keys : []),
     ...(claimUrl ? ['  Create the first person of the console, once, with this link:', `  ${claimUrl}`] : []),
   ]
   process.stdout.write(`\n${lines.join('\n')}\n\n`)
@@ -249,7 +303,13 @@ const shutDown = (code: number): Promise<never> => {
 }
 
 // Ctrl-C also reaches npm, which forwards it: the second signal repeats the first.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void shutDown(0))
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void shutDown(0))
+
+const isHangUp = makeHangUpDetector()
+process.on('SIGHUP', () => {
+  if (isHangUp()) void shutDown(0)
+  else reload.run()
+})
 
 // By default Node opens its debugger on this signal, which lets anyone who reaches it run code.
 process.on('SIGUSR1', () => {})

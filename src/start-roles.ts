@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { auditRetention } from './domains/audit/jobs.ts'
 import { deleteCallerIdCodes } from './domains/callers/jobs.ts'
@@ -39,6 +40,7 @@ import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
 import { metricName, smsDrivers } from './domains/sms/drivers.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
+import { startReceiptQueries } from './domains/sms/receipts/receipt-queries.ts'
 import { installSmsCallbacks } from './domains/sms/sms-callbacks.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { countUsage } from './domains/usage/jobs.ts'
@@ -225,6 +227,8 @@ const jobSchedules = (services: Services): Schedule[] => [
 export type RunningRoles = {
   readonly app: FastifyInstance
   readonly port: number
+  /** Replaces the certificate of HTTPS and SIP for later connections; open ones go on. */
+  setCertificate(tls: TlsFiles): void
   /** Finishes the work under way, then stops. */
   stop(): Promise<void>
 }
@@ -278,6 +282,7 @@ export const startRoles = async (services: Services, tls: TlsFiles | null = null
   let deliveries: DeliveryEngine | null = null
   let projector: Projector | null = null
   let history: HistoryService | null = null
+  let receiptQueries: ReturnType<typeof startReceiptQueries> | null = null
   if (config.roles.includes('worker')) {
     await carriers.start()
     await networks.start({ acts: makeOperations(services), intake: makeInboundHandlers(services) })
@@ -291,6 +296,7 @@ export const startRoles = async (services: Services, tls: TlsFiles | null = null
     })
     await carriers.leases.setWorker(worker)
     deliveries = startDeliveryEngine(services)
+    receiptQueries = startReceiptQueries(services)
     if (config.inbox) {
       projector = startProjector(services)
       history = startHistory(services)
@@ -300,11 +306,15 @@ export const startRoles = async (services: Services, tls: TlsFiles | null = null
   return {
     app,
     port,
+    setCertificate: (pair) => {
+      if (app.server instanceof TlsServer) app.server.setSecureContext(pair)
+      voice.setCertificate({ cert: String(pair.cert), key: String(pair.key) })
+    },
     stop: async () => {
       lifecycle.stopping = true
       // A client may keep its connection open after its last response, which would delay the stop.
       const hangUp = tick(100, async () => app.server.closeIdleConnections(), onError)
-      await Promise.all([app.close(), worker?.stop(15_000), voice.close()])
+      await Promise.all([app.close(), worker?.stop(15_000), receiptQueries?.end(), voice.close()])
       await hangUp.end()
       // Another process takes the connections over.
       await carriers.close()

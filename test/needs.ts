@@ -25,6 +25,7 @@ export const packages = {
   buildah: 'buildah',
   debootstrap: 'debootstrap',
   'systemd-notify': 'systemd',
+  script: 'bsdutils',
   zsh: 'zsh',
   fish: 'fish',
   python3: 'python3',

@@ -55,7 +55,7 @@ export const tokenOf = (url: string): string => url.slice(url.indexOf('#') + 1)
 /** Returns the token of a new claim link, of an installation that may be claimed again. */
 export const freshClaim = async ({ db }: Pick<World, 'db'>): Promise<string> => {
   await db.run`delete from installation_state where name = 'console-claimed'`
-  return tokenOf((await newClaimLink(db, 'http://127.0.0.1:8080')) ?? assert.fail('the installation is claimed'))
+  return tokenOf((await newClaimLink(db, 'http://127.0.0.1:8080', null)) ?? assert.fail('the installation is claimed'))
 }
 
 /** Makes the first person. */

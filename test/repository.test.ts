@@ -63,6 +63,7 @@ const assembly = [
   'services',
   'endpoints',
   'bootstrap',
+  'reload',
   'contracts',
   'event-payloads',
 ].map((name) => `src/${name}.ts`)

@@ -254,3 +254,20 @@ test(
     assert.equal(await platform.end(), 0)
   },
 )
+
+test(
+  'a running platform asks its carrier for a receipt that does not come, and the answer counts as one',
+  fullForm('a further start; the fast form asks carriers in the process of the test'),
+  async () => {
+    platform = await startPlatform(platform.home)
+    const handset = '+447700900600'
+    await platform.call('PUT', `/sandbox/handsets/${handset}`, { sms: 'silent' })
+    const uuid = await send(own.number, handset, 'without a receipt')
+    await until(async () => (await statusOf(uuid)) === 'sent')
+    assert.equal((await platform.call('POST', '/sandbox/clock', { advance_seconds: 960 })).status, 202)
+    const message = async () => (await platform.call('GET', `/open/sms/message/${uuid}`)).body.message
+    await until(async () => (await message()).sub_status === 'accepted')
+    assert.equal((await message()).status, 'sent')
+    assert.equal(await platform.end(), 0)
+  },
+)

@@ -136,7 +136,7 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
   {
     why: 'commands of a program, and further starts',
     files: [
-      'test/{docs,roles,modes,sandbox,database,console/outage}.test.ts',
+      'test/{docs,roles,modes,sandbox,database,first-keys,console/outage}.test.ts',
       'simulator/simulator.test.ts',
       'test/counterparts/{gateway,pgbouncer}.test.ts',
       'src/interfaces/cli/{calls,listen,lists}.test.ts',

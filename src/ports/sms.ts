@@ -22,6 +22,8 @@ export type SmsCapabilities = {
   readonly receipts: boolean
   /** Messages of handsets arrive. */
   readonly inbound: boolean
+  /** The carrier may be asked for the state of a part (`SmsCarrier.query`). Absent: no. */
+  readonly queries?: boolean
   /** Parts per second that the adapter keeps to; null: no limit. */
   readonly pace: number | null
   /** Number of processes that may share the connection, as many as it may have links. Default: 1. */
@@ -82,6 +84,23 @@ export type SmsReceipt = {
   readonly handset?: string
   readonly number?: string
 }
+
+/** A part that a carrier accepted, as it is asked for. */
+export type QueriedPart = {
+  /** The carrier's id, as the response to the submit had it. */
+  readonly carrierId: string
+  /** Sender of the message: E.164 with `+`, a short code, or letters. */
+  readonly source: string
+}
+
+/** The answer of a carrier that was asked for the state of a part. */
+export type QueryResult =
+  | { readonly outcome: 'state'; readonly state: ReceiptState; readonly error: string | null }
+  /** No answer for this part. `isUnsupported`: the carrier answers such questions for no part. `reason` is a stable code
+   *  of the driver, or `unanswered`. */
+  | { readonly outcome: 'refused'; readonly reason: string; readonly isUnsupported: boolean }
+  /** Nothing was sent, or the carrier is busy. */
+  | { readonly outcome: 'retry' }
 
 /** A receipt that the adapter cannot read, as the operator sees it. */
 export type UnparsedReceipt = {
@@ -158,6 +177,9 @@ export type SmsCarrier = {
   freeWindow(): number
   /** Never rejects. */
   submit(part: SmsPart): Promise<SubmitResult>
+  /** Asks for the state of a part, within the pace and the window of submits. Never rejects. Absent: the carrier cannot
+   *  be asked. */
+  query?(part: QueriedPart): Promise<QueryResult>
   state(): CarrierState
   /** True if `state` is `up`. Unlike `state`, it collects nothing: submits ask for it. */
   isUp(): boolean

@@ -218,6 +218,9 @@ export type VoiceFinding = {
 export type VoiceGateway = {
   /** Accepts a connection that upgrades to SIP over WebSocket (RFC 7118). @param address of the client */
   acceptWebSocket(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void>
+  /** Replaces the certificate of SIP over TLS for later connections. No effect without TLS. @throws Error if it is
+   *  invalid */
+  setCertificate(tls: { readonly key: string; readonly cert: string }): void
   /** Reconciles the running trunks with this list. Unchanged trunks keep running. */
   apply(trunks: readonly VoiceTrunk[]): Promise<void>
   trunk(id: string): VoiceTrunkState | null

@@ -984,7 +984,7 @@ export type SmsSubmitAttempt = {
   part: number
   /** Starts with CNX */
   connection_uuid: string
-  outcome: 'retry' | 'refused' | 'unknown'
+  outcome: 'retry' | 'refused' | 'unknown' | 'queried'
   reason: string
   at: string
 }
@@ -2573,6 +2573,8 @@ export type ConnectionSettingsChanges = {
   receipt_states?: Record<string, unknown> | null
   /** true: also reads receipts whose esm_class is 0, if a part was sent to their handset under their id; others are messages. Default: false */
   receipts_without_esm_class?: boolean | null
+  /** false: never asks the carrier with query_sm for parts whose receipt is missing. Default: true, unless the carrier refuses such requests */
+  query_sm?: boolean | null
   /** Country calling code of numbers in national form, such as 07911123456; required if `numbers` of a trunk is national, and to read such numbers from an SMS carrier */
   calling_code?: string | null
   /** Longest wait for a response. Default: 10 */
@@ -2678,6 +2680,15 @@ export type SmppBindState = {
   submitted: number
 }
 
+/** Carriers of SMS: missing receipts. refused_at: when the carrier refused to be asked; it is asked again a day later */
+export type MissingReceipts = {
+  /** Parts without a final receipt that the carrier is asked for */
+  waiting: number
+  /** Messages whose receipt had not come an hour after the validity: no_receipt */
+  without_receipt: number
+  refused_at?: string
+}
+
 export type ConnectionProcessState = {
   process: string
   /** Slots of the connection that the process holds, if it has several */
@@ -2714,6 +2725,7 @@ export type ConnectionState = {
   /** Seconds by which the clock of the database is ahead of that of the process, negative if it is behind; absent up to 2 s. Synchronise both */
   clock_skew_seconds?: number
   binds?: readonly (SmppBindState)[]
+  receipts?: MissingReceipts
   /** The processes that run the connection */
   processes?: readonly (ConnectionProcessState)[]
 }
@@ -2782,6 +2794,8 @@ export type ConnectionSettings = {
   receipt_states?: Record<string, unknown>
   /** true: also reads receipts whose esm_class is 0, if a part was sent to their handset under their id; others are messages. Default: false */
   receipts_without_esm_class?: boolean
+  /** false: never asks the carrier with query_sm for parts whose receipt is missing. Default: true, unless the carrier refuses such requests */
+  query_sm?: boolean
   /** Country calling code of numbers in national form, such as 07911123456; required if `numbers` of a trunk is national, and to read such numbers from an SMS carrier */
   calling_code?: string
   /** Longest wait for a response. Default: 10 */
@@ -2920,6 +2934,8 @@ export type SmppSettings = {
   receipt_states?: Record<string, unknown>
   /** true: also reads receipts whose esm_class is 0, if a part was sent to their handset under their id; others are messages. Default: false */
   receipts_without_esm_class?: boolean
+  /** false: never asks the carrier with query_sm for parts whose receipt is missing. Default: true, unless the carrier refuses such requests */
+  query_sm?: boolean
   /** Country calling code of numbers in national form, such as 07911123456; required if `numbers` of a trunk is national, and to read such numbers from an SMS carrier */
   calling_code?: string
   /** Longest wait for a response. Default: 10 */
@@ -7659,7 +7675,7 @@ export type OperatorOperations = {
       /** Candidate connections at acceptance: longest prefix first, then lowest priority */
       candidates: readonly (RouteCandidate)[]
       parts: readonly (SmsPart)[]
-      /** Submits that the carrier did not accept */
+      /** Submits that the carrier did not accept. queried: the carrier was asked for a missing receipt, and reason is its answer */
       attempts: readonly (SmsSubmitAttempt)[]
     }>
   }

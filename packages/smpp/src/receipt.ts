@@ -59,6 +59,9 @@ for (const [name, { code }] of Object.entries(messageStates)) {
   for (const word of standardWords[state].split(' ')) byWord.set(word, state)
 }
 
+/** Returns the state of a number of message_state (5.2.28); null for an unknown number. */
+export const stateOfCode = (code: number): MessageState | null => byCode.get(code) ?? null
+
 /** Letters from which on a cut word counts: appendix B cuts to seven, and five are unique. */
 const minWordLength = 5
 

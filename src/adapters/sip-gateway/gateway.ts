@@ -2,7 +2,7 @@ import type { DialogSnapshot } from '@trunkline/sip/dialog/dialog.ts'
 import { realTimers, type Timers } from '@trunkline/sip/timers.ts'
 import type { SentBy } from '@trunkline/sip/transport/flow.ts'
 import { makeSipResolver, type SipResolver } from '@trunkline/sip/transport/locate.ts'
-import { openTcp, type TcpSettings } from '@trunkline/sip/transport/tcp.ts'
+import { openTcp, type TcpListener, type TcpSettings } from '@trunkline/sip/transport/tcp.ts'
 import { openUdp } from '@trunkline/sip/transport/udp.ts'
 import { WebSocketTransport } from '@trunkline/sip/transport/websocket-transport.ts'
 import { UserAgent } from '@trunkline/sip/user-agent/user-agent.ts'
@@ -47,7 +47,7 @@ const openTransports = async (
   agent: UserAgent,
   settings: GatewaySettings,
   { isKnown, trustOf }: Required<Pick<TcpSettings, 'isKnown' | 'trustOf'>>,
-): Promise<number> => {
+): Promise<{ readonly port: number; readonly secure: TcpListener | null }> => {
   const { bind: address, port, advertised, tls } = settings
   const { transports, timers } = agent
   const known = (at: number): { advertised?: SentBy } =>
@@ -67,11 +67,14 @@ const openTransports = async (
     return bound
   }
   const bound = await open(10)
-  if (tls)
-    transports.add(
-      await openTcp({ address, port: tls.port, tls, isKnown, trustOf, ...known(tls.port) }, transports, timers),
-    )
-  return bound
+  if (!tls) return { port: bound, secure: null }
+  const secure = await openTcp(
+    { address, port: tls.port, tls, isKnown, trustOf, ...known(tls.port) },
+    transports,
+    timers,
+  )
+  transports.add(secure)
+  return { port: bound, secure }
 }
 
 const noFindings = async function* (): AsyncIterable<VoiceFinding> {}
@@ -132,7 +135,7 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     hasCalls: (flow) => calls.usesFlow(flow),
     isUsed: (flow) => registrar.bindingOf(flow) !== null || calls.usesFlow(flow),
   })
-  const port = await openTransports(agent, settings, {
+  const { port, secure } = await openTransports(agent, settings, {
     isKnown: (address) => trunks.isKnown(address),
     trustOf: (target) => trunks.trustOf(target),
   }).catch(async (error: unknown) => {
@@ -145,6 +148,7 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
   return {
     port,
     acceptWebSocket: (...args) => acceptor.accept(...args),
+    setCertificate: (tls) => secure?.setCertificate(tls),
     apply: (list) => trunks.apply(list),
     trunk: (id) => trunks.get(id)?.status ?? null,
     isRegistered: (person) => registrar.find(person) !== null,

@@ -1,40 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { maskNumber } from '@trunkline/phone/phone.ts'
 import { type DataPdu, noTlvs, type ShortMessagePdu, statuses, tags } from '@trunkline/smpp/pdu.ts'
-import {
-  isReceipt,
-  looksLikeReceipt,
-  type MessageState,
-  type ReadReceipt,
-  readReceipt,
-  type StateWords,
-} from '@trunkline/smpp/receipt.ts'
+import { isReceipt, looksLikeReceipt, type ReadReceipt, readReceipt, type StateWords } from '@trunkline/smpp/receipt.ts'
 import type { SmppLink } from '@trunkline/smpp/smpp-link.ts'
 import { messageOctets } from '@trunkline/smpp/user-data.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
-import type { ReceiptState, SmsEvents, SmsReceipt, UnparsedReceipt } from '../../ports/sms.ts'
+import type { SmsEvents, SmsReceipt, UnparsedReceipt } from '../../ports/sms.ts'
 import { maxPendingInbound, maxUnparsedOctets, maxUnparsedParameterOctets, maxUnparsedParameters } from './limits.ts'
+import { receiptStates, wordsOf } from './receipt-states.ts'
 import { inboundOf, normaliseNumber } from './short-message.ts'
 import type { SmppSettings } from './smpp-settings.ts'
-
-/** State of a part by message_state (5.2.28). */
-const receiptStates: Record<MessageState, ReceiptState> = {
-  ENROUTE: 'enroute',
-  DELIVERED: 'delivered',
-  EXPIRED: 'expired',
-  DELETED: 'undelivered',
-  UNDELIVERABLE: 'undelivered',
-  ACCEPTED: 'accepted',
-  UNKNOWN: 'unknown',
-  REJECTED: 'rejected',
-}
-
-/** Returns the words of a carrier by message state. */
-const wordsOf = ({ receipt_states: own = {} }: SmppSettings): StateWords => {
-  // Object.entries loses the names of the states; the last of those with one meaning is as good as the first.
-  const states = new Map(Object.entries(receiptStates).map(([name, state]) => [state, name as MessageState]))
-  return new Map(Object.entries(own).map(([word, state]) => [word.toUpperCase(), states.get(state) ?? 'UNKNOWN']))
-}
 
 const hex = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`
 

@@ -3,16 +3,29 @@ import { storedId } from '@trunkline/smpp/receipt.ts'
 import type { LostRequest, SmppLink } from '@trunkline/smpp/smpp-link.ts'
 import { Pacer } from '../../platform/lib/pacer.ts'
 import { SenderLimiter } from '../../platform/lib/sender-limiter.ts'
-import type { CarrierState, SmsCarrier, SmsEvents, SmsPart, SubmitResult, UnsentReason } from '../../ports/sms.ts'
+import type {
+  CarrierState,
+  QueriedPart,
+  QueryResult,
+  SmsCarrier,
+  SmsEvents,
+  SmsPart,
+  SubmitResult,
+  UnsentReason,
+} from '../../ports/sms.ts'
 import { BindPool } from './bind-pool.ts'
 import { InboundHandler, type SmppLog } from './inbound-handler.ts'
 import { drainTimeoutMs, submitRetrySeconds } from './limits.ts'
-import { countSubmittedParts, submitOf } from './short-message.ts'
+import { queriedState, wordsOf } from './receipt-states.ts'
+import { addressOf, countSubmittedParts, submitOf } from './short-message.ts'
 import type { SmppSession } from './smpp-session.ts'
 import type { SmppSettings } from './smpp-settings.ts'
 
 /** Refusals after which the same submit may succeed later; those of congestion also slow the pace. */
 const congestionStatuses: ReadonlySet<number> = new Set([statuses.ESME_RTHROTTLED, statuses.ESME_RMSGQFUL])
+
+/** Statuses after which the same query may be answered later. */
+const busyStatuses: ReadonlySet<number> = new Set([...congestionStatuses, statuses.ESME_RSYSERR])
 
 /** Parts in flight to one destination stay on one bind, so that they cannot overtake each other. */
 type DestinationLoad = { readonly session: SmppSession; parts: number }
@@ -46,6 +59,7 @@ type SmppOptions = {
 
 /** A connection to a carrier: its binds, its pace and its inbound traffic. */
 class SmppCarrier implements SmsCarrier {
+  readonly query?: (part: QueriedPart) => Promise<QueryResult>
   private readonly settings: SmppSettings
   private readonly events: SmsEvents
   private readonly log: SmppLog
@@ -72,6 +86,7 @@ class SmppCarrier implements SmsCarrier {
     this.log = log
     this.inboundHandler = new InboundHandler(settings, events, log, () => this.onDrained?.())
     this.senderLimits = new SenderLimiter(settings.tps_per_sender)
+    if (settings.query_sm !== false && settings.bind !== 'receiver') this.query = (part) => this.ask(part)
     const { host, port } = settings
     this.binds = new BindPool(settings, {
       request: (link, pdu) => this.request(link, pdu),
@@ -151,6 +166,28 @@ class SmppCarrier implements SmsCarrier {
     return this.resultOf(answer)
   }
 
+  /** Sends a query_sm (4.8), which counts as a part. */
+  private async ask({ carrierId, source }: QueriedPart): Promise<QueryResult> {
+    // A query waits for nothing: submits go first.
+    const session = this.closing || this.freeWindow() === 0 ? null : this.chooseSession('')
+    if (!session) return { outcome: 'retry' }
+    const { source_ton, source_npi } = this.settings
+    this.pacer.consume(performance.now())
+    this.inFlight++
+    this.isFull ||= this.freeWindow() === 0
+    const answer = await session.query((sequence) => ({
+      command: 'query_sm',
+      sequence,
+      status: 0,
+      messageId: carrierId,
+      source: addressOf(source, source_ton, source_npi),
+    }))
+    this.inFlight--
+    if (this.inFlight === 0) this.onDrained?.()
+    if (this.isFull) this.notifySoon()
+    return this.queryResultOf(answer)
+  }
+
   close(): Promise<void> {
     this.closing ??= this.shutDown()
     return this.closing
@@ -224,6 +261,21 @@ class SmppCarrier implements SmsCarrier {
     }
     if (status === statuses.ESME_RSYSERR) return busy(reason, 0)
     return { outcome: 'refused', reason }
+  }
+
+  private queryResultOf(answer: Pdu | LostRequest): QueryResult {
+    if (answer.command === 'lost')
+      return answer.written ? { outcome: 'refused', reason: 'unanswered', isUnsupported: false } : { outcome: 'retry' }
+    if (answer.command === 'query_sm_resp' && answer.status === 0) {
+      const state = queriedState(answer.state, wordsOf(this.settings))
+      return { outcome: 'state', state, error: answer.error === 0 ? null : String(answer.error) }
+    }
+    if (busyStatuses.has(answer.status)) {
+      if (congestionStatuses.has(answer.status)) this.pacer.slowDown(performance.now())
+      return { outcome: 'retry' }
+    }
+    const isUnsupported = answer.status === statuses.ESME_RINVCMDID
+    return { outcome: 'refused', reason: statusName(answer.status), isUnsupported }
   }
 
   private request(link: SmppLink, pdu: Pdu): void {

@@ -31,6 +31,7 @@ export const smppDriver: SmsDriver<SmppSettings> = {
     long = 'udh8',
     national_languages: languages = [],
     tps = null,
+    query_sm: asks = true,
   }) => ({
     send: bind !== 'receiver',
     texts: long === 'payload' ? 'whole' : 'parts',
@@ -40,6 +41,7 @@ export const smppDriver: SmsDriver<SmppSettings> = {
     languages: long === 'udh8' || long === 'udh16' ? languages : [],
     receipts: bind !== 'transmitter',
     inbound: bind !== 'transmitter',
+    queries: asks && bind !== 'receiver',
     pace: tps,
     slots: binds,
   }),

@@ -123,6 +123,16 @@ export class SmppSession {
     return answer
   }
 
+  /** Sends a query in the window of the submits. Unlike a submit, one without a response says nothing about the bind. */
+  async query(make: (sequence: number) => Pdu): Promise<Pdu | LostRequest> {
+    const { link } = this
+    if (!link) return { command: 'lost', reason: 'the link is down', written: false }
+    this.inFlight++
+    const answer = await link.request(make)
+    this.inFlight--
+    return answer
+  }
+
   /** Unbinds and closes, without waiting for submits in flight. */
   async close(): Promise<void> {
     const { link } = this

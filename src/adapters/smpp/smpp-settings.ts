@@ -46,6 +46,8 @@ export type SmppSettings = {
   readonly receipt_states?: Readonly<Record<string, ReceiptState>>
   /** Receipts may lack the type in esm_class; a sent part must have their id and handset. Default: no. */
   readonly receipts_without_esm_class?: boolean
+  /** Whether parts without a receipt are asked for with query_sm (4.8). Default: yes. */
+  readonly query_sm?: boolean
   /** Country calling code of inbound numbers in national form. */
   readonly calling_code?: string
   /** How long a request waits for its response. Default: 10. */

@@ -95,6 +95,12 @@ const Smpp = Named(
           'true: also reads receipts whose esm_class is 0, if a part was sent to their handset under their id; others are messages. Default: false',
       }),
     ),
+    query_sm: Type.Optional(
+      Type.Boolean({
+        description:
+          'false: never asks the carrier with query_sm for parts whose receipt is missing. Default: true, unless the carrier refuses such requests',
+      }),
+    ),
     calling_code: Type.Optional(callingCode),
     response_seconds: Type.Optional(count(1, 300, 'Longest wait for a response. Default: 10')),
     enquire_seconds: Type.Optional(count(1, 3600, 'Idle time before an enquire_link. Default: 30')),

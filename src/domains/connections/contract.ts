@@ -54,6 +54,26 @@ const Connection = Named(
                 ),
               ),
             ),
+            receipts: Type.Optional(
+              Named(
+                'MissingReceipts',
+                Type.Object(
+                  {
+                    waiting: Type.Integer({
+                      description: 'Parts without a final receipt that the carrier is asked for',
+                    }),
+                    without_receipt: Type.Integer({
+                      description: 'Messages whose receipt had not come an hour after the validity: no_receipt',
+                    }),
+                    refused_at: Type.Optional(Time),
+                  },
+                  {
+                    description:
+                      'Carriers of SMS: missing receipts. refused_at: when the carrier refused to be asked; it is asked again a day later',
+                  },
+                ),
+              ),
+            ),
             processes: Type.Optional(
               Type.Array(
                 Named(

@@ -1,4 +1,3 @@
-import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
@@ -6,6 +5,7 @@ import type { Db } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
 import { uuid } from '../../platform/lib/id.ts'
+import { processName } from '../../platform/lib/process-name.ts'
 import { makeSerialQueue } from '../../platform/lib/serial-queue.ts'
 import type { CarrierState, LinkState, SmsShare } from '../../ports/sms.ts'
 import type { VoiceFinding, VoiceTrunkState } from '../../ports/voice.ts'
@@ -99,7 +99,7 @@ const requestRemote = async <T>(
 
 export const makeRemoteConnections = (deps: Deps, local: LocalDriver): RemoteConnections => {
   const { db, changes, log, roles } = deps
-  const own = { id: uuid(), name: `${hostname()}, process ${process.pid}` }
+  const own = { id: uuid(), name: processName }
   const onError = reportTo(log)
   let publishing: { end(): Promise<void> } | null = null
   const queue = makeSerialQueue()

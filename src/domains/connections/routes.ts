@@ -12,6 +12,7 @@ import { firstAccount } from '../accounts/ops.ts'
 import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import { isCarrying } from '../msgapp/channels/ops.ts'
 import { openOrders, requestSync } from '../numbers/ops.ts'
+import { countMissingReceipts, type ReceiptCounts } from '../sms/ops.ts'
 import { type ConnectionKind, changeSchemaOf, kinds, type SettingsOf } from './connection-kinds.ts'
 import * as c from './contract.ts'
 import { openSettings, sealSettings } from './ops.ts'
@@ -50,6 +51,12 @@ const presentState = (kind: ConnectionKind, state: LiveState) => ({
   ...(typeof state.pingMs === 'number' ? { ping_ms: state.pingMs } : {}),
   ...(typeof state.pingedAt === 'number' ? { pinged_at: iso(state.pingedAt) } : {}),
   ...(kind === 'smpp' && state.links ? { binds: presentBinds(state.links) } : {}),
+})
+
+const presentReceipts = ({ waiting, without_receipt, refused_at }: ReceiptCounts) => ({
+  waiting,
+  without_receipt,
+  ...(refused_at === null ? {} : { refused_at: iso(refused_at) }),
 })
 
 const idOf = (printed: string) => parse('CNX', printed) ?? refuse(refusals.unknownConnection(printed))
@@ -149,7 +156,11 @@ const makePresenter = ({ seal, localConnections: local, clockSkewSeconds }: Serv
   })
 
   /** @param processes that run the connection; this process knows its own state better */
-  const presentConnection = (row: store.ConnectionRow, processes: readonly ProcessState[] = []) => {
+  const presentConnection = (
+    row: store.ConnectionRow,
+    processes: readonly ProcessState[] = [],
+    receipts?: ReceiptCounts,
+  ) => {
     const others = processes.filter(({ isOwn }) => !isOwn)
     const first = others.find(({ state }) => isWorking(state)) ?? others[0]
     const state = row.enabled ? (ownState(row) ?? first?.state) : undefined
@@ -167,7 +178,13 @@ const makePresenter = ({ seal, localConnections: local, clockSkewSeconds }: Serv
       enabled: row.enabled,
       ...access(row),
       ...(state
-        ? { state: { ...presentState(row.kind, state), ...(known.length > 0 ? { processes: known } : {}) } }
+        ? {
+            state: {
+              ...presentState(row.kind, state),
+              ...(receipts ? { receipts: presentReceipts(receipts) } : {}),
+              ...(known.length > 0 ? { processes: known } : {}),
+            },
+          }
         : {}),
       created_at: iso(row.created_at),
       updated_at: iso(row.updated_at),
@@ -217,17 +234,19 @@ export const connectionRoutes = (parts: Services) => {
     }),
 
     route(c.listConnections, async ({ query }) => {
-      const states = await remote.states()
+      const [states, receipts] = await Promise.all([remote.states(), countMissingReceipts(db)])
       const rows = (await store.all(db)).filter(
         ({ kind, name }) => (query.kind ?? kind) === kind && (query.name ?? name) === name,
       )
-      return ok({ count: rows.length, connections: rows.map((row) => presentConnection(row, states.get(row.id))) })
+      const connections = rows.map((row) => presentConnection(row, states.get(row.id), receipts.get(row.id)))
+      return ok({ count: rows.length, connections })
     }),
 
     route(c.getConnection, async ({ params }) => {
       const row = await store.find(db, idOf(params.connection_uuid))
       const found = row ?? refuse(refusals.unknownConnection(params.connection_uuid))
-      return ok({ connection: presentConnection(found, (await remote.states()).get(found.id)) })
+      const [states, receipts] = await Promise.all([remote.states(), countMissingReceipts(db)])
+      return ok({ connection: presentConnection(found, states.get(found.id), receipts.get(found.id)) })
     }),
 
     route(c.changeConnection, async ({ params, body, request, tx, audit }) => {

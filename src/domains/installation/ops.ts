@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { newestKnown, requireKnownSchema } from '../../platform/db/migrate.ts'
-import type { Db, Sql } from '../../platform/db/sql.ts'
+import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
 import { folderIdFile, folderIdOf } from '../../platform/lib/folder-id.ts'
@@ -62,6 +62,8 @@ const disagreement = (own: store.ProcessRow, folder: string | null, other: store
 export const aliveProcesses = (db: Sql): Promise<store.LivingProcess[]> => store.alive(db, heartbeatTimeoutSeconds)
 
 export type Membership = {
+  /** Id of this process among those of the installation. */
+  readonly id: string
   /** Seconds by which the clock of the database is ahead of this process; null up to 2 s. */
   clockSkewSeconds(): number | null
   end(): Promise<void>
@@ -71,6 +73,10 @@ type Log = Parameters<typeof makeClockSkew>[0] & { error(fields: object, message
 
 /** A process with other settings; `isLiving` once it sent a heartbeat during this start. */
 type Conflict = { readonly fault: string; readonly isLiving: boolean }
+
+/** Gives a task to one process of the installation, until it ends. @returns whether this one has it */
+export const takeTask = (tx: Tx, name: string, process: string): Promise<boolean> =>
+  store.takeTask(tx, name, process, heartbeatTimeoutSeconds)
 
 /**
  * Registers this process and sends its heartbeats.
@@ -133,6 +139,7 @@ export const enterInstallation = async (
   await touch().catch(onError)
   const beat = tick(processHeartbeatMs, touch, onError)
   return {
+    id: own.id,
     clockSkewSeconds: skew.seconds,
     end: async () => {
       await beat.end()

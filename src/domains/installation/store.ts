@@ -71,3 +71,12 @@ export const touch = async (db: Sql, row: OwnRow): Promise<number> =>
   ).now
 
 export const remove = (db: Sql, id: string) => db.run`delete from processes where id = ${id}`
+
+/** Gives a task to a process unless a live one has it. @returns whether the process has it now */
+export const takeTask = async (tx: Tx, name: string, process: string, seconds: number): Promise<boolean> =>
+  (await tx.run`
+    insert into installation_state as s (name, value) values (${name}, ${{ process }})
+    on conflict (name) do update set value = excluded.value
+    where s.value ->> 'process' = ${process} or not exists (
+      select from processes p where p.id::text = s.value ->> 'process'
+        and p.seen_at >= clock_timestamp() - make_interval(secs => ${seconds}))`) === 1

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { testDatabase } from '../../../test/database.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeWorld } from '../../../test/world.ts'
-import { type MasterKey, openSeal } from './ops.ts'
+import { exportMaster, type MasterKey, openSeal, rotateMaster } from './ops.ts'
 import { sealedColumnList, sealedColumns } from './store.ts'
 
 const nothing = () => {}
@@ -89,4 +89,52 @@ test('every sealed column of the schema is cleared with a lost key, and resealed
     Object.keys(sealedColumns).sort(),
   )
   assert.deepEqual(sealedColumnList.map(({ name }) => name).sort(), Object.keys(sealedColumns).sort())
+})
+
+test('a key file becomes a TRUNKLINE_MASTER_KEY: the same key, which opens every secret, also in a rotation', async () => {
+  const db = await testDatabase()
+  const home = temporaryFolder()
+  const first = await openSeal(db, inFile(home), nothing)
+  const sealed = first.closeBytes(Buffer.from('a password'), 'here')
+  const file = join(temporaryFolder(), 'master-key')
+  await exportMaster(inFile(home), file)
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  const given = readFileSync(file, 'utf8').trim()
+  assert.match(given, /^trunkline-key-file:[\w-]{43}$/)
+  // Another process still has the file, and this one a home without any.
+  const elsewhere = temporaryFolder()
+  for (const [key, place] of [
+    [given, elsewhere],
+    [null, home],
+    [given, home],
+  ] as const) {
+    const seal = await openSeal(db, { home: place, given: key, forget: false }, nothing)
+    assert.equal(String(seal.openBytes(sealed, 'here')), 'a password')
+  }
+  assert.ok(!existsSync(join(elsewhere, 'keys')))
+  const nextFile = join(temporaryFolder(), 'next-key')
+  await rotateMaster({ home, given, databaseUrl: db.url, nextFile })
+  await assert.rejects(openSeal(db, keySettings(given), nothing), /The master key is not the one/)
+  await openSeal(db, keySettings(readFileSync(nextFile, 'utf8').trim()), nothing)
+})
+
+test('an export writes over no file, and needs a key file that no setting replaces and no rotation changes', async () => {
+  const db = await testDatabase()
+  const home = temporaryFolder()
+  const file = join(temporaryFolder(), 'master-key')
+  await assert.rejects(exportMaster(inFile(home), file), /There is no key file/)
+  await openSeal(db, inFile(home), nothing)
+  await assert.rejects(exportMaster({ home, given: 'the key of a setting' }, file), /comes from TRUNKLINE_MASTER_KEY/)
+  writeFileSync(file, 'mine')
+  await assert.rejects(exportMaster(inFile(home), file), /exists/)
+  assert.equal(readFileSync(file, 'utf8'), 'mine')
+  writeFileSync(join(home, 'keys', 'master.next'), Buffer.alloc(32))
+  await assert.rejects(exportMaster(inFile(home), `${file}.2`), /A rotation of the master key was interrupted/)
+})
+
+test('a TRUNKLINE_MASTER_KEY that only resembles an exported key is a text like any other', async () => {
+  const db = await testDatabase()
+  const value = `trunkline-key-file:${'A'.repeat(42)}`
+  await openSeal(db, keySettings(value), nothing)
+  await assert.rejects(openSeal(db, keySettings(`${value}A`), nothing), /The master key is not the one/)
 })

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { openSession } from '../../platform/db/database-session.ts'
 import { openExclusively } from '../../platform/db/installation-database.ts'
@@ -20,14 +20,26 @@ export type MasterKey = {
 
 const fileIn = (home: string): string => join(home, 'keys', 'master')
 
+/** Beginning of a value of TRUNKLINE_MASTER_KEY that has the 32 bytes of a key file in base64url. */
+const exportedPrefix = 'trunkline-key-file:'
+
+/** Returns the key of a value of TRUNKLINE_MASTER_KEY: its digest, or the bytes of a key file that it holds. */
+const masterOf = (value: string): Buffer => {
+  const bytes = Buffer.from(value.startsWith(exportedPrefix) ? value.slice(exportedPrefix.length) : '', 'base64url')
+  const isExported = bytes.length === 32 && value === `${exportedPrefix}${bytes.toString('base64url')}`
+  return isExported ? bytes : hash('sha256', value, 'buffer')
+}
+
 /** Returns the 32 bytes of the master key; null if neither the settings nor the home have one. */
 export const readMaster = ({ home, given: configured }: Pick<MasterKey, 'home' | 'given'>): Buffer | null => {
-  if (configured !== null) return hash('sha256', configured, 'buffer')
+  if (configured !== null) return masterOf(configured)
   return existsSync(fileIn(home)) ? readFileSync(fileIn(home)) : null
 }
 
 const writeDurably = async (path: string, content: Buffer | string): Promise<void> => {
-  writeFileSync(`${path}.new`, content, { mode: 0o600 })
+  // The mode holds for new files only.
+  rmSync(`${path}.new`, { force: true })
+  writeFileSync(`${path}.new`, content, { mode: 0o600, flag: 'wx' })
   await syncToDisk(`${path}.new`)
   renameSync(`${path}.new`, path)
   await syncToDisk(dirname(path))
@@ -219,6 +231,28 @@ const resealAll = async (sql: Sql, from: Seal, to: Seal, before: Buffer): Promis
   return values
 }
 
+/**
+ * Writes the key file of a home as a value for TRUNKLINE_MASTER_KEY. It is the same key: processes with the file and
+ * processes with the setting run together, and no value is sealed again.
+ * @param to file that does not exist yet; only its owner may read it
+ * @returns the fingerprint of the key
+ * @throws Error if there is no key file, a setting replaces it, or an interrupted rotation is not finished
+ */
+export const exportMaster = async (
+  { home, given }: Pick<MasterKey, 'home' | 'given'>,
+  to: string,
+): Promise<{ readonly fingerprint: string }> => {
+  const path = fileIn(resolve(home))
+  if (given !== null) throw new Error('The master key comes from TRUNKLINE_MASTER_KEY: there is nothing to export.')
+  if (!existsSync(path)) throw new Error(`There is no key file: ${path} does not exist.`)
+  if (existsSync(nextIn(resolve(home))))
+    throw new Error('A rotation of the master key was interrupted: start the platform once, which finishes it.')
+  if (existsSync(to)) throw new Error(`${to} exists: name a file that does not.`)
+  const master = readFileSync(path)
+  await writeDurably(to, `${exportedPrefix}${master.toString('base64url')}\n`)
+  return { fingerprint: fingerprintOf(makeSeal(master)) }
+}
+
 /** Options of a rotation. `nextFile` holds the next value of TRUNKLINE_MASTER_KEY, or is created with one; null for a
  *  key file. */
 export type Rotation = Pick<MasterKey, 'home' | 'given'> & {
@@ -253,7 +287,7 @@ const makeNext = async ({ home, given: configured, nextFile }: Rotation): Promis
   const next = readFileSync(nextFile, 'utf8').trim()
   if (next.length < 20) throw new Error(`${nextFile} holds ${next.length} characters; a master key has at least 20.`)
   if (next === configured) throw new Error(`${nextFile} holds the current key: provide a new one.`)
-  return hash('sha256', next, 'buffer')
+  return masterOf(next)
 }
 
 /**

@@ -338,12 +338,15 @@ export const inspectMessage = contract({
         Type.Object({
           part: Type.Integer(),
           connection_uuid: Id('CNX'),
-          outcome: Enum(['retry', 'refused', 'unknown']),
+          outcome: Enum(['retry', 'refused', 'unknown', 'queried']),
           reason: Type.String({ examples: ['ESME_RINVDSTADR'] }),
           at: Time,
         }),
       ),
-      { description: 'Submits that the carrier did not accept' },
+      {
+        description:
+          'Submits that the carrier did not accept. queried: the carrier was asked for a missing receipt, and reason is its answer',
+      },
     ),
   }),
   errors: { notFound: 'No such message' },

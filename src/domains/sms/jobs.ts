@@ -21,6 +21,7 @@ import {
 } from './limits.ts'
 import { publishEvents } from './message-presenter.ts'
 import { type CarrierReceipt, storedReceipt } from './receipts/carrier-receipt.ts'
+import { findMissingReceipts } from './receipts/receipt-queries.ts'
 import { deleteOldUnparsedReceipts } from './receipts/unparsed-receipt-store.ts'
 import { completeSendings } from './sendings/complete-sendings.ts'
 import { isWaiting } from './sendings/store.ts'
@@ -300,11 +301,15 @@ export const smsSchedules = (services: Services): Schedule[] => {
       },
     },
     completeSendings(),
+    findMissingReceipts(routing),
     {
       name: 'mark-missing-receipts',
       every: 60,
       run: async (tx) => {
-        for (const { connection, validSeconds } of routing.connections())
+        // A connection that was deleted or disabled meanwhile brings no receipt either.
+        const former = (await states.checkedConnections(tx)).map((connection) => [connection, null] as const)
+        const present = routing.connections().map(({ connection, validSeconds }) => [connection, validSeconds] as const)
+        for (const [connection, validSeconds] of new Map([...former, ...present]))
           await states.markMissingReceipts(tx, connection, (validSeconds ?? defaultValidSeconds) + receiptGraceSeconds)
       },
     },

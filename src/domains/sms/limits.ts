@@ -158,6 +158,51 @@ export const minHandsetDigits = 7
 /** Seconds for which receipts may still arrive after the validity has ended. */
 export const receiptGraceSeconds = 3_600
 
+/** Seconds for which a part may wait for its receipt at any connection: the longest validity of seven days, and more. */
+export const longestReceiptSeconds = 8 * 86_400
+
+/** Seconds after its submit from which on a carrier is asked for a part without a final receipt. */
+export const firstQuerySeconds = 900
+
+/** Seconds between questions for one part, at most: they double from 15 minutes on. */
+export const maxQuerySeconds = 86_400
+
+/** Seconds of send times that a search for such parts covers. */
+export const querySearchSeconds = 6 * 3_600
+
+/** Searches of a run: after an outage of the workers, a run covers all parts that may wait. */
+export const maxQuerySearches = 33
+
+/** Parts of a connection that wait for a question. Further ones are not asked for. */
+export const maxQueriedParts = 10_000
+
+/** The same for one account. */
+export const maxQueriedPartsOfAccount = 2_000
+
+/** Milliseconds between looks for parts that are due for a question. */
+export const queryPollMs = 5_000
+
+/** Parts of a connection that a look asks for, one after the other. */
+export const maxQueriesPerLook = 50
+
+/** Milliseconds between two questions to a carrier, at least. */
+export const minQueryIntervalMs = 100
+
+/** Share of the pace of a carrier that questions may take. */
+export const queryShare = 0.1
+
+/** Seconds before the next attempt when a carrier had no capacity for a question. */
+export const queryRetrySeconds = 30
+
+/** Refusals in a row after which a carrier refuses all questions. */
+export const maxQueryRefusals = 10
+
+/** Seconds for which it is then not asked. */
+export const refusedQueriesSeconds = 86_400
+
+/** Questions in a row without a response after which the same holds: some carriers break the connection instead. */
+export const maxUnansweredQueries = 3
+
 /** Waiting messages per page. */
 export const waitingPageSize = 1_000
 

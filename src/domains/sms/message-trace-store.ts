@@ -46,7 +46,7 @@ export const parts = (sql: Sql, { account_id, id }: Key) => sql.many<PartRow>`
 export type AttemptRow = {
   part: number
   connection_id: string
-  outcome: 'retry' | 'refused' | 'unknown'
+  outcome: 'retry' | 'refused' | 'unknown' | 'queried'
   reason: string
   at: Date
 }

@@ -9,6 +9,7 @@ import { formatSegmentation, quoteFor, segmentFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
 import { maxScheduleAheadMs, maxTextLength } from './limits.ts'
 import { presentMessage } from './message-presenter.ts'
+import { countMissing } from './receipts/receipt-query-store.ts'
 import { refusals } from './refusals.ts'
 import { cancelSending } from './sendings/cancel-sending.ts'
 import { listOpenSendings } from './sendings/store.ts'
@@ -124,3 +125,10 @@ export const cancelScheduled = async (tx: Tx, account: string): Promise<number> 
 /** Returns messages of an account in the form of the API, by their bare ids. */
 export const messagesById = async (sql: Sql, account: string, ids: readonly string[]) =>
   new Map((await store.messagesById(sql, account, ids)).map((row) => [row.id, presentMessage(row)]))
+
+/** Missing receipts of a connection. */
+export type ReceiptCounts = Awaited<ReturnType<typeof countMissing>>[number]
+
+/** Counts missing receipts by connection, for operators. */
+export const countMissingReceipts = async (sql: Sql): Promise<ReadonlyMap<string, ReceiptCounts>> =>
+  new Map((await countMissing(sql)).map((row) => [row.connection_id, row]))

@@ -11,6 +11,9 @@ import { smsJobs, smsSchedules } from './jobs.ts'
 /** Reaction of a test carrier to a submit: accept, refuse with a status, stay mute, or cut the link. */
 export type SubmitReaction = 'take' | number | 'mute' | 'cut'
 
+/** Answer of a test carrier to query_sm: a message_state, a status that refuses, or none at all. */
+export type QueryReaction = { readonly state: number; readonly error?: number } | { readonly status: number } | 'mute'
+
 export type Submit = {
   readonly source: string
   readonly destination: string
@@ -31,6 +34,10 @@ export type Smsc = {
   react: (submit: Submit, count: number) => SubmitReaction
   /** Message id of the nth response. */
   idOf: (count: number) => string
+  /** All questions with query_sm, in order. */
+  readonly queries: { readonly id: string; readonly source: string }[]
+  /** Reaction to the next questions. Default: the command is refused, as by a carrier without it. */
+  reactToQuery: (id: string) => QueryReaction
   receipt(id: string, stat: string, from?: string, to?: string): void
   sendInbound(from: string, to: string, text: string): Promise<void>
   /** Delivers a message with exactly these fields; resolves with the status of the response. */
@@ -76,6 +83,17 @@ export const startSmsc = async (): Promise<Smsc> => {
       else if (answer === 'cut') session.destroy()
       else if (typeof answer === 'number') session.send(pdu.response({ command_status: answer }))
     })
+    session.on('query_sm', (pdu: SmppPdu) => {
+      const id = String(pdu.message_id)
+      smsc.queries.push({ id, source: `+${pdu.source_addr}` })
+      const answer = smsc.reactToQuery(id)
+      if (answer === 'mute') return
+      if ('status' in answer) session.send(pdu.response({ command_status: answer.status }))
+      else
+        session.send(
+          pdu.response({ message_id: id, message_state: answer.state, error_code: answer.error ?? 0, final_date: '' }),
+        )
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -87,6 +105,8 @@ export const startSmsc = async (): Promise<Smsc> => {
   const smsc: Smsc = {
     port: typeof address === 'object' && address ? address.port : 0,
     submits: [],
+    queries: [],
+    reactToQuery: () => ({ status: 3 }),
     react: () => 'take',
     idOf: (count) => `id${count}`,
     receipt: (id, stat, from = '+447911123456', to = '+447700100000') =>

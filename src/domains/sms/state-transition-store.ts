@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db/sql.ts'
+import { longestReceiptSeconds } from './limits.ts'
 import type { EventRow } from './store.ts'
 
 /**
@@ -174,6 +175,16 @@ export const deriveStatus = async (
   return changed.filter(({ is_new }) => is_new).flatMap(withImpliedSent)
 }
 
+/** Returns the connections of which missing receipts are marked: also those that were disabled, and those that were deleted
+ *  so lately that their parts may still wait. */
+export const checkedConnections = async (tx: Tx): Promise<string[]> => {
+  await tx.run`
+    update sms_receipt_checks r set gone_at = app_now()
+    where gone_at is null and not exists (select from connections c where c.id = r.connection_id)`
+  await tx.run`delete from sms_receipt_checks where gone_at < app_now() - make_interval(secs => ${longestReceiptSeconds})`
+  return (await tx.many<{ id: string }>`select connection_id as id from sms_receipt_checks`).map(({ id }) => id)
+}
+
 /** Marks messages of a connection without receipts, among the parts that were sent at least `seconds` ago and were not
  *  checked before. */
 export const markMissingReceipts = async (tx: Tx, connection: string, seconds: number): Promise<void> => {
@@ -193,7 +204,9 @@ export const markMissingReceipts = async (tx: Tx, connection: string, seconds: n
     ), marked as (
       update sms_messages m set sub_status = 'no_receipt', updated_at = (select app_now())
       from overdue o where m.account_id = o.account_id and m.id = o.message_id and m.status = 'sent'
+      returning m.id
     )
-    update sms_receipt_checks w set until = greatest(w.until, watch.next)
+    update sms_receipt_checks w set until = greatest(w.until, watch.next),
+      without_receipt = w.without_receipt + (select count(*) from marked)
     from watch where w.connection_id = ${connection}`
 }

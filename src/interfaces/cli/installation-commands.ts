@@ -224,6 +224,19 @@ const rotate: Run = async (typed, context) => {
   return true
 }
 
+const exportKey: Run = async (typed, context) => {
+  const file = fileOf(typed, 2)
+  const { home, masterKey } = context.local.settings()
+  const { exportMaster } = await import('../../domains/keys/ops.ts')
+  const { fingerprint } = await exportMaster({ home, given: masterKey }, file)
+  printResult(context, typed, { success: true, fingerprint, file: resolve(file) }, [
+    `${resolve(file)} holds the master key, whose fingerprint is ${fingerprint}, as a value of TRUNKLINE_MASTER_KEY.`,
+    'Set it for one process after the other: those with the key file and those with the setting run together.',
+    `Once all have started with it, store the value apart from the database, and remove ${file} and keys/master.`,
+  ])
+  return true
+}
+
 const rebuildInbox: Run = async (typed, context) => {
   if (typed.words.length > 2) throw new UsageError(`"${typed.words[2]}" is an unexpected argument`)
   const { rebuildInbox } = await import('../../domains/inbox/ops.ts')
@@ -365,6 +378,14 @@ export const locals: readonly LocalCommand[] = [
       'Apply the pending migrations to a copy of the database, while the platform runs or not, and show the time and the locks of each. The copy needs twice the room of the database in the temporary folder (TMPDIR), and is removed again',
     options: [],
     run: rehearse,
+  },
+  {
+    name: 'master-key export',
+    words: 'FILE',
+    summary:
+      'Write the master key of keys/master in TRUNKLINE_HOME to a new FILE as a value of TRUNKLINE_MASTER_KEY, while the platform runs or not',
+    options: [],
+    run: exportKey,
   },
   {
     name: 'inbox rebuild',

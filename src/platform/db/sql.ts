@@ -40,6 +40,8 @@ export type Tx = Sql & {
   readonly transaction: true
   /** Called once the transaction has committed, and never otherwise. */
   afterCommit(effect: () => void): void
+  /** Id of the request that the transaction belongs to, for the log lines of jobs that it adds. Absent: unknown. */
+  requestId?: string
 }
 
 export type Db = Sql & {

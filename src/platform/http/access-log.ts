@@ -16,8 +16,9 @@ const maskedQuery = (request: FastifyRequest): Record<string, unknown> => {
 
 /** Logs every request at level debug, by route pattern: never its path, which may hold numbers, nor its body. */
 export const installAccessLog = (app: FastifyInstance, log: Logger): void => {
-  if (!log.isLevelEnabled('debug')) return
   app.addHook('onSend', (request, reply, payload, done) => {
+    // The level may change while the server runs.
+    if (!log.isLevelEnabled('debug')) return done(null, payload)
     log.debug(
       {
         method: request.method,

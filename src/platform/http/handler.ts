@@ -22,6 +22,12 @@ type HandlerCall = Pick<FastifyRequest, 'account' | 'person' | 'session' | 'body
   readonly tx: Tx | null
 }
 
+/** Names the request as the cause of the jobs that a transaction adds. */
+const ofRequest = (tx: Tx, { id }: FastifyRequest): Tx => {
+  tx.requestId = id
+  return tx
+}
+
 type HandlerFunction = (call: HandlerCall) => Promise<{ [key: string]: unknown }>
 
 /** Wraps the handler of an audited operation: the audit row is written in the transaction of the operation. */
@@ -121,12 +127,12 @@ export const handler = (
     if (!isRepeatable(contract) || typeof key !== 'string' || key === '')
       return limiter
         ? runInTurn(limiter, limiterKeyOf(request), reply, () =>
-            transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx })) : run(call),
+            transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx: ofRequest(tx, request) })) : run(call),
           )
         : run(call)
     const path = canonicalPath(contract.url, request.params)
     const answer = async (tx: Tx) => {
-      const payload = await run({ ...call, tx })
+      const payload = await run({ ...call, tx: ofRequest(tx, request) })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
     }
     const keyed = {

@@ -80,7 +80,7 @@ export type ServerDeps = AuthDeps & {
   refusedAccess: RefusedAccess
   log: Logger
   version: string
-  tls: { cert: Buffer; key: Buffer } | null
+  tls: { readonly cert: Buffer; readonly key: Buffer } | null
   alias: Alias
   config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean; readonly isSandboxExplicit: boolean }
   lifecycle: { readonly stopping: boolean }

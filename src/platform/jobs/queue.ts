@@ -1,5 +1,6 @@
 import { joinJson, type Tx } from '../db/sql.ts'
 import { uuid } from '../lib/id.ts'
+import { contextFields } from '../lib/log-context.ts'
 
 export type Payload = { [key: string]: unknown }
 
@@ -15,6 +16,21 @@ export type JobOptions = {
   runAt?: Date
   /** A UUID version 7 that no job had before; adding the same id again has no effect. Default: a new one. */
   id?: string
+}
+
+/** Field of a payload with the id of the request that added the job. Kinds write their own fields in camelCase. */
+const requestField = 'request_id'
+
+/** Returns the payload with the request of the transaction, or of the job that runs, if it is known. */
+const withCause = (tx: Tx, payload: Payload): Payload => {
+  const requestId = tx.requestId ?? contextFields().request_id
+  return requestId === undefined ? payload : { ...payload, [requestField]: requestId }
+}
+
+/** Returns the id of the request that added a job; null if it is unknown. */
+export const requestIdOf = (payload: unknown): string | null => {
+  const id = payload instanceof Object && requestField in payload ? payload[requestField] : null
+  return typeof id === 'string' ? id : null
 }
 
 /** A job to add together with others of its kind. */
@@ -33,7 +49,7 @@ export const enqueue = async (tx: Tx, kind: string, payload: Payload, options: J
   const id = options.id ?? uuid()
   await tx.run`
     insert into jobs (id, account_id, kind, key, payload, run_at, created_at)
-    select ${id}::uuid, ${options.account ?? null}::uuid, ${kind}::text, ${options.key ?? null}::text, ${payload}::jsonb,
+    select ${id}::uuid, ${options.account ?? null}::uuid, ${kind}::text, ${options.key ?? null}::text, ${withCause(tx, payload)}::jsonb,
       coalesce(${options.runAt ?? null}::timestamptz, (select app_now())), (select app_now())
     on conflict (id) do nothing`
   notifyAfterCommit(tx, kind, [options])
@@ -49,7 +65,7 @@ export const enqueueAll = async (tx: Tx, kind: string, jobs: readonly NewJob[]):
       (select app_now())
     from unnest(
       ${ids}::uuid[], ${jobs.map(({ account }) => account ?? null)}::uuid[], ${jobs.map(({ key }) => key ?? null)}::text[],
-      string_to_array(${joinJson(jobs.map(({ payload }) => JSON.stringify(payload)))}, chr(31)),
+      string_to_array(${joinJson(jobs.map(({ payload }) => JSON.stringify(withCause(tx, payload))))}, chr(31)),
       ${jobs.map(({ runAt }) => runAt ?? null)}::timestamptz[]
     ) j (id, account, key, payload, run_at)
     on conflict (id) do nothing`

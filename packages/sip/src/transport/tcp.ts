@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect as connectTcp, createServer, isIP, type Server, type Socket } from 'node:net'
-import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
+import { connect as connectTls, createServer as createTlsServer, Server as TlsServer } from 'node:tls'
 import type { Timers } from '../timers.ts'
 import {
   type Flow,
@@ -45,10 +45,17 @@ const unknownPeerMs = 30_000
 const connectionKey = (address: string, port: number, trust: TlsTrust | null): string =>
   `${address} ${port}${trust ? ` ${trust.name} ${trust.ca}` : ''}`
 
+/** A transport whose certificate can be replaced. */
+export type TcpListener = Transport & {
+  /** Replaces the certificate and key (PEM) for later handshakes; open connections go on. No effect without TLS.
+   *  @throws Error if they are invalid */
+  setCertificate(tls: { readonly key: string; readonly cert: string }): void
+}
+
 /**
  * SIP over TCP or TLS (RFC 3261, 18): one connection for each peer, opened by either side, for requests and responses.
  */
-class TcpTransport implements Transport {
+class TcpTransport implements TcpListener {
   readonly protocol: 'TCP' | 'TLS'
   readonly sentBy: SentBy
   private readonly settings: TcpSettings
@@ -87,6 +94,10 @@ class TcpTransport implements Transport {
     const connecting = this.connect(target, key, trust).finally(() => this.opening.delete(key))
     this.opening.set(key, connecting)
     return connecting
+  }
+
+  setCertificate({ key, cert }: { readonly key: string; readonly cert: string }): void {
+    if (this.server instanceof TlsServer) this.server.setSecureContext({ key, cert })
   }
 
   async close(): Promise<void> {
@@ -163,7 +174,7 @@ export const openTcp = async (
   settings: TcpSettings,
   receiver: TransportReceiver,
   timers: Timers,
-): Promise<Transport> => {
+): Promise<TcpListener> => {
   const { tls } = settings
   const server = tls ? createTlsServer({ key: tls.key, cert: tls.cert, handshakeTimeout: 10_000 }) : createServer()
   server.listen(settings.port, settings.address)

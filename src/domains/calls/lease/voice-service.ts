@@ -1,4 +1,3 @@
-import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import type { Config } from '../../../config.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
@@ -9,6 +8,7 @@ import type { Upgrade } from '../../../platform/http/upgrade.ts'
 import { tick } from '../../../platform/jobs/tick.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { recordingCipher } from '../../../platform/lib/encrypted-file.ts'
+import { processName } from '../../../platform/lib/process-name.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import type { VoiceFinding, VoiceTrunkState } from '../../../ports/voice.ts'
@@ -64,6 +64,8 @@ export type VoiceService = {
   port(): number | null
   /** Diagnoses a trunk that runs here; no findings for others. @param echo a number that echoes audio */
   examine(connection: string, echo: string | null): Promise<VoiceFinding[]>
+  /** Replaces the certificate of SIP over TLS for later connections; calls go on. @throws Error if it is invalid */
+  setCertificate(tls: { readonly key: string; readonly cert: string }): void
   /** Returns the figures for /metrics. */
   stats(): VoiceStats
   status(): VoiceStatus
@@ -123,7 +125,7 @@ class VoiceNodeOwner {
     this.#deps = deps
     // The lease has a connection of its own, so that waiting requests cannot delay its heartbeat.
     this.#leaseDb = deps.db.dedicated(leaseTimeoutMs)
-    this.#lease = makeVoiceLease(this.#leaseDb, `${hostname()}, process ${process.pid}`)
+    this.#lease = makeVoiceLease(this.#leaseDb, processName)
   }
 
   get node(): VoiceNode | null {
@@ -318,6 +320,7 @@ export const makeVoiceService = (deps: VoiceDeps): VoiceService => {
       }
     },
     port: () => owner.node?.gateway.port ?? null,
+    setCertificate: (tls) => owner.node?.gateway.setCertificate(tls),
     status: () => owner.status,
     decided: () => owner.decided,
     start: async () => {

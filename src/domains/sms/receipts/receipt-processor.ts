@@ -17,12 +17,16 @@ import {
   type ReceiptCorrelator,
 } from './receipt-correlation.ts'
 
-const isFinal = (state: ReceiptState) => !['enroute', 'accepted', 'unknown'].includes(state)
+/** Whether a state does not change any more. */
+export const isFinal = (state: ReceiptState) => !['enroute', 'accepted', 'unknown'].includes(state)
 
 type PartStatusChange = states.PartChange & { parts: number }
 
+/** The state of a part by a receipt. */
+type ReportedState = Pick<CarrierReceipt, 'state' | 'error'>
+
 /** Chooses one receipt per part: a delivery, else the last final one, else the last. */
-const mostSignificant = (found: readonly MatchedPart[], receipts: readonly CarrierReceipt[]): PartStatusChange[] => {
+const mostSignificant = (found: readonly MatchedPart[], receipts: readonly ReportedState[]): PartStatusChange[] => {
   const changes = new Map<string, PartStatusChange & { rank: number }>()
   for (const { n, account_id, message_id, part, parts } of found) {
     const receipt = receipts[n]
@@ -38,11 +42,7 @@ const mostSignificant = (found: readonly MatchedPart[], receipts: readonly Carri
 
 const byMessage = (a: states.PartChange, b: states.PartChange) => (a.message < b.message ? -1 : 1)
 
-const applyFound = async (
-  tx: Tx,
-  found: readonly MatchedPart[],
-  receipts: readonly CarrierReceipt[],
-): Promise<void> => {
+const applyFound = async (tx: Tx, found: readonly MatchedPart[], receipts: readonly ReportedState[]): Promise<void> => {
   // Lock order: docs/locks.md.
   const changes = mostSignificant(found, receipts).sort(byMessage)
   if (changes.length === 0) return
@@ -51,6 +51,10 @@ const applyFound = async (
   await states.updateParts(tx, changes)
   await publishEvents(tx, await states.deriveStatus(tx, messages))
 }
+
+/** Applies a state of a part that is known, as a receipt. The transaction must have index plans. */
+export const applyReceipt = (tx: Tx, part: Omit<MatchedPart, 'n'>, receipt: ReportedState): Promise<void> =>
+  applyFound(tx, [{ ...part, n: 0 }], [receipt])
 
 const earlyKind = 'sms.receipt'
 

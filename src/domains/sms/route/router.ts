@@ -14,6 +14,8 @@ export type Router = {
   isCurrent: RouteTable['hasMade']
   /** Every connection that messages may use. */
   connections(): readonly Candidate[]
+  /** Connections whose carriers may be asked for the state of a part, with their pace. */
+  queryable(): ReadonlyMap<string, number | null>
   /** Persists the route decision before a message references it; returns undefined if already persisted. */
   ensurePersisted(decision: Decision): undefined | Promise<void>
   /** Resolves once the table includes the last change known to this process. */
@@ -23,6 +25,7 @@ export type Router = {
 export const makeRouter = (db: Db, seal: Seal, changes: InvalidationBus, onError: (error: unknown) => void): Router => {
   let table = makeRouteTable([])
   let connections: readonly Candidate[] = []
+  let queryable: ReadonlyMap<string, number | null> = new Map()
   const persistedIds = new Set<string>()
 
   const { reload } = makeNewestRead(
@@ -34,6 +37,7 @@ export const makeRouter = (db: Db, seal: Seal, changes: InvalidationBus, onError
       }))
       table = makeRouteTable(routed)
       connections = routed.map((connection) => candidateOf(connection, ''))
+      queryable = new Map(routed.flatMap(({ id, capabilities: { queries, pace } }) => (queries ? [[id, pace]] : [])))
     },
   )
   let reading = reload()
@@ -52,6 +56,7 @@ export const makeRouter = (db: Db, seal: Seal, changes: InvalidationBus, onError
     decide: (destination, isSandbox) => table.decide(destination, isSandbox),
     isCurrent: (decision) => table.hasMade(decision),
     connections: () => connections,
+    queryable: () => queryable,
     ensurePersisted: (decision) => (persistedIds.has(decision.id) ? undefined : persist(decision)),
     ready: () => reading,
   }

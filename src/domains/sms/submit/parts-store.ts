@@ -112,11 +112,12 @@ export type SubmitAttempt = {
   id: string
   part: number
   connection: string
-  outcome: 'retry' | 'refused' | 'unknown'
+  /** `queried`: the carrier was asked for a receipt, and `reason` is its answer. */
+  outcome: 'retry' | 'refused' | 'unknown' | 'queried'
   reason: string
 }
 
-/** Records why carriers did not accept parts. */
+/** Records why carriers did not accept parts, and their answers about parts without a receipt. */
 export const recordAttempts = (tx: Db | Tx, attempts: readonly SubmitAttempt[]) => tx.run`
   insert into sms_attempts (account_id, message_id, id, part, connection_id, outcome, reason, at)
   select g.*, app_now()

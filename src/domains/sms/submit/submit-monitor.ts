@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Metrics } from '../../../platform/http/metrics.ts'
-import type { SmsCarrier, SmsDriver, SubmitResult } from '../../../ports/sms.ts'
+import type { QueriedPart, QueryResult, SmsCarrier, SmsDriver, SubmitResult } from '../../../ports/sms.ts'
 import { metricName, smsDrivers } from '../drivers.ts'
 import { lastErrorTtlMs, refusalLogIntervalMs } from '../limits.ts'
 
@@ -28,6 +28,11 @@ const makeSubmitMetrics = (metrics: Metrics, kind: string) => ({
 
 /** Makes a monitor that reports refusals of carriers in metrics, in the log and in the state of the connection. */
 export const makeSubmitMonitor = (metrics: Metrics, log: Logger): WrapCarrier => {
+  const countQuery = metrics.counter(
+    'trunkline_sms_receipt_queries_total',
+    'Questions to carriers for parts without a final receipt, by the state that they answered',
+    ['connection', 'outcome'],
+  )
   const byKind = new Map([...smsDrivers.keys()].map((kind) => [kind, makeSubmitMetrics(metrics, kind)]))
   return ({ kind, name: connection, driver }, carrier) => {
     const counted = byKind.get(kind)
@@ -53,10 +58,18 @@ export const makeSubmitMonitor = (metrics: Metrics, log: Logger): WrapCarrier =>
       lines.set(status, { until: now + refusalLogIntervalMs, count: 0 })
     }
 
+    const ask = carrier.query?.bind(carrier)
+    const query = async (part: QueriedPart): Promise<QueryResult> => {
+      const result = (await ask?.(part)) ?? { outcome: 'retry' as const }
+      if (result.outcome !== 'retry')
+        countQuery({ connection, outcome: result.outcome === 'state' ? result.state : 'refused' })
+      return result
+    }
     return {
       freeWindow: () => carrier.freeWindow(),
       isUp: () => carrier.isUp(),
       close: () => carrier.close(),
+      ...(ask ? { query } : {}),
       state: () => {
         const state = carrier.state()
         const isRecent = last !== null && performance.now() - last.at < lastErrorTtlMs

@@ -76,6 +76,16 @@ const acceptedFacts = ({ row, showsMoney }: SmsTrace): TimelineFact[] => [
       ]),
 ]
 
+const receiptTexts = new Map([
+  ['delivered', 'delivered'],
+  ['undelivered', 'not delivered'],
+  ['rejected', 'rejected'],
+  ['expired', 'expired'],
+  ['enroute', 'on its way'],
+  ['accepted', 'accepted by the network of the recipient'],
+  ['unknown', 'unknown to the carrier'],
+])
+
 const attemptFact = (trace: SmsTrace, { part, outcome, reason, at }: AttemptRow): TimelineFact => {
   const name = partName(trace, part)
   const why = reasonText(reason)
@@ -89,18 +99,15 @@ const attemptFact = (trace: SmsTrace, { part, outcome, reason, at }: AttemptRow)
       text: `A carrier could not accept ${name} yet: ${why ?? 'it has no capacity'}`,
       detail,
     }
+  if (outcome === 'queried')
+    return {
+      at,
+      what: 'receipt',
+      text: `The receipt for ${name} is missing. Asked for it, the carrier answered: ${receiptTexts.get(reason) ?? why ?? 'it reported an error'}`,
+      detail: receiptTexts.has(reason) ? { part, status: reason } : detail,
+    }
   return { at, what: 'submitted', text: `A carrier did not answer about ${name}`, detail }
 }
-
-const receiptTexts = new Map([
-  ['delivered', 'delivered'],
-  ['undelivered', 'not delivered'],
-  ['rejected', 'rejected'],
-  ['expired', 'expired'],
-  ['enroute', 'on its way'],
-  ['accepted', 'accepted by the network of the recipient'],
-  ['unknown', 'unknown to the carrier'],
-])
 
 const partFacts = (trace: SmsTrace, row: PartRow): TimelineFact[] => {
   const name = partName(trace, row.part)
@@ -139,6 +146,16 @@ const endFacts = (trace: SmsTrace): TimelineFact[] => {
             what: 'failed' as const,
             text: failureReasonOf(row.status, row.error_code).text,
             detail: { status: row.status, error_code: row.error_code },
+          },
+        ]
+      : []),
+    ...(row.status === 'sent' && row.sub_status === 'no_receipt'
+      ? [
+          {
+            at: row.updated_at,
+            what: 'receipt' as const,
+            text: 'No receipt came within an hour after the validity',
+            detail: { status: 'no_receipt' },
           },
         ]
       : []),

@@ -1,6 +1,8 @@
 import { manyRows } from '../../db/batcher.ts'
 import { type Db, isUnavailable, sqlState } from '../../db/sql.ts'
+import { withRequestId } from '../../lib/log-context.ts'
 import { backoff, type CompletedRun, type Job, type JobKind, jobEnded, type Log } from '../job-kind.ts'
+import { requestIdOf } from '../queue.ts'
 import {
   type ClaimResult,
   completeAndClaim,
@@ -325,7 +327,8 @@ export class JobConsumer implements LocalQueue {
   #logFailedRun({ held, ...outcome }: JobOutcome, error: unknown): void {
     const type = error instanceof Error ? error.name : typeof error
     const { id, attempt, account } = held.job
-    const fields = { kind: this.kind, job: id, account, attempt, type, code: sqlState(error) ?? undefined }
+    const request_id = requestIdOf(held.job.payload) ?? undefined
+    const fields = { kind: this.kind, job: id, account, attempt, request_id, type, code: sqlState(error) ?? undefined }
     if (outcome.what === 'back') this.#log.debug({ ...fields, seconds: outcome.seconds }, 'jobs: retry scheduled')
     else this.#log.debug(fields, 'jobs: job failed for good')
   }
@@ -366,7 +369,9 @@ export class JobConsumer implements LocalQueue {
   async #run(held: HeldJob): Promise<void> {
     let outcome: JobOutcome
     try {
-      const result = await this.#kind.run?.(held.job, held.controller.signal, held.fence)
+      const work = () => this.#kind.run?.(held.job, held.controller.signal, held.fence)
+      const requestId = requestIdOf(held.job.payload)
+      const result = await (requestId === null ? work() : withRequestId(requestId, work))
       if (result === jobEnded) {
         this.#running--
         this.#held.delete(held)
