@@ -20,6 +20,7 @@ import { makeWatchedLog } from './log.ts'
 import { lockDataDirectory, restoreFolderIn } from './platform/db/data-directory.ts'
 import { startEmbedded } from './platform/db/embedded.ts'
 import { migrate } from './platform/db/migrate.ts'
+import { checkPooler } from './platform/db/pooler-check.ts'
 import { type Admit, connect } from './platform/db/sql.ts'
 import { startWakeUps } from './platform/db/wake-ups.ts'
 import { releaseLeases } from './platform/jobs/consume/worker.ts'
@@ -54,6 +55,7 @@ const openDatabase = async (
   const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
   const url = databaseUrl ?? embedded?.url ?? ''
   const migrationDb = connect({ url, connections: 2, unlimited: true, onError })
+  if (embedded === null) await checkPooler(migrationDb)
   await migrate(migrationDb, { log })
   await migrationDb.end()
   const admission: { admit: Admit } = { admit: async () => {} }

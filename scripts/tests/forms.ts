@@ -35,6 +35,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
     why: 'crashes at further moments',
     files: [
       'test/chaos/{inbox,links,msgapp,webhooks}.test.ts',
+      'test/cluster/*.test.ts',
       'src/domains/calls/recordings/recording-encryption-crash.test.ts',
       'src/domains/callers/code-by-call-crash.test.ts',
       'src/domains/backup/{running,create/interrupted-backup}.test.ts',
