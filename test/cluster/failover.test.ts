@@ -32,7 +32,8 @@ const during = async <T>(
   const result = await fault(load)
   await load.accepts(enough)
   const figures = await load.stop()
-  t.diagnostic(`${JSON.stringify(figures)} ${JSON.stringify(await assertNothingLost(installation, accepted))}`)
+  t.diagnostic(JSON.stringify(figures))
+  t.diagnostic(JSON.stringify(await assertNothingLost(installation, accepted)))
   return result
 }
 
@@ -58,13 +59,27 @@ test('a database that fails over loses no accepted message, no money and no webh
           await primary.kill()
           const promoted = await standby.program().prints(/promoted self to leader/, killedAt)
           const seconds = await secondsToAccept(load, promoted)
-          t.diagnostic(`promoted after ${((promoted - killedAt) / 1_000).toFixed(1)} s, 202 after ${seconds.toFixed(1)} s more`)
+          t.diagnostic(
+            `promoted after ${((promoted - killedAt) / 1_000).toFixed(1)} s, 202 after ${seconds.toFixed(1)} s more`,
+          )
           return seconds
         }),
       )
       primary.start()
     }
     assert.ok(Math.min(...waits) <= promisedSeconds, `seconds from the promotion to the first 202: ${waits}`)
+  })
+
+  await t.test('the primary hangs, and comes back after the promotion of the standby', async (t) => {
+    const { primary, standby } = await patroni.whenHealthy()
+    await inCluster(t, async (load) => {
+      const since = performance.now()
+      primary.hang()
+      await standby.program().prints(/promoted self to leader/, since)
+      await load.accepts(enough)
+      primary.resume()
+    })
+    assert.equal((await patroni.whenHealthy()).primary, standby)
   })
 
   await t.test('a planned switchover', (t) => inCluster(t, () => patroni.switchover()))
@@ -78,21 +93,24 @@ test('a database that fails over loses no accepted message, no money and no webh
     standby.start()
   })
 
-  await t.test('the primary is lost while it was alone: a standby that lacks its messages does not take over', async (t) => {
-    const { primary, standby } = await patroni.whenHealthy()
-    await inCluster(t, async (load) => {
-      await standby.kill()
-      await until(async () => !(await patroni.hasStandby()), 60)
-      await load.accepts(enough)
-      await primary.kill()
-      const since = performance.now()
-      standby.start()
-      await standby.program().prints(/not the healthiest node/i, since)
-      assert.equal(await standby.isPrimary(), false)
-      primary.start()
-    })
-    assert.equal((await patroni.whenHealthy()).primary, primary)
-  })
+  await t.test(
+    'the primary is lost while it was alone: a standby that lacks its messages does not take over',
+    async (t) => {
+      const { primary, standby } = await patroni.whenHealthy()
+      await inCluster(t, async (load) => {
+        await standby.kill()
+        await until(async () => !(await patroni.hasStandby()), 60)
+        await load.accepts(enough)
+        await primary.kill()
+        const since = performance.now()
+        standby.start()
+        await standby.program().prints(/not the healthiest node/i, since)
+        assert.equal(await standby.isPrimary(), false)
+        primary.start()
+      })
+      assert.equal((await patroni.whenHealthy()).primary, primary)
+    },
+  )
 
   await t.test('one member of etcd is lost: nothing changes', async (t) => {
     const { primary } = await patroni.whenHealthy()

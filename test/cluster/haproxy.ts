@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { canConnect, freePort } from '../counterparts/program.ts'
-import type { DatabaseNode, Member } from './patroni.ts'
-import { killIn, makeProgramFolder, startProgram } from './processes.ts'
+import type { DatabaseNode } from './patroni.ts'
+import { type Member, startMember } from './processes.ts'
 
 /** The configuration of docs/operating/failover.md, with the ports of a test. */
 const configuration = (
@@ -42,7 +42,7 @@ listen http
   default-server inter 500ms fall 1 rise 1
 ${apis.map((port, i) => `  server api-${i + 1} 127.0.0.1:${port} check\n`).join('')}`
 
-export type Proxy = Member & {
+export type LoadBalancer = Member & {
   /** Port that leads to the primary. */
   readonly databasePort: number
   /** Port that leads to the ready processes with the role `api`. */
@@ -54,22 +54,11 @@ export const startProxy = async (
   folder: string,
   nodes: readonly DatabaseNode[],
   apis: readonly number[],
-): Promise<Proxy> => {
-  const own = makeProgramFolder(folder, 'haproxy')
+): Promise<LoadBalancer> => {
   const [database, http] = [await freePort(), await freePort()]
   const file = join(folder, 'haproxy.cfg')
   writeFileSync(file, configuration({ database, http }, nodes, apis), { mode: 0o644 })
-  const start = () => startProgram(own, ['haproxy', '-db', '-f', file])
-  let running = start()
-  await running.reaches('it listens', () => canConnect(http))
-  return {
-    name: 'haproxy',
-    databasePort: database,
-    httpPort: http,
-    kill: () => killIn(own),
-    start: () => {
-      running = start()
-    },
-    program: () => running,
-  }
+  const proxy = startMember(folder, 'haproxy', ['haproxy', '-db', '-f', file])
+  await proxy.program().reaches('it listens', () => canConnect(http))
+  return { ...proxy, databasePort: database, httpPort: http }
 }

@@ -7,7 +7,7 @@ import { freePort } from '../counterparts/program.ts'
 import { Receiver } from '../doubles/receiver.ts'
 import { apiKey, type Platform, startPlatform, stockNumbers, until } from '../platform.ts'
 import { makeSimulatorHome, password, type Simulator, startSimulator } from '../simulator.ts'
-import { type Proxy, startProxy } from './haproxy.ts'
+import { type LoadBalancer, startProxy } from './haproxy.ts'
 import { type PatroniCluster, startPatroni } from './patroni.ts'
 import { killIn, makeClusterFolder } from './processes.ts'
 
@@ -33,7 +33,7 @@ export type PlatformProcess = {
 
 export type Installation = {
   readonly patroni: PatroniCluster
-  readonly proxy: Proxy
+  readonly proxy: LoadBalancer
   readonly apis: readonly PlatformProcess[]
   readonly workers: readonly PlatformProcess[]
   readonly carrier: Simulator
@@ -43,7 +43,12 @@ export type Installation = {
   /** Environment of the processes and of commands. */
   readonly environment: Readonly<Record<string, string>>
   /** A request through HAProxy. @returns status 0 when there was no answer */
-  request(method: string, path: string, body?: object, headers?: Record<string, string>): Promise<{ status: number; text: string }>
+  request(
+    method: string,
+    path: string,
+    body?: object,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; text: string }>
 }
 
 const makeProcess = async (
@@ -91,7 +96,7 @@ export const prepareAccount = async (
   }
   await call('POST', '/operator/connections', { kind: 'smpp', name: 'cluster', settings })
   for (const event of receiver ? ['sms.message.sent', 'sms.message.delivered', 'sms.message.failed'] : [])
-    await call('POST', `/open/webhooks/subscribe/${event}`, { hook_url: receiver?.url('/cluster') })
+    await call('POST', `/open/webhooks/subscribe/${event}`, { hook_url: receiver?.url('/cluster'), on_number: ownNumber })
 }
 
 /** Settings that every process of an installation of a test needs, whichever its database. */

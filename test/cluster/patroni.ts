@@ -6,7 +6,7 @@ import { connect } from '../../src/platform/db/sql.ts'
 import { freePort } from '../counterparts/program.ts'
 import { until } from '../platform.ts'
 import { oldest } from '../servers.ts'
-import { type ClusterProgram, killIn, makeProgramFolder, startProgram } from './processes.ts'
+import { type Member, startMember } from './processes.ts'
 
 // Three members of etcd, and two of Patroni with PostgreSQL, one of them a synchronous standby.
 
@@ -30,16 +30,6 @@ const dynamicSettings = {
 const [role, rolePassword, database] = ['trunkline', 'a-password-of-the-platform', 'trunkline']
 const superuserPassword = 'a-password-of-the-superuser'
 
-/** A member of etcd, or of Patroni with its PostgreSQL: a machine of its own in production. */
-export type Member = {
-  readonly name: string
-  /** Kills every process of the member. */
-  kill(): Promise<void>
-  /** Starts a killed member. */
-  start(): void
-  program(): ClusterProgram
-}
-
 export type DatabaseNode = Member & {
   /** Port of PostgreSQL. */
   readonly port: number
@@ -49,28 +39,27 @@ export type DatabaseNode = Member & {
   isPrimary(): Promise<boolean>
 }
 
-const member = (folder: string, name: string, command: readonly string[]): Member => {
-  const own = makeProgramFolder(folder, name)
-  let running = startProgram(own, command)
-  return {
-    name,
-    kill: () => killIn(own),
-    start: () => {
-      running = startProgram(own, command)
-    },
-    program: () => running,
-  }
-}
-
 const startEtcd = async (folder: string): Promise<{ members: Member[]; hosts: string }> => {
   const names = ['etcd-1', 'etcd-2', 'etcd-3']
-  const ports = await Promise.all(names.map(async (name) => ({ name, client: await freePort(), peer: await freePort() })))
+  const ports = await Promise.all(
+    names.map(async (name) => ({ name, client: await freePort(), peer: await freePort() })),
+  )
   const cluster = ports.map(({ name, peer }) => `${name}=http://127.0.0.1:${peer}`).join(',')
   const members = ports.map(({ name, client, peer }) =>
-    member(folder, name, [
+    startMember(folder, name, [
       ...['etcd', '--name', name, '--data-dir', 'data', '--initial-cluster-state', 'new'],
-      ...['--listen-client-urls', `http://127.0.0.1:${client}`, '--advertise-client-urls', `http://127.0.0.1:${client}`],
-      ...['--listen-peer-urls', `http://127.0.0.1:${peer}`, '--initial-advertise-peer-urls', `http://127.0.0.1:${peer}`],
+      ...[
+        '--listen-client-urls',
+        `http://127.0.0.1:${client}`,
+        '--advertise-client-urls',
+        `http://127.0.0.1:${client}`,
+      ],
+      ...[
+        '--listen-peer-urls',
+        `http://127.0.0.1:${peer}`,
+        '--initial-advertise-peer-urls',
+        `http://127.0.0.1:${peer}`,
+      ],
       ...['--initial-cluster', cluster, '--initial-cluster-token', 'trunkline-test'],
       // Twice the default of 100 ms and 1 s: members of a busy machine would elect a leader again and again.
       ...['--heartbeat-interval', '200', '--election-timeout', '2000'],
@@ -114,7 +103,7 @@ const startNode = async (folder: string, name: string, hosts: string): Promise<D
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(settings), { mode: 0o644 })
   return {
-    ...member(folder, name, ['patroni', file]),
+    ...startMember(folder, name, ['patroni', file]),
     port,
     apiPort,
     isPrimary: async () => (await ask(apiPort, 'GET', '/primary')).status === 200,
@@ -122,11 +111,17 @@ const startNode = async (folder: string, name: string, hosts: string): Promise<D
 }
 
 /** @returns status 0 when nothing answers */
-const ask = async (port: number, method: string, path: string, body?: object): Promise<{ status: number; text: string }> => {
+const ask = async (
+  port: number,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ status: number; text: string }> => {
   try {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
-      signal: AbortSignal.timeout(60_000),
+      // A switchover is answered once it is done; a node that hangs answers nothing.
+      signal: AbortSignal.timeout(method === 'POST' ? 60_000 : 5_000),
       ...(body ? { body: JSON.stringify(body) } : {}),
     })
     return { status: answer.status, text: await answer.text() }

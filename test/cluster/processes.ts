@@ -47,7 +47,7 @@ export const makeClusterFolder = (): string => {
 const account = osAccountFor(import.meta.dirname)
 
 /** Makes a folder that the programs of a cluster may write to. */
-export const makeProgramFolder = (parent: string, name: string): string => {
+const makeProgramFolder = (parent: string, name: string): string => {
   const folder = join(parent, name)
   mkdirSync(folder, { mode: 0o700 })
   if (account) chownSync(folder, account.uid, account.gid)
@@ -66,21 +66,25 @@ const processesIn = (folder: string): number[] =>
     }
   })
 
+/** Sends a signal to every process that works in the folder. @returns how many there are */
+const signalIn = (folder: string, signal: NodeJS.Signals): number => {
+  const found = processesIn(folder)
+  for (const pid of found)
+    try {
+      process.kill(pid, signal)
+    } catch {
+      // It has ended meanwhile.
+    }
+  return found.length
+}
+
 /** Kills every process that works in the folder, as the loss of a machine would. */
 export const killIn = async (folder: string): Promise<void> => {
-  for (let found = processesIn(folder); found.length > 0; found = processesIn(folder)) {
-    for (const pid of found)
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // It has ended meanwhile.
-      }
-    await pause(20)
-  }
+  while (signalIn(folder, 'SIGKILL') > 0) await pause(20)
 }
 
 /** A running program. */
-export type ClusterProgram = {
+type ClusterProgram = {
   /**
    * Waits for a line that matches.
    * @param from only lines that arrived since this time of `performance.now()` count
@@ -93,7 +97,7 @@ export type ClusterProgram = {
 }
 
 /** Starts a program that we did not write, in its folder. */
-export const startProgram = (folder: string, command: readonly string[]): ClusterProgram => {
+const startProgram = (folder: string, command: readonly string[]): ClusterProgram => {
   const [program = '', ...args] = command
   const child = spawn(program, args, {
     ...spawnOptionsFor(account),
@@ -136,5 +140,34 @@ export const startProgram = (folder: string, command: readonly string[]): Cluste
         async () => lines.find(({ at, text }) => at >= from && pattern.test(text))?.at ?? null,
       ),
     reaches: async (what, condition) => void (await wait(what, async () => ((await condition()) ? true : null))),
+  }
+}
+
+/** A program with its children that a test kills and starts again: a machine of its own in production. */
+export type Member = {
+  readonly name: string
+  /** Kills every process of the member. */
+  kill(): Promise<void>
+  /** Starts a killed member. */
+  start(): void
+  /** Stops every process of the member in the middle of what it does, until `resume`. */
+  hang(): void
+  resume(): void
+  program(): ClusterProgram
+}
+
+/** Starts a member, in a folder of its own. */
+export const startMember = (folder: string, name: string, command: readonly string[]): Member => {
+  const own = makeProgramFolder(folder, name)
+  let running = startProgram(own, command)
+  return {
+    name,
+    kill: () => killIn(own),
+    start: () => {
+      running = startProgram(own, command)
+    },
+    hang: () => void signalIn(own, 'SIGSTOP'),
+    resume: () => void signalIn(own, 'SIGCONT'),
+    program: () => running,
   }
 }

@@ -49,23 +49,31 @@ const here = join(import.meta.dirname, '../..')
 
 /** Migrates beside the processes of the release. @returns why it refused, or null */
 const migrate = (environment: Readonly<Record<string, string>>): string | null => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(here, 'src/interfaces/cli/main.ts'), 'migrate'], {
-    cwd: temporaryFolder(),
-    encoding: 'utf8',
-    env: { PATH: process.env.PATH, ...environment },
-  })
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(here, 'src/interfaces/cli/main.ts'), 'migrate'],
+    {
+      cwd: temporaryFolder(),
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, ...environment },
+    },
+  )
   return status === 0 ? null : `${stdout}${stderr}`.trim()
 }
 
-test(`no request of ${requests} fails while every process is upgraded from the last release`, clusterForm(), async (t) => {
-  const { version, commit } = lastRelease()
-  const reason = whyAbsent(commit)
-  if (reason !== null) return t.skip(reason)
-  const worktree = makeWorktree(commit, true)
-  t.after(worktree.remove)
-  const installation = await startInstallation(t, { tree: worktree.folder })
-  const refusal = migrate(installation.environment)
-  // A release without such an upgrade is named in docs/operating/upgrading.md.
-  if (refusal !== null) return t.skip(`${version} cannot be upgraded while it runs: ${refusal}`)
-  await roll(t, installation, here)
-})
+test(
+  `no request of ${requests} fails while every process is upgraded from the last release`,
+  clusterForm(),
+  async (t) => {
+    const { version, commit } = lastRelease()
+    const reason = whyAbsent(commit)
+    if (reason !== null) return t.skip(reason)
+    const worktree = makeWorktree(commit, true)
+    t.after(worktree.remove)
+    const installation = await startInstallation(t, { tree: worktree.folder })
+    const refusal = migrate(installation.environment)
+    // A release without such an upgrade is named in docs/operating/upgrading.md.
+    if (refusal !== null) return t.skip(`${version} cannot be upgraded while it runs: ${refusal}`)
+    await roll(t, installation, here)
+  },
+)

@@ -51,9 +51,16 @@ describe('behind PgBouncer in session mode', needs('pgbouncer'), () => {
 })
 
 for (const mode of ['transaction', 'statement'] as const)
-  test(`a start behind PgBouncer in ${mode} mode ends with the setting and the version`, needs('pgbouncer'), async (t) => {
-    const db = await testDatabase()
-    const pooled = await startPooler(t, db.url, mode)
-    const settings = { DATABASE_URL: pooled, TRUNKLINE_MASTER_KEY: 'a master key for these tests' }
-    await assert.rejects(startPlatform(undefined, settings), /ended at its start \(1\).*DATABASE_URL.*pool_mode.*PgBouncer 1\.21/s)
-  })
+  test(
+    `a start behind PgBouncer in ${mode} mode ends with the setting and the version`,
+    needs('pgbouncer'),
+    async (t) => {
+      const db = await testDatabase()
+      const pooled = await startPooler(t, db.url, mode)
+      const settings = { DATABASE_URL: pooled, TRUNKLINE_MASTER_KEY: 'a master key for these tests' }
+      await assert.rejects(
+        startPlatform(undefined, settings),
+        /ended at its start \(1\).*DATABASE_URL.*pool_mode.*PgBouncer 1\.21/s,
+      )
+    },
+  )
