@@ -59,7 +59,9 @@ const makeProcess = async (
 ): Promise<PlatformProcess> => {
   const home = join(folder, name)
   mkdirSync(home, { mode: 0o711 })
-  const start = (from?: string) => startPlatform(home, env, from)
+  // Earlier versions refuse a setting that they do not know.
+  const drain = { TRUNKLINE_DRAIN_SECONDS: '3' }
+  const start = (from?: string) => startPlatform(home, { ...env, ...(from === undefined ? drain : {}) }, from)
   let running = await start(tree)
   return {
     name,
@@ -96,7 +98,10 @@ export const prepareAccount = async (
   }
   await call('POST', '/operator/connections', { kind: 'smpp', name: 'cluster', settings })
   for (const event of receiver ? ['sms.message.sent', 'sms.message.delivered', 'sms.message.failed'] : [])
-    await call('POST', `/open/webhooks/subscribe/${event}`, { hook_url: receiver?.url('/cluster'), on_number: ownNumber })
+    await call('POST', `/open/webhooks/subscribe/${event}`, {
+      hook_url: receiver?.url('/cluster'),
+      on_number: ownNumber,
+    })
 }
 
 /** Settings that every process of an installation of a test needs, whichever its database. */

@@ -16,33 +16,33 @@ import { type Accepted, assertNothingLost, startLoad } from './load.ts'
 const requests = Number(process.env.TRUNKLINE_TEST_REQUESTS ?? 3_000)
 
 /**
- * Replaces every process, the workers first, and proves that no request failed.
- * @param tree of the version of the new processes. Default: this one
+ * Replaces every process by one of this version, the workers first, and proves that no request failed.
+ * @param isOnce otherwise again until all requests were made
  */
-const roll = async (t: TestContext, installation: Installation, tree?: string): Promise<void> => {
-  const { apis, workers } = installation
+const roll = async (t: TestContext, installation: Installation, isOnce: boolean): Promise<void> => {
+  const { apis, workers, proxy } = installation
   const accepted: Accepted = new Map()
   const load = startLoad(installation, accepted, false)
   await load.accepts(100)
-  for (let turn = 0; turn === 0 || load.times.length + load.refused() < requests; turn++) {
+  do {
     for (const one of [...workers, ...apis]) {
-      const before = load.times.length
+      const refused = load.refused()
       assert.equal(await one.stop(), 0, one.name)
-      await one.start(tree)
-      // The proxy asks every half second whether it is ready.
-      await until(async () => load.times.length >= before + 40, 60)
+      await one.start()
+      if (apis.includes(one)) await until(() => proxy.usesApi(one.name))
+      t.diagnostic(`${one.name}: ${load.refused() - refused} requests failed`)
     }
-    if (tree !== undefined) break
-  }
+  } while (!isOnce && load.times.length < requests)
   await load.accepts(Math.max(0, requests - load.times.length))
   const refused = load.refused()
   const figures = await load.stop()
-  t.diagnostic(`${JSON.stringify(figures)} ${JSON.stringify(await assertNothingLost(installation, accepted))}`)
+  t.diagnostic(JSON.stringify(figures))
+  t.diagnostic(JSON.stringify(await assertNothingLost(installation, accepted)))
   assert.equal(refused, 0, JSON.stringify(figures.codes))
 }
 
 test(`no request of ${requests} fails while every process is restarted`, clusterForm(), async (t) => {
-  await roll(t, await startInstallation(t))
+  await roll(t, await startInstallation(t), false)
 })
 
 const here = join(import.meta.dirname, '../..')
@@ -74,6 +74,6 @@ test(
     const refusal = migrate(installation.environment)
     // A release without such an upgrade is named in docs/operating/upgrading.md.
     if (refusal !== null) return t.skip(`${version} cannot be upgraded while it runs: ${refusal}`)
-    await roll(t, installation, here)
+    await roll(t, installation, true)
   },
 )
