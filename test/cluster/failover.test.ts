@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { until } from '../platform.ts'
 import { clusterForm } from './form.ts'
 import { type Installation, startInstallation } from './installation.ts'
-import { type Accepted, assertNothingLost, type Load, startLoad } from './load.ts'
+import { type AcceptedMessages, assertNothingLost, type Load, startLoad } from './load.ts'
 
 // The promise of docs/operating/failover.md: npm run chaos -- test/cluster/failover.test.ts. Its figures are there.
 
@@ -23,7 +23,7 @@ const promisedSeconds = 2
 const during = async <T>(
   t: TestContext,
   installation: Installation,
-  accepted: Accepted,
+  accepted: AcceptedMessages,
   fault: (load: Load) => Promise<T>,
 ): Promise<T> => {
   await installation.patroni.whenHealthy()
@@ -46,7 +46,7 @@ const secondsToAccept = async (load: Load, since: number): Promise<number> => {
 test('a database that fails over loses no accepted message, no money and no webhook', clusterForm(), async (t) => {
   const installation = await startInstallation(t)
   const { patroni } = installation
-  const accepted: Accepted = new Map()
+  const accepted: AcceptedMessages = new Map()
   const inCluster = <T>(t: TestContext, fault: (load: Load) => Promise<T>) => during(t, installation, accepted, fault)
 
   await t.test(`the primary is killed ${kills} times: the standby takes over`, async (t) => {

@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { clusterForm } from './form.ts'
 import { startInstallation } from './installation.ts'
-import { type Accepted, assertNothingLost, startLoad } from './load.ts'
+import { type AcceptedMessages, assertNothingLost, startLoad } from './load.ts'
 
 // Every process of an installation is killed in turn, and the primary fails over once:
 // npm run chaos -- test/cluster/kills.test.ts
@@ -16,7 +16,7 @@ test(
     // A carrier that sends a receipt once: what it refused to repeat leaves a message at `sent`.
     const installation = await startInstallation(t, { receiptTries: 1 })
     const { patroni, proxy, apis, workers } = installation
-    const accepted: Accepted = new Map()
+    const accepted: AcceptedMessages = new Map()
     const began = performance.now()
     const load = startLoad(installation, accepted)
 

@@ -21,7 +21,7 @@ const retryMs = 100
 const settleSeconds = 60
 
 /** Messages answered 202 since the start of an installation, by their texts. */
-export type Accepted = Map<string, { readonly to: string; readonly at: number }>
+export type AcceptedMessages = Map<string, { readonly to: string; readonly at: number }>
 
 type Figures = {
   accepted: number
@@ -51,7 +51,7 @@ let count = 0
  * Sends messages until it is stopped.
  * @param retries whether a client repeats what was not accepted, with its idempotency key
  */
-export const startLoad = ({ request }: Installation, accepted: Accepted, retries = true): Load => {
+export const startLoad = ({ request }: Installation, accepted: AcceptedMessages, retries = true): Load => {
   const times: number[] = []
   const codes: Record<string, number> = {}
   let stopped = false
@@ -125,7 +125,7 @@ type Outcome = {
  * Proves that no accepted message, no money and no webhook was lost or counted twice.
  * @param accepted every message that the account sent
  */
-export const assertNothingLost = async (installation: Installation, accepted: Accepted): Promise<Outcome> => {
+export const assertNothingLost = async (installation: Installation, accepted: AcceptedMessages): Promise<Outcome> => {
   const { db, receiver } = installation
   const missing = async () => {
     const arrived = new Set(await arrivedTexts(installation))

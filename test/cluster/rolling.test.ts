@@ -7,7 +7,7 @@ import { until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
 import { clusterForm } from './form.ts'
 import { type Installation, startInstallation } from './installation.ts'
-import { type Accepted, assertNothingLost, startLoad } from './load.ts'
+import { type AcceptedMessages, assertNothingLost, startLoad } from './load.ts'
 
 // Two processes with the role `api` and two workers are replaced one after the other behind HAProxy, while each request
 // is sent once: npm run chaos -- test/cluster/rolling.test.ts
@@ -21,7 +21,7 @@ const requests = Number(process.env.TRUNKLINE_TEST_REQUESTS ?? 3_000)
  */
 const roll = async (t: TestContext, installation: Installation, isOnce: boolean): Promise<void> => {
   const { apis, workers, proxy } = installation
-  const accepted: Accepted = new Map()
+  const accepted: AcceptedMessages = new Map()
   const load = startLoad(installation, accepted, false)
   await load.accepts(100)
   do {
