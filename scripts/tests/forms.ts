@@ -81,7 +81,7 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
   {
     why: 'crashes and outages at further moments; the fast form has test/chaos/{kill,cuts} and the simulation',
     files: [
-      'test/{chaos/stop,chaos/deliverers,didww/restart,outage}.test.ts',
+      'test/{chaos/stop,chaos/deliverers,didww/restart,outage,drain}.test.ts',
       'src/platform/db/crash.test.ts',
       'src/domains/calls/lease/{voice-crash,voice-service,voice-lease}.test.ts',
       'src/domains/msgapp/networks/sandbox-faults.test.ts',
