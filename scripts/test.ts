@@ -29,7 +29,7 @@ const longForms: Record<string, string[]> = {
     ...['src/adapters/xmpp/fuzz.test.ts', 'src/adapters/media/embedded/fuzz.test.ts', 'test/parsers.test.ts'],
     'src/domains/backup/fuzz.test.ts',
   ],
-  chaos: ['test/chaos/**/*.test.ts'],
+  chaos: ['test/chaos/**/*.test.ts', 'test/cluster/*.test.ts'],
   simulation: ['test/simulation/*.test.ts'],
   image: ['test/deploy/image.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],

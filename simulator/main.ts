@@ -26,6 +26,7 @@ const { values } = parseArgs({
     'deliver-window': { type: 'string', default: '100' },
     'receipt-min-ms': { type: 'string', default: '200' },
     'receipt-max-ms': { type: 'string', default: '1000' },
+    'receipt-tries': { type: 'string', default: '0' },
   },
 })
 
@@ -43,6 +44,7 @@ const network = new SmsNetwork({
   home,
   deliverWindow: Number(values['deliver-window']),
   receiptMs: [Number(values['receipt-min-ms']), Number(values['receipt-max-ms'])],
+  receiptTries: Number(values['receipt-tries']),
 })
 const faults = new Faults()
 const smsc = new Smsc(network, faults, password)

@@ -224,6 +224,12 @@ export const settings = {
     'Log level.',
     oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   ),
+  drainSeconds: setting(
+    'TRUNKLINE_DRAIN_SECONDS',
+    '0',
+    'Seconds for which a stopping process still serves requests, while /readyz answers 503: load balancers leave it first.',
+    integer(0, 10),
+  ),
   readyFile: setting('TRUNKLINE_READY_FILE', '', 'File that is written when the server is ready.', optional(text)),
   keysFile: setting(
     'TRUNKLINE_KEYS_FILE',

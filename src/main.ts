@@ -35,6 +35,7 @@ import { makeWatchedLog } from './log.ts'
 import { lockDataDirectory, restoreFolderIn } from './platform/db/data-directory.ts'
 import { startEmbedded } from './platform/db/embedded.ts'
 import { explainDatabaseFault } from './platform/db/explain-fault.ts'
+import { checkPooler } from './platform/db/pooler-check.ts'
 import { type Admit, connect, type Db } from './platform/db/sql.ts'
 import { startWakeUps } from './platform/db/wake-ups.ts'
 import { releaseLeases } from './platform/jobs/consume/worker.ts'
@@ -72,7 +73,11 @@ const openDatabase = async (
   const onError = (error: Error) => log.warn({ err: error }, 'database: connection lost')
   const url = databaseUrl ?? embedded?.url ?? ''
   const migrationDb = connect({ url, connections: 2, unlimited: true, onError })
-  await upgrades.prepare(migrationDb, migrate, log).catch((error: unknown) => {
+  const prepare = async () => {
+    if (embedded === null) await checkPooler(migrationDb)
+    await upgrades.prepare(migrationDb, migrate, log)
+  }
+  await prepare().catch((error: unknown) => {
     throw databaseUrl === null ? error : explainDatabaseFault(error, databaseUrl, 'DATABASE_URL')
   })
   await migrationDb.end()

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Server as TlsServer } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import { auditRetention } from './domains/audit/jobs.ts'
@@ -312,6 +313,8 @@ export const startRoles = async (services: Services, tls: TlsFiles | null = null
     },
     stop: async () => {
       lifecycle.stopping = true
+      // Each connection ends with its next answer. A load balancer that used one which closes meanwhile would fail.
+      await pause(config.drainSeconds * 1_000)
       // A client may keep its connection open after its last response, which would delay the stop.
       const hangUp = tick(100, async () => app.server.closeIdleConnections(), onError)
       await Promise.all([app.close(), worker?.stop(15_000), receiptQueries?.end(), voice.close()])

@@ -27,11 +27,15 @@ export type Simulator = {
 }
 
 /** The simulator as a process on that home, with fast receipts; killed at the end of the test. */
-export const startSimulator = async (t: TestContext, home: string): Promise<Simulator> => {
+export const startSimulator = async (
+  t: TestContext,
+  home: string,
+  flags: readonly string[] = [],
+): Promise<Simulator> => {
   const main = join(import.meta.dirname, '../simulator/main.ts')
   const child = spawn(
     process.execPath,
-    [preloadFlag, main, '--home', home, '--receipt-min-ms', '20', '--receipt-max-ms', '100'],
+    [preloadFlag, main, '--home', home, '--receipt-min-ms', '20', '--receipt-max-ms', '100', ...flags],
     {
       env: { ...process.env, SIMULATOR_PASSWORD: password, SIMULATOR_TOKEN: token },
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -35,6 +35,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
     why: 'crashes at further moments',
     files: [
       'test/chaos/{carrier-leases,inbox,links,msgapp,webhooks}.test.ts',
+      'test/cluster/*.test.ts',
       'src/domains/calls/recordings/recording-encryption-crash.test.ts',
       'src/domains/callers/code-by-call-crash.test.ts',
       'src/domains/backup/{running,create/interrupted-backup}.test.ts',
@@ -88,7 +89,7 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
   {
     why: 'crashes and outages at further moments; the fast form has test/chaos/{kill,cuts} and the simulation',
     files: [
-      'test/{chaos/stop,chaos/deliverers,didww/restart,outage}.test.ts',
+      'test/{chaos/stop,chaos/deliverers,didww/restart,outage,drain}.test.ts',
       'src/platform/db/crash.test.ts',
       'src/domains/calls/lease/{voice-crash,voice-service,voice-lease}.test.ts',
       'src/domains/msgapp/networks/sandbox-faults.test.ts',

@@ -10,11 +10,12 @@ const backOff = (tries: number): number => Math.min(30_000, 500 * 2 ** tries)
 
 /**
  * Queue of deliveries to the platform. Each waits for its due time and a bind with window capacity. A refused delivery
- * is retried until the platform responds with status 0.
+ * is retried until the platform responds with status 0. Some carriers give receipts up earlier.
  */
 export class DeliveryQueue {
   private readonly window: number
-  private readonly onAccepted: (id: number) => void
+  private readonly receiptTries: number
+  private readonly onDone: (id: number) => void
   private readonly pending = new Map<number, Delivery>()
   private readonly tries = new Map<number, number>()
   private readonly scheduled = new Map<number, Delivery[]>()
@@ -24,10 +25,14 @@ export class DeliveryQueue {
   private readonly binds: SmppLink[] = []
   private nextBind = 0
 
-  /** `onAccepted` is called with the id of each delivery that the platform accepted. */
-  constructor(window: number, onAcknowledged: (id: number) => void) {
+  /**
+   * @param receiptTries refusals after which a receipt is given up; 0: never
+   * @param onDone called with the id of each delivery that the platform accepted, or that was given up
+   */
+  constructor(window: number, receiptTries: number, onDone: (id: number) => void) {
     this.window = window
-    this.onAccepted = onAcknowledged
+    this.receiptTries = receiptTries
+    this.onDone = onDone
   }
 
   get size(): number {
@@ -106,12 +111,13 @@ export class DeliveryQueue {
 
   private async deliver(link: SmppLink, delivery: Delivery): Promise<void> {
     const answer = await link.request((sequence) => deliverSmOf(delivery, sequence))
-    if (answer.command === 'deliver_sm_resp' && answer.status === 0) {
+    const tries = this.tries.get(delivery.id) ?? 0
+    const isGivenUp = delivery.kind === 'receipt' && tries + 1 === this.receiptTries
+    if (isGivenUp || (answer.command === 'deliver_sm_resp' && answer.status === 0)) {
       this.pending.delete(delivery.id)
       this.tries.delete(delivery.id)
-      this.onAccepted(delivery.id)
+      this.onDone(delivery.id)
     } else {
-      const tries = this.tries.get(delivery.id) ?? 0
       this.tries.set(delivery.id, tries + 1)
       this.schedule(delivery, Date.now() + backOff(tries))
     }

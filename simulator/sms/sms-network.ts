@@ -16,6 +16,8 @@ export type SmsNetworkSettings = {
   readonly deliverWindow: number
   /** Range of the delay between a submit and its receipt, milliseconds. */
   readonly receiptMs: readonly [least: number, most: number]
+  /** How often a receipt is sent that the platform does not accept. Default: 0, until it is accepted. */
+  readonly receiptTries?: number
 }
 
 /** A submitted part; numbers with `+`. */
@@ -72,7 +74,8 @@ export class SmsNetwork {
   constructor(settings: SmsNetworkSettings) {
     this.settings = settings
     mkdirSync(settings.home, { recursive: true })
-    this.deliveryQueue = new DeliveryQueue(settings.deliverWindow, (id) => this.append(['delivered', id]))
+    const { deliverWindow, receiptTries = 0 } = settings
+    this.deliveryQueue = new DeliveryQueue(deliverWindow, receiptTries, (id) => this.append(['delivered', id]))
     this.journal = new Journal(join(settings.home, 'sms.jsonl'), (entry) => this.load(entry as Entry)) // written by this class
     this.journal.rewrite(this.entries())
   }

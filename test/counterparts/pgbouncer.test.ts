@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { chmodSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { connect } from '../../src/platform/db/sql.ts'
-import { makeRelay } from '../chaos/relay.ts'
 import { testDatabase } from '../database.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
-import { temporaryFolder } from '../servers.ts'
-import { freePort, runProgram } from './program.ts'
+import { startPooler } from './pgbouncer.ts'
 
 describe('behind PgBouncer in session mode', needs('pgbouncer'), () => {
   let platform: Platform
@@ -22,31 +18,7 @@ describe('behind PgBouncer in session mode', needs('pgbouncer'), () => {
 
   before(async () => {
     const db = await testDatabase()
-    const url = new URL(db.url)
-    const socket = `${url.searchParams.get('host')}/.s.PGSQL.5432`
-    // Only its owner may open the socket of the database.
-    const bridge = await makeRelay(life, url.searchParams.has('host') ? socket : Number(url.port || 5432))
-    const [folder, port] = [temporaryFolder(), await freePort()]
-    const file = join(folder, 'pgbouncer.ini')
-    const server = `host=127.0.0.1 port=${bridge.port} user=${url.username} password=${url.password}`
-    writeFileSync(
-      file,
-      `[databases]
-* = ${server}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-pool_mode = session
-default_pool_size = 40
-`,
-    )
-    chmodSync(file, 0o644)
-    // PgBouncer refuses to run as root.
-    const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-    await runProgram(life, ['pgbouncer', ...user, file], folder).listens(port)
-    pooled = `postgresql://anybody@127.0.0.1:${port}${url.pathname}`
+    pooled = await startPooler(life, db.url, 'session')
     platform = await startPlatform(undefined, {
       DATABASE_URL: pooled,
       TRUNKLINE_MASTER_KEY: 'a master key for these tests',
@@ -77,3 +49,18 @@ default_pool_size = 40
     })
   })
 })
+
+for (const mode of ['transaction', 'statement'] as const)
+  test(
+    `a start behind PgBouncer in ${mode} mode ends with the setting and the version`,
+    needs('pgbouncer'),
+    async (t) => {
+      const db = await testDatabase()
+      const pooled = await startPooler(t, db.url, mode)
+      const settings = { DATABASE_URL: pooled, TRUNKLINE_MASTER_KEY: 'a master key for these tests' }
+      await assert.rejects(
+        startPlatform(undefined, settings),
+        /ended at its start \(1\).*DATABASE_URL.*pool_mode.*PgBouncer 1\.21/s,
+      )
+    },
+  )

@@ -44,27 +44,39 @@ export const secret = 'the master key of these tests'
 /** With the least cost of scrypt that a reader accepts. The command line uses the default. */
 export const runControl = () => ({ signal: new AbortController().signal, report: () => {}, scryptLog: 14 })
 
-/** Fetches a file of a message into the store. */
-const storeMedia = async (world: World, tenant: string, settings: Settings, encryptFiles: boolean): Promise<string> => {
+/** Fetches files of messages into the store. @returns their keys */
+const storeMedia = async (
+  world: World,
+  tenant: string,
+  settings: Settings,
+  { encryptFiles, files }: { readonly encryptFiles: boolean; readonly files: number },
+): Promise<string[]> => {
   const { line, network } = await makeChatHarness(world, tenant)
   const vault = makeCredentialStore(world.db, world.parts.seal, () => {})
   await vault.write(line.channel, [{ type: 'session', id: 'a:b', value: Buffer.from('a key of a network') }])
-  const id = uuid()
-  await world.db.run`
-    insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, source, created_at)
-    values (${tenant}, ${id}, ${line.channel}, 'document', 'application/pdf', 'a.pdf', ${{ id: 'f' }}, now())`
   network.media = async () => ({
     outcome: 'done',
     value: { mimeType: null, body: Readable.from([randomBytes(100_000)]) },
   })
   const media = makeMedia({ ...world.parts, config: { ...world.parts.config, ...settings, encryptFiles } })
   const job = { account: tenant, runAt: new Date(), createdAt: new Date() }
-  assert.ok('file' in (await media.fetch(job, id, network, new AbortController().signal)))
-  return (await media.find(tenant, id))?.key ?? ''
+  const keys: string[] = []
+  for (let n = 0; n < files; n++) {
+    const id = uuid()
+    await world.db.run`
+      insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, source, created_at)
+      values (${tenant}, ${id}, ${line.channel}, 'document', 'application/pdf', 'a.pdf', ${{ id: 'f' }}, now())`
+    assert.ok('file' in (await media.fetch(job, id, network, new AbortController().signal)))
+    keys.push((await media.find(tenant, id))?.key ?? '')
+  }
+  return keys
 }
 
-/** An installation with money, every kind of sealed value that is bound to a place, and two files. */
-export const makeInstallation = async (target?: TestDatabase, mediaStore: string | null = null) => {
+/**
+ * An installation with money, every kind of sealed value that is bound to a place, and files.
+ * @param files plain ones, and the same number of encrypted ones
+ */
+export const makeInstallation = async (target?: TestDatabase, mediaStore: string | null = null, files = 1) => {
   const db = target ?? (await testDatabase())
   const home = temporaryFolder()
   const settings: Settings = { home, databaseUrl: db.url, masterKey: secret, mediaStore }
@@ -87,7 +99,10 @@ export const makeInstallation = async (target?: TestDatabase, mediaStore: string
     media_type: 'application/pdf',
   } as const
   await db.begin((tx) => storeFile(tx, world.parts.seal, document, randomBytes(1_500_000)))
-  const keys = [await storeMedia(world, tenant.id, settings, false), await storeMedia(world, tenant.id, settings, true)]
+  const keys = [
+    ...(await storeMedia(world, tenant.id, settings, { encryptFiles: false, files })),
+    ...(await storeMedia(world, tenant.id, settings, { encryptFiles: true, files })),
+  ]
   const file = join(temporaryFolder(), 'a.backup')
   return { world, db, home, settings, tenant, keys, file }
 }
