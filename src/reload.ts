@@ -1,45 +1,14 @@
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
 import { isatty } from 'node:tty'
 import type { Logger } from 'pino'
 import { type Config, environment, settings } from './config.ts'
 import { readOne } from './platform/lib/setting.ts'
-
-/** A certificate, with its chain, and its key, as PEM. */
-export type TlsPair = { readonly cert: Buffer; readonly key: Buffer }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-const readSetting = (name: string, path: string): Buffer => {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    throw new Error(`${name} cannot be read: ${reasonOf(error)}`)
-  }
-}
-
-/**
- * Reads the certificate of the settings; null without one.
- * @throws Error that names the setting, if a file cannot be read, or if the two do not belong together
- */
-export const readCertificate = ({ tlsCert, tlsKey }: Pick<Config, 'tlsCert' | 'tlsKey'>): TlsPair | null => {
-  if (tlsCert === null || tlsKey === null) return null
-  const pair = { cert: readSetting('TRUNKLINE_TLS_CERT', tlsCert), key: readSetting('TRUNKLINE_TLS_KEY', tlsKey) }
-  try {
-    createSecureContext(pair)
-  } catch (error) {
-    throw new Error(
-      `TRUNKLINE_TLS_CERT (${tlsCert}) and TRUNKLINE_TLS_KEY (${tlsKey}) are no certificate and its key: ${reasonOf(error)}`,
-    )
-  }
-  return pair
-}
+import { readTlsFiles, type TlsFiles } from './tls-files.ts'
 
 type ReloadDeps = {
   readonly config: Pick<Config, 'tlsCert' | 'tlsKey'>
   readonly log: Logger
-  readonly setCertificate: (tls: TlsPair) => void
+  readonly setCertificate: (tls: TlsFiles) => void
 }
 
 const reloadLevel = (log: Logger): void => {
@@ -56,10 +25,10 @@ const reloadLevel = (log: Logger): void => {
 export const reloadSettings = ({ config, log, setCertificate }: ReloadDeps): void => {
   reloadLevel(log)
   try {
-    const pair = readCertificate(config)
-    if (pair === null) return
-    setCertificate(pair)
-    const { validTo, fingerprint256 } = new X509Certificate(pair.cert)
+    const files = readTlsFiles(config)
+    if (files === null) return
+    setCertificate(files)
+    const { validTo, fingerprint256 } = new X509Certificate(files.cert)
     log.info({ valid_to: validTo, fingerprint: fingerprint256 }, 'process: certificate read again')
   } catch (error) {
     log.error({ err: error }, 'process: reading the certificate failed, the old one stays in use')

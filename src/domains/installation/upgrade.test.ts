@@ -8,15 +8,20 @@ import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { migrate, newestKnown } from '../../platform/db/migrate.ts'
 import { baselineName } from '../../platform/db/migration-files.ts'
-import { enterInstallation } from './ops.ts'
+import { enterInstallation, identifyMediaStore } from './ops.ts'
 import { migrateInstallation, objections, prepareSchema } from './upgrade.ts'
 
 const ours = join(import.meta.dirname, '../../platform/db/migrations')
-const fail = (error: unknown) => {
-  throw error
+const log = {
+  warn: () => {},
+  info: () => {},
+  error: ({ err }: { err?: unknown }) => {
+    throw err
+  },
 }
 const quiet = { info: () => {}, debug: () => {} }
-const shared = { publicUrl: 'https://one.example', mediaStore: null, roles: ['api', 'worker'], version: '9.8.7' }
+const mediaStore = await identifyMediaStore(null, temporaryFolder())
+const shared = { publicUrl: 'https://one.example', mediaStore, roles: ['api', 'worker'], version: '9.8.7' }
 
 /** The migrations of a newer version: ours, and one that follows. */
 const newerVersion = (since: string, name = 'extra'): string => {
@@ -39,7 +44,7 @@ const addOlder = (db: TestDatabase, silentSeconds = 0) => db.run`
 
 test('a migration that a living process does not bear is refused, and the process is named', async () => {
   const db = await testDatabase()
-  const { end } = await enterInstallation(db, shared, fail)
+  const { end } = await enterInstallation(db, shared, log)
   const folder = newerVersion('no')
   await assert.rejects(migrateInstallation(db, { folder, log: quiet }, 0), (error: Error) => {
     assert.match(
@@ -57,10 +62,10 @@ test('a migration that a living process does not bear is refused, and the proces
 
 test('a migration that is marked as compatible is applied while processes that know enough run', async () => {
   const db = await testDatabase()
-  const { end } = await enterInstallation(db, shared, fail)
+  const { end } = await enterInstallation(db, shared, log)
   assert.equal(await migrateInstallation(db, { folder: newerVersion(await newestKnown()), log: quiet }, 0), 1)
   // The process goes on, and another one of its version may start.
-  await (await enterInstallation(db, shared, fail)).end()
+  await (await enterInstallation(db, shared, log)).end()
   await end()
 })
 
@@ -93,7 +98,7 @@ test('a killed process does not hold up a migration, and one that ends is waited
 test('a process does not start after a newer version has changed the schema otherwise', async () => {
   const db = await testDatabase()
   await migrate(db, { folder: newerVersion('no') })
-  await assert.rejects(enterInstallation(db, shared, fail), /29990101T000000_extra, which this version does not know/)
+  await assert.rejects(enterInstallation(db, shared, log), /29990101T000000_extra, which this version does not know/)
   assert.deepEqual(await db.many`select from processes`, [])
 })
 

@@ -137,7 +137,9 @@ export const makeBatcher = <Row, Result>(
         else resolve(result)
       }
     } catch (error) {
-      if (batch.length === 1 || isUnavailable(error)) for (const { reject } of batch) reject(error)
+      // Alone, rows that took part in a deadlock may succeed.
+      const isFinal = isUnavailable(error) && sqlState(error) !== deadlock
+      if (batch.length === 1 || isFinal) for (const { reject } of batch) reject(error)
       else for (const row of batch) await settle([row])
     }
   }

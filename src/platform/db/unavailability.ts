@@ -14,6 +14,7 @@ const states: readonly { readonly state: string; readonly means: Unavailability 
   { state: '28', means: 'down', why: 'the login is refused: a changed password, or pg_hba.conf of a new primary' },
   { state: '3D000', means: 'down', why: 'the database is missing: dropped, renamed, or not restored yet' },
   { state: '40', means: null, why: 'two transactions conflict: callers repeat theirs, and the server answers' },
+  { state: '40P01', means: 'late', why: 'a deadlock, as with a migration: a second attempt succeeds' },
   { state: '53', means: 'down', why: 'out of memory or connections' },
   { state: '53100', means: 'no-writes', why: 'the disk is full' },
   { state: '54', means: null, why: 'a statement beyond a limit of PostgreSQL: a repetition fails again' },
@@ -55,9 +56,15 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
+/** Whether a prepared statement fails because a migration changed the columns of its result. */
+export const isStale = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery'
+
 /** Returns what an error means for the availability of the database; null for every other error. */
 export const unavailabilityOf = (error: unknown): Unavailability | null => {
   if (error instanceof DatabaseUnavailable) return error.means
+  // A second attempt succeeds.
+  if (isStale(error)) return 'late'
   if (error instanceof pg.DatabaseError)
     return byLength.find(({ state }) => error.code?.startsWith(state))?.means ?? null
   if (!(error instanceof Error) || !ofDatabase.has(error)) return null

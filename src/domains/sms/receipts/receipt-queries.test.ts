@@ -193,8 +193,9 @@ test(
     assert.equal(smsc.queries.length, maxQueryRefusals)
     // A change of the connection makes another attempt.
     smsc.reactToQuery = (id) => (id === known?.id ? { state: 2 } : { status: statuses.ESME_RINVMSGID })
+    const former = parts.carriers.up(connection.slice(3))
     await world.change(connection, { settings: { tps: 1_000 } })
-    await until(async () => parts.carriers.state(connection.slice(3))?.state === 'up')
+    await until(async () => ![null, former].includes(parts.carriers.up(connection.slice(3))))
     await minutes(31)
     await waitForStatus(sender.who, known?.printed ?? '', 'delivered')
 

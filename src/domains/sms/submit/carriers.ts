@@ -71,14 +71,18 @@ type SharedConnection = Connection<SmsKind> & { readonly share: SmsShare }
 
 const leaseOver: SubmitResult = { outcome: 'retry', wasSent: false, reason: 'link_down', seconds: linkRetrySeconds }
 
-/** A carrier that submits nothing once the lease is over, whatever this process missed meanwhile. */
-const fenced = (carrier: SmsCarrier, isCurrent: () => boolean): SmsCarrier => ({
-  freeWindow: () => (isCurrent() ? carrier.freeWindow() : 0),
-  isUp: () => isCurrent() && carrier.isUp(),
-  state: carrier.state,
-  close: carrier.close,
-  submit: (part) => (isCurrent() ? carrier.submit(part) : Promise.resolve(leaseOver)),
-})
+/** A carrier that submits and asks nothing once the lease is over, whatever this process missed meanwhile. */
+const fenced = (carrier: SmsCarrier, isCurrent: () => boolean): SmsCarrier => {
+  const { query } = carrier
+  return {
+    freeWindow: () => (isCurrent() ? carrier.freeWindow() : 0),
+    isUp: () => isCurrent() && carrier.isUp(),
+    state: carrier.state,
+    close: carrier.close,
+    submit: (part) => (isCurrent() ? carrier.submit(part) : Promise.resolve(leaseOver)),
+    ...(query ? { query: (part) => (isCurrent() ? query(part) : Promise.resolve({ outcome: 'retry' })) } : {}),
+  }
+}
 
 export const makeCarriers = (
   { db, seal, changes, log, metrics, leases = soleLeases() }: Deps,

@@ -1,3 +1,5 @@
+-- compatible: 20261128T000000_baseline
+--
 -- Leases of SMS connections. A connection has as many slots as processes may share it. The names of leases:
 -- `queue`: the process that reads the queue of messages, and holds slot 0 of every connection;
 -- `CONNECTION/SLOT`: the process that submits the messages of the pairs of numbers of that slot;

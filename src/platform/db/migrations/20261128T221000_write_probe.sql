@@ -1,3 +1,5 @@
+-- compatible: 20261128T000000_baseline
+--
 -- The one row that /readyz writes to prove that the database takes writes: see write-probe.ts.
 create table write_probe (
   id boolean primary key default true check (id),

@@ -1,3 +1,5 @@
+-- compatible: 20261128T000000_baseline
+--
 -- Parts whose receipt is missing, for which their carrier is asked (SMPP: query_sm). A schedule adds parts that are
 -- without a final receipt 15 minutes after their submit, and removes them an hour after their validity. Acceptance,
 -- submits and receipts do not touch these tables.
