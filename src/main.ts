@@ -46,6 +46,9 @@ import { readTlsFiles } from './tls-files.ts'
 
 const drainMs = 30_000
 
+/** Milliseconds before those, in which load balancers leave this process. */
+let leaveMs = 0
+
 const version = String(JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version)
 
 /** Loads most of the code, once. It is not imported above, so that it can load while PostgreSQL starts. */
@@ -138,6 +141,7 @@ const start = async () => {
   const { values: flags } = parseArgs({ options: { 'forget-secrets': { type: 'boolean', default: false } } })
   const variables = environment()
   const config = readConfig(variables)
+  leaveMs = config.drainSeconds * 1_000
   for (const warning of deprecatedSettings(variables)) printError(warning)
   const source = { instance: processName, role: config.roles.join(',') }
   const { log, outage } = makeWatchedLog(config.log, undefined, source)
@@ -290,7 +294,7 @@ let shutdown: Promise<never> | null = null
 /** Runs the shutdown steps in reverse order, then exits. */
 const shutDown = (code: number): Promise<never> => {
   shutdown ??= (async () => {
-    setTimeout(() => process.exit(1), drainMs).unref()
+    setTimeout(() => process.exit(1), drainMs + leaveMs).unref()
     const notified = notifySystemd('STOPPING=1')
     let status = code
     for (const { what, end } of shutdownSteps.toReversed()) {

@@ -67,7 +67,8 @@ test('a database that fails over loses no accepted message, no money and no webh
       )
       primary.start()
     }
-    assert.ok(Math.min(...waits) <= promisedSeconds, `seconds from the promotion to the first 202: ${waits}`)
+    const median = waits.toSorted((a, b) => a - b)[Math.floor(waits.length / 2)] ?? 0
+    assert.ok(median <= promisedSeconds, `seconds from the promotion to the first 202: ${waits}`)
   })
 
   await t.test('the primary hangs, and comes back after the promotion of the standby', async (t) => {

@@ -22,6 +22,12 @@ type Limits = {
   readonly now?: () => number
 }
 
+/**
+ * Milliseconds after which the probe opens a new connection. Autovacuum never freezes a temporary table, so a session that
+ * keeps one for weeks would hold back the transaction ids of the whole database (PostgreSQL, 25.1.5).
+ */
+const connectionMs = 3_600_000
+
 /** SQLSTATE of a role that may not create temporary tables: insufficient_privilege. */
 const noPrivilege = '42501'
 
@@ -50,17 +56,23 @@ export const makeWriteProbe = (
 ): WriteProbe => {
   // A connection of its own: a busy pool does not mean that the database takes no writes.
   let own: Db | null = null
+  let openedAt = 0
   let running: Promise<WrittenDatabase> | null = null
   let last: { readonly at: number; readonly result: WrittenDatabase | { readonly error: unknown } } | null = null
   let mayExtend = true
 
   const write = async (): Promise<WrittenDatabase> => {
+    if (own && now() - openedAt > connectionMs) {
+      void own.end().catch(() => {})
+      own = null
+    }
+    if (!own) openedAt = now()
     own ??= db.dedicated(timeoutMs)
     try {
       return await own.begin(async (tx) => {
-        const written = await writeRow(tx)
         if (mayExtend) await extendFile(tx)
-        return written
+        // Last: all processes write this row, and one that is lost here would lock it.
+        return await writeRow(tx)
       })
     } catch (error) {
       if (!mayExtend || sqlState(error) !== noPrivilege) throw error

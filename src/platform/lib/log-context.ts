@@ -11,6 +11,9 @@ export const contextFields = (): { request_id?: string } => {
   return context && !context.isOver ? { request_id: context.requestId } : {}
 }
 
+/** Runs work that the work in progress did not cause, though it came about in it. */
+export const withoutRequestId = <T>(work: () => T): T => storage.exit(work)
+
 /** Runs work whose log lines carry the id of the request that caused it. */
 export const withRequestId = async <T>(requestId: string, work: () => T): Promise<Awaited<T>> => {
   const context: Context = { requestId, isOver: false }

@@ -146,8 +146,15 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
   }
 
   /** Gives a message a job of its own that another process runs. */
-  const passOn = async (batch: RunningBatch, { id, payload }: BatchMember, kind: string): Promise<void> => {
+  const passOn = async (
+    batch: RunningBatch,
+    member: BatchMember,
+    kind: string,
+    left: readonly string[],
+  ): Promise<void> => {
     const { account, createdAt } = batch
+    const { id } = member
+    const payload = left.length === 0 ? member.payload : { ...member.payload, left }
     const due = { createdAt, seconds: null, error: null, attempts: 0, waitsFor: null }
     await untilWritten(batch, () => others.add({ batch, split: { id, account, kind, payload, ...due } }))
     wake(kind)
@@ -205,7 +212,7 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
         runAt: createdAt,
         createdAt,
         attempt: 1,
-        passOn: (kind: string) => passOn(batch, member, kind),
+        passOn: (kind: string, without: readonly string[]) => passOn(batch, member, kind, without),
       }
       const entry: QueuedSubmission = {
         id: member.id,
@@ -340,8 +347,8 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
     fence: number,
     waiting = new Set<() => void>(),
   ): Promise<SubmitOutcome | typeof jobEnded> => {
-    const passed = async (kind: string) => {
-      await passJob(db, job.id, fence, kind)
+    const passed = async (kind: string, left: readonly string[]) => {
+      await passJob(db, { id: job.id, fence, kind, left })
       wake(kind)
     }
     const outcome = await runOwn({ ...job, passOn: passed }, signal, waiting)

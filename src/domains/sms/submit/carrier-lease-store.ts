@@ -77,19 +77,25 @@ export const releaseJobsOf = (db: Db, owners: readonly string[]) => db.run`
 
 export type DeferredMessage = { id: string; source: string; destination: string; seconds: number }
 
-/** Returns the messages of a queue that have a job of their own and are due, or were tried before. */
+/** Returns the messages of a queue that have a job of their own and are due, or were tried before. Those that wait for
+ *  a condition, such as the end of a pause, hold back no other. */
 export const deferredMessages = (db: Sql, kind: string): Promise<DeferredMessage[]> => db.many<DeferredMessage>`
   select id, payload ->> 'from' as source, payload ->> 'to' as destination,
     greatest(0, extract(epoch from run_at - (select app_now())))::double precision as seconds
   from jobs
-  where kind = ${kind} and leased_until is null and not parked
-    and (run_at <= (select app_now()) or last_error is not null)
+  where kind = ${kind} and leased_until is null and not parked and waits_for is null
+    and run_at <= (select app_now()) + interval '1 hour' and (run_at <= (select app_now()) or last_error is not null)
   order by run_at, id limit ${maxDeferredPairs}`
 
 /** Passes the own job of a message on to the queue of another slot. It keeps its place, and loses no attempt. */
-export const passJob = async (db: Sql, id: string, fence: number, kind: string): Promise<void> => {
+export const passJob = async (
+  db: Sql,
+  { id, fence, kind, left }: { id: string; fence: number; kind: string; left: readonly string[] },
+): Promise<void> => {
   await db.run`
-    update jobs set kind = ${kind}, leased_until = null, owner = null, attempts = attempts - 1
+    update jobs set kind = ${kind}, leased_until = null, owner = null, attempts = attempts - 1,
+      payload = case when cardinality(${left}::text[]) = 0 then payload
+        else jsonb_set(payload, '{left}', to_jsonb(${left}::text[])) end
     where id = ${id} and fence = ${fence} and leased_until is not null`
 }
 

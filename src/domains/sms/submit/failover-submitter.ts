@@ -14,9 +14,9 @@ import type { Carriers } from './carriers.ts'
 import type { ConnectionHealth } from './connection-health.ts'
 
 /** Outcome of one part. `doubtful`: the carrier may or may not have accepted it. `elsewhere`: the process that runs the jobs
- *  of a kind submits it. */
+ *  of a kind submits it, over none of the connections in `left`. */
 export type PartOutcome =
-  | { readonly outcome: 'elsewhere'; readonly kind: string }
+  | { readonly outcome: 'elsewhere'; readonly kind: string; readonly left: readonly string[] }
   | { readonly outcome: 'accepted'; readonly connection: string; readonly carrierId: string }
   | { readonly outcome: 'refused'; readonly reason: string }
   | { readonly outcome: 'doubtful'; readonly candidate: Candidate }
@@ -45,11 +45,12 @@ export type FailoverSubmitter = {
   /**
    * Submits one part to the first carrier that accepts it: candidates in order, unhealthy ones last.
    * @param pair sender and recipient, which select the slot of a connection
+   * @param wasPassed whether another process passed the message on to this one
    * @throws Snooze if no candidate is connected, or capacity did not return in time
    */
   submit(
     candidates: readonly Candidate[],
-    pair: string,
+    { pair, wasPassed }: { readonly pair: string; readonly wasPassed: boolean },
     partFor: (candidate: Candidate) => SmsPart,
     diary: SubmitLog,
     signal: AbortSignal,
@@ -69,11 +70,16 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
 
   /** Returns the first healthy connected candidate, or else the first connected one; the kind of its jobs if another
    *  process is connected to it. */
-  const best = (candidates: readonly Candidate[], pair: string): ConnectedCandidate | { kind: string } => {
+  const best = (
+    candidates: readonly Candidate[],
+    pair: string,
+    wasPassed: boolean,
+  ): ConnectedCandidate | { kind: string } => {
     let second: ConnectedCandidate | null = null
     for (const candidate of candidates) {
       const place = leases.placeOf(candidate.connection, pair)
-      if (place === 'nowhere') continue
+      // A message that was passed here for a connection that fails now is not passed back.
+      if (place === 'nowhere' || (place !== 'here' && second && wasPassed)) continue
       if (place !== 'here') return place
       const carrier = carriers.up(candidate.connection)
       if (!carrier) continue
@@ -95,7 +101,7 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
   }
 
   return {
-    submit: async (candidates, pair, partFor, diary, signal) => {
+    submit: async (candidates, { pair, wasPassed }, partFor, diary, signal) => {
       let left = [...candidates]
       let tries = 0
       let submits = 0
@@ -104,8 +110,11 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
       for (;;) {
         // The lease is lost or the worker is stopping: another worker continues.
         if (signal.aborted) throwStopping()
-        const found = best(left, pair)
-        if ('kind' in found) return { outcome: 'elsewhere', kind: found.kind }
+        const found = best(left, pair, wasPassed)
+        if ('kind' in found) {
+          const gone = candidates.filter((one) => !left.includes(one))
+          return { outcome: 'elsewhere', kind: found.kind, left: gone.map(({ connection }) => connection) }
+        }
         const { candidate, carrier } = found
         const { connection, policy } = candidate
         await awaitCapacity(candidate, signal)

@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import { testDatabase } from '../../../../test/database.ts'
 import { until } from '../../../../test/platform.ts'
 import { uuid } from '../../../platform/lib/id.ts'
+import { linkResponseSeconds } from '../limits.ts'
 import type { CarrierLeases } from './carrier-leases.ts'
 import { slotOf } from './message-slots.ts'
 import { makeSharedLeases } from './shared-leases.ts'
@@ -16,6 +17,8 @@ type TestWorker = {
   readonly leases: CarrierLeases
   /** Kinds of the jobs of slots that it runs. */
   readonly kinds: Set<string>
+  /** Milliseconds that the jobs of each ended slot had for their ends. */
+  readonly deadlines: number[]
   /** Ids of the messages that it expects. */
   readonly expected: string[]
   /** Sets the connection with that number of slots; renews. */
@@ -26,6 +29,7 @@ type TestWorker = {
 const startWorker = async (connection: string, seconds?: number): Promise<TestWorker> => {
   const kinds = new Set<string>()
   const expected: string[] = []
+  const deadlines: number[] = []
   const leases = makeSharedLeases({
     ...{ db, log, wakeUps: { on: () => () => {}, publish: () => {} } },
     ...(seconds === undefined ? {} : { seconds }),
@@ -39,11 +43,15 @@ const startWorker = async (connection: string, seconds?: number): Promise<TestWo
   await leases.setWorker({
     add: ({ kind }) => {
       kinds.add(kind)
-      return async () => void kinds.delete(kind)
+      return async (deadline) => {
+        kinds.delete(kind)
+        deadlines.push(deadline)
+      }
     },
   })
   after(() => leases.close(async () => {}))
-  return { leases, kinds, expected, update: (slots) => leases.update(slots === 0 ? [] : [{ id: connection, slots }]) }
+  const update = (slots: number) => leases.update(slots === 0 ? [] : [{ id: connection, slots }])
+  return { leases, kinds, deadlines, expected, update }
 }
 
 /** Ends a world of workers before the next test: they share the lease of the queue. */
@@ -119,6 +127,8 @@ test(
     await b.update(1)
     assert.equal(b.leases.readsQueue(), false)
     const [claimed, batch, waiting] = [uuid(), uuid(), uuid()]
+    // Messages of a paused sending hold back no other, nor those that are held until somebody acts.
+    const others = { paused: uuid(), held: uuid() }
     const payload = { from: '+447700100000', to: '+447911123456', text: 'x' }
     await db.run`
       insert into jobs (id, kind, payload, run_at, leased_until, owner, last_error)
@@ -126,6 +136,10 @@ test(
         case when j.owned then now() + interval '30 seconds' end, case when j.owned then ${a.leases.owner}::uuid end, j.error
       from (values (${claimed}::uuid, 'sms.submit', true, null), (${batch}::uuid, 'sms.batch', true, null),
         (${waiting}::uuid, 'sms.submit', false, 'no carrier')) j (id, kind, owned, error)`
+    await db.run`
+      insert into jobs (id, kind, payload, run_at, last_error, waits_for) values
+        (${others.paused}, 'sms.submit', ${payload}::jsonb, now(), 'the sending is paused', 'sending x'),
+        (${others.held}, 'sms.submit', ${payload}::jsonb, '9999-01-01', 'the sending is paused', null)`
     await db.run`update carrier_leases set leased_until = clock_timestamp()`
     await b.update(1)
     assert.deepEqual([b.leases.readsQueue(), b.leases.shareOf(connection).held], [true, 1])
@@ -169,7 +183,7 @@ test(
 )
 
 test(
-  'messages that were passed on for a slot that no longer exists return to the queue',
+  'messages that were passed on for a slot that no longer exists return to the queue, and those under way are stored',
   withWorkers(1, async (connection, [worker]) => {
     assert.ok(worker)
     const kinds = ['sms.submit', `sms.submit:${connection}:1`, `sms.submit:${uuid()}:1`]
@@ -178,5 +192,7 @@ test(
     await worker.update(1)
     const rows = await db.many<{ kind: string }>`select distinct kind from jobs`
     assert.deepEqual(rows, [{ kind: 'sms.submit' }])
+    const [deadline = 0] = worker.deadlines
+    assert.ok(deadline > linkResponseSeconds * 1_000, 'a carrier may still answer')
   }),
 )

@@ -88,10 +88,12 @@ class SharedLeases implements CarrierLeases {
   #worker: Pick<Worker, 'add'> | null = null
   #ticks: { end(): Promise<void> } | null = null
   #unsubscribe = ignore
-  #lapse: NodeJS.Timeout | undefined
+  #lapseTimer: NodeJS.Timeout | undefined
   #expiry: NodeJS.Timeout | undefined
   #isFailing = false
   #isClosed = false
+  /** Names of the leases that ended without a release: their owner may take them again before others do. */
+  #lapsed: ReadonlySet<string> | null = null
   readonly #queue = makeSerialQueue()
 
   constructor(deps: Deps) {
@@ -239,10 +241,12 @@ class SharedLeases implements CarrierLeases {
     if (this.#slots.size === 0 && this.#gone.length === 0) return await this.#releaseAll()
     const before = this.#signature()
     // Another process may have had leases that ended, whoever has them now.
-    if (!this.isCurrent()) this.#freeAll()
+    if (!this.isCurrent()) this.#lapse()
     await this.#lease()
+    const isBack = this.#lapsed !== null
+    this.#lapsed = null
     // The first statement finds the other processes. Further ones take the queue, and then the slots that go with it.
-    const mayTakeMore = () => this.#wanted().some(({ state }) => state === 'free')
+    const mayTakeMore = () => !isBack && this.#wanted().some(({ state }) => state === 'free')
     for (let rounds = 0; rounds < 2 && mayTakeMore(); rounds++) await this.#lease()
     await this.#prepare()
     this.#isFailing = false
@@ -266,6 +270,10 @@ class SharedLeases implements CarrierLeases {
     const now = performance.now()
     const isFree = ({ state, other }: Lease) => state === 'free' && (!other || other.until < now)
     const wanted: Lease[] = [this.#presence]
+    // After an outage of the database all leases have ended. Their owners still have messages whose ends are not stored.
+    const lapsed = this.#lapsed
+    if (lapsed)
+      return [...wanted, ...[this.#reader, ...this.#all()].filter((one) => lapsed.has(one.name) && isFree(one))]
     if (this.#reader.state !== 'free' || isFree(this.#reader)) wanted.push(this.#reader)
     const isReader = this.#reader.state !== 'free'
     const isMember = this.#presence.state !== 'free'
@@ -292,9 +300,9 @@ class SharedLeases implements CarrierLeases {
     const rows = await store.renewLeases(this.#db, this.owner, wanted, this.#seconds)
     const now = performance.now()
     this.#until = askedAt + this.#seconds * 1_000 - carrierLeaseMarginMs
-    clearTimeout(this.#lapse)
+    clearTimeout(this.#lapseTimer)
     // A timer may end a moment early.
-    this.#lapse = setTimeout(() => this.#end(), Math.max(0, this.#until - now) + 5).unref()
+    this.#lapseTimer = setTimeout(() => this.#end(), Math.max(0, this.#until - now) + 5).unref()
     const byName = new Map(rows.map((row) => [row.name, row]))
     const alive = new Set(rows.map(({ owner }) => owner))
     this.#workers = rows.filter(({ name }) => name.startsWith('worker ')).length
@@ -342,7 +350,7 @@ class SharedLeases implements CarrierLeases {
     const lost = [...new Set(taken.flatMap(({ lostOwner }) => lostOwner ?? []))]
     if (lost.length > 0) {
       const jobs = await store.releaseJobsOf(db, lost)
-      log.warn({ jobs }, 'sms: took over the connections of a process that is gone')
+      if (jobs > 0) log.warn({ jobs }, 'sms: took over messages of a process that is gone')
     }
     runner.recheck()
     for (const lease of taken) {
@@ -356,7 +364,13 @@ class SharedLeases implements CarrierLeases {
 
   async #returnStray(): Promise<void> {
     const jobs = await store.returnStrayJobs(this.#deps.db, this.slotKinds())
-    if (jobs > 0) notify(submitKind)
+    if (jobs > 0) this.wake(submitKind)
+  }
+
+  /** Stops the jobs of a slot that is not ours any more. Answers of its carrier are still stored. */
+  async #stopJobs(stop: (deadline: number) => Promise<void>, isGone: boolean): Promise<void> {
+    await stop(slotDrainMs)
+    if (isGone) await this.#returnStray()
   }
 
   /** Connects and closes carriers, and starts and stops the jobs of slots. */
@@ -367,7 +381,7 @@ class SharedLeases implements CarrierLeases {
       if (runs && !slot.stopJobs && this.#runner)
         slot.stopJobs = this.#worker?.add(this.#runner.jobKindOf(kind, connection)) ?? null
       else if (!runs && slot.stopJobs) {
-        void slot.stopJobs(0)
+        void this.#stopJobs(slot.stopJobs, this.#gone.includes(slot)).catch((error) => this.#report(error))
         slot.stopJobs = null
       }
     }
@@ -391,7 +405,7 @@ class SharedLeases implements CarrierLeases {
   async #leave(slot: Slot): Promise<void> {
     const stop = slot.stopJobs
     slot.stopJobs = null
-    await stop?.(slotDrainMs / 2)
+    await stop?.(slotDrainMs)
     if (slot.submits > 0) {
       const drained = Promise.withResolvers<void>()
       slot.onDrained = drained.resolve
@@ -407,12 +421,21 @@ class SharedLeases implements CarrierLeases {
       if (slot.state !== 'ending') return
       await store.releaseLeases(this.#db, this.owner, [slot.name])
       slot.state = 'free'
+      // Messages of the slot that were held back here are another process's now.
+      this.#runner?.recheck()
     })
+  }
+
+  /** Frees all leases, which ended without a release. @returns whether there were any */
+  #lapse(): boolean {
+    const ours = this.#freeAll()
+    if (ours.length > 0) this.#lapsed = new Set(ours)
+    return ours.length > 0
   }
 
   /** Closes everything: another process may take over. */
   #end(): void {
-    if (this.isCurrent() || this.#isClosed || this.#freeAll().length === 0) return
+    if (this.isCurrent() || this.#isClosed || !this.#lapse()) return
     this.#deps.log.warn({}, 'sms: the leases of the connections ended, as they could not be extended')
     void this.#applied().catch((error) => this.#report(error))
   }
@@ -420,7 +443,7 @@ class SharedLeases implements CarrierLeases {
   /** Without connections nothing is leased, and an idle process sends no statement. */
   async #releaseAll(): Promise<void> {
     this.#until = Number.NEGATIVE_INFINITY
-    clearTimeout(this.#lapse)
+    clearTimeout(this.#lapseTimer)
     await store.releaseLeases(this.#db, this.owner, this.#freeAll())
   }
 

@@ -22,13 +22,16 @@ export type Submission = {
   send_at?: string | null
   /** The sending that the message belongs to: it may be paused or canceled. */
   sending?: string
+  /** Connections that refused the message, or were too busy, before another process passed it on. */
+  left?: readonly string[]
 }
 
 /** Job of a message. `plan` is absent if the job was read from the database. */
 export type SubmitJob = Job<Submission> & {
   readonly plan?: MessagePlan
-  /** Passes the message on to the process that runs the jobs of a kind; resolves after the commit. */
-  passOn(kind: string): Promise<void>
+  /** Passes the message on to the process that runs the jobs of a kind, to be sent over none of the connections in
+   *  `left`; resolves after the commit. */
+  passOn(kind: string, left: readonly string[]): Promise<void>
 }
 
 /** A part that a carrier accepted and that is not stored yet. */
@@ -93,7 +96,9 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
     const all = drawOrder(decision.candidates)
     const { shift: tables } = asPlanned
     const able = tables === null ? all : all.filter((one) => supportsShift(one, tables))
-    const candidates = able.length > 0 ? able : all
+    const usable = able.length > 0 ? able : all
+    const remaining = usable.filter(({ connection }) => !payload.left?.includes(connection))
+    const candidates = remaining.length > 0 ? remaining : usable
     const [first] = candidates
     if (!first) return { outcome: 'failed', code: 'no_route' }
 
@@ -155,13 +160,13 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
       }
       const delivery = await submitter.submit(
         preferOwn(open, job.kind),
-        source + destination,
+        { pair: source + destination, wasPassed: job.kind !== submitKind },
         partFor,
         submitLogFor(account, id, { part, parts: parts.length, isKnown: known.has(part) }),
         signal,
       )
       if (delivery.outcome === 'elsewhere') {
-        await job.passOn(delivery.kind)
+        await job.passOn(delivery.kind, [...(payload.left ?? []), ...delivery.left])
         return { outcome: 'passed' }
       }
       if (delivery.outcome === 'refused') return { outcome: 'failed', code: delivery.reason }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { statuses } from '@trunkline/smpp/pdu.ts'
 import { until } from '../../../../test/platform.ts'
 import { Snooze } from '../../../platform/jobs/job-kind.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { SmsPart } from '../../../ports/sms.ts'
+import { maxConnectionFailures } from '../limits.ts'
 import { drawOrder } from '../route/route-table.ts'
 import { contact, makeSmsWorld, withSmscs } from '../sms-testing.ts'
 import { makeConnectionHealth } from './connection-health.ts'
@@ -53,7 +55,7 @@ test(
     const unanswered = parts.carriers.up(first)?.submit(part())
     const carried = makeFailoverSubmitter(parts.carriers, makeConnectionHealth()).submit(
       drawOrder(parts.routing.decide(contact, true).candidates),
-      contact,
+      { pair: contact, wasPassed: false },
       part,
       diary,
       signal,
@@ -78,7 +80,9 @@ test(
       const control = new AbortController()
       // At most 64 messages wait for one connection.
       const carried = Array.from({ length: 64 }, () =>
-        courier.submit(drawOrder(candidates), contact, part, diary, control.signal).catch(String),
+        courier
+          .submit(drawOrder(candidates), { pair: contact, wasPassed: false }, part, diary, control.signal)
+          .catch(String),
       )
       control.abort()
       for (const error of await Promise.all(carried))
@@ -98,11 +102,39 @@ test(
     await until(async () => parts.carriers.state(id.slice(3))?.state === 'down')
     const carried = makeFailoverSubmitter(parts.carriers, makeConnectionHealth()).submit(
       drawOrder(parts.routing.decide(contact, true).candidates),
-      contact,
+      { pair: contact, wasPassed: false },
       part,
       diary,
       signal,
     )
     await assert.rejects(carried, (error) => error instanceof Snooze && error.seconds >= 1 && error.seconds < 5)
+  }),
+)
+
+test(
+  'a message that one carrier refused is passed on for another without it, and is not passed back for an unhealthy one',
+  withSmscs(world, 2, async ([a, b]) => {
+    assert.ok(a && b)
+    const first = (await connect('first', a)).slice(3)
+    await connect('elsewhere', b, { priority: 200 })
+    const { leases } = parts.carriers
+    const placeOf = (connection: string) => (connection === first ? 'here' : { kind: 'sms.submit:elsewhere:1' })
+    const health = makeConnectionHealth()
+    const submitter = makeFailoverSubmitter({ ...parts.carriers, leases: { ...leases, placeOf } }, health)
+    const told: SubmitLog = { ...diary, afterFailure: async () => {} }
+    const submit = (wasPassed: boolean) =>
+      submitter.submit(
+        drawOrder(parts.routing.decide(contact, true).candidates),
+        { pair: contact, wasPassed },
+        part,
+        told,
+        signal,
+      )
+    a.react = () => statuses.ESME_RINVDSTADR
+    assert.deepEqual(await submit(false), { outcome: 'elsewhere', kind: 'sms.submit:elsewhere:1', left: [first] })
+    a.react = () => 'take'
+    for (let failure = 0; failure < maxConnectionFailures; failure++) health.record(first, false)
+    assert.equal((await submit(false)).outcome, 'elsewhere')
+    assert.equal((await submit(true)).outcome, 'accepted')
   }),
 )

@@ -1,6 +1,6 @@
 import { manyRows } from '../../db/batcher.ts'
 import { type Db, isUnavailable, sqlState } from '../../db/sql.ts'
-import { withRequestId } from '../../lib/log-context.ts'
+import { withoutRequestId, withRequestId } from '../../lib/log-context.ts'
 import { backoff, type CompletedRun, type Job, type JobKind, jobEnded, type Log } from '../job-kind.ts'
 import { requestIdOf } from '../queue.ts'
 import {
@@ -371,7 +371,8 @@ export class JobConsumer implements LocalQueue {
     try {
       const work = () => this.#kind.run?.(held.job, held.controller.signal, held.fence)
       const requestId = requestIdOf(held.job.payload)
-      const result = await (requestId === null ? work() : withRequestId(requestId, work))
+      // The step that started it may be part of another job's work.
+      const result = await (requestId === null ? withoutRequestId(work) : withRequestId(requestId, work))
       if (result === jobEnded) {
         this.#running--
         this.#held.delete(held)
