@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
-import { chmodSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeRelay } from '../../../test/chaos/relay.ts'
-import { freePort, runProgram } from '../../../test/counterparts/program.ts'
+import { startPooler } from '../../../test/counterparts/pgbouncer.ts'
 import { testDatabase } from '../../../test/database.ts'
 import { atEnd } from '../../../test/endings.ts'
 import { needs } from '../../../test/needs.ts'
 import { until } from '../../../test/platform.ts'
-import { temporaryFolder } from '../../../test/servers.ts'
 import { startInvalidationBus } from './invalidation-bus.ts'
 import { startWakeUps, type WakeUpOptions, type WakeUps } from './wake-ups.ts'
 
@@ -133,28 +130,7 @@ test(
   'behind a pooler in transaction mode, a process polls and logs it once; its notifications reach others',
   needs('pgbouncer'),
   async () => {
-    const url = new URL(db.url)
-    const socket = `${url.searchParams.get('host')}/.s.PGSQL.5432`
-    const bridge = await makeRelay(life, url.searchParams.has('host') ? socket : Number(url.port || 5432))
-    const [folder, port] = [temporaryFolder(), await freePort()]
-    const file = join(folder, 'pgbouncer.ini')
-    writeFileSync(
-      file,
-      `[databases]
-* = host=127.0.0.1 port=${bridge.port} user=${url.username} password=${url.password}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-`,
-    )
-    chmodSync(file, 0o644)
-    // PgBouncer refuses to run as root.
-    const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-    await runProgram(life, ['pgbouncer', ...user, file], folder).listens(port)
-    const pooled = start({ url: `postgresql://anybody@127.0.0.1:${port}${url.pathname}`, testMs: 100, testEveryMs: 10 })
+    const pooled = start({ url: await startPooler(life, db.url, 'transaction'), testMs: 100, testEveryMs: 10 })
     const direct = start()
     await isListening(direct)
     await until(async () => pooled.warnings.length > 0)

@@ -150,11 +150,11 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
     batch: RunningBatch,
     member: BatchMember,
     kind: string,
-    left: readonly string[],
+    tried: readonly string[],
   ): Promise<void> => {
     const { account, createdAt } = batch
     const { id } = member
-    const payload = left.length === 0 ? member.payload : { ...member.payload, left }
+    const payload = tried.length === 0 ? member.payload : { ...member.payload, tried }
     const due = { createdAt, seconds: null, error: null, attempts: 0, waitsFor: null }
     await untilWritten(batch, () => others.add({ batch, split: { id, account, kind, payload, ...due } }))
     wake(kind)
@@ -212,7 +212,7 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
         runAt: createdAt,
         createdAt,
         attempt: 1,
-        passOn: (kind: string, without: readonly string[]) => passOn(batch, member, kind, without),
+        passOn: (kind: string, tried: readonly string[]) => passOn(batch, member, kind, tried),
       }
       const entry: QueuedSubmission = {
         id: member.id,
@@ -347,8 +347,8 @@ export const makeBatchHandler = ({ db, queue, pendingCommits, sendings, submit, 
     fence: number,
     waiting = new Set<() => void>(),
   ): Promise<SubmitOutcome | typeof jobEnded> => {
-    const passed = async (kind: string, left: readonly string[]) => {
-      await passJob(db, { id: job.id, fence, kind, left })
+    const passed = async (kind: string, tried: readonly string[]) => {
+      await passJob(db, { id: job.id, fence, kind, tried })
       wake(kind)
     }
     const outcome = await runOwn({ ...job, passOn: passed }, signal, waiting)

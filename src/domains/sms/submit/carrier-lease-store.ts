@@ -90,12 +90,12 @@ export const deferredMessages = (db: Sql, kind: string): Promise<DeferredMessage
 /** Passes the own job of a message on to the queue of another slot. It keeps its place, and loses no attempt. */
 export const passJob = async (
   db: Sql,
-  { id, fence, kind, left }: { id: string; fence: number; kind: string; left: readonly string[] },
+  { id, fence, kind, tried }: { id: string; fence: number; kind: string; tried: readonly string[] },
 ): Promise<void> => {
   await db.run`
     update jobs set kind = ${kind}, leased_until = null, owner = null, attempts = attempts - 1,
-      payload = case when cardinality(${left}::text[]) = 0 then payload
-        else jsonb_set(payload, '{left}', to_jsonb(${left}::text[])) end
+      payload = case when cardinality(${tried}::text[]) = 0 then payload
+        else jsonb_set(payload, '{tried}', to_jsonb(${tried}::text[])) end
     where id = ${id} and fence = ${fence} and leased_until is not null`
 }
 

@@ -14,9 +14,9 @@ import type { Carriers } from './carriers.ts'
 import type { ConnectionHealth } from './connection-health.ts'
 
 /** Outcome of one part. `doubtful`: the carrier may or may not have accepted it. `elsewhere`: the process that runs the jobs
- *  of a kind submits it, over none of the connections in `left`. */
+ *  of a kind submits it, over none of the connections in `tried`. */
 export type PartOutcome =
-  | { readonly outcome: 'elsewhere'; readonly kind: string; readonly left: readonly string[] }
+  | { readonly outcome: 'elsewhere'; readonly kind: string; readonly tried: readonly string[] }
   | { readonly outcome: 'accepted'; readonly connection: string; readonly carrierId: string }
   | { readonly outcome: 'refused'; readonly reason: string }
   | { readonly outcome: 'doubtful'; readonly candidate: Candidate }
@@ -112,8 +112,8 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
         if (signal.aborted) throwStopping()
         const found = best(left, pair, wasPassed)
         if ('kind' in found) {
-          const gone = candidates.filter((one) => !left.includes(one))
-          return { outcome: 'elsewhere', kind: found.kind, left: gone.map(({ connection }) => connection) }
+          const tried = candidates.filter((one) => !left.includes(one))
+          return { outcome: 'elsewhere', kind: found.kind, tried: tried.map(({ connection }) => connection) }
         }
         const { candidate, carrier } = found
         const { connection, policy } = candidate

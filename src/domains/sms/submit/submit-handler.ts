@@ -23,15 +23,15 @@ export type Submission = {
   /** The sending that the message belongs to: it may be paused or canceled. */
   sending?: string
   /** Connections that refused the message, or were too busy, before another process passed it on. */
-  left?: readonly string[]
+  tried?: readonly string[]
 }
 
 /** Job of a message. `plan` is absent if the job was read from the database. */
 export type SubmitJob = Job<Submission> & {
   readonly plan?: MessagePlan
   /** Passes the message on to the process that runs the jobs of a kind, to be sent over none of the connections in
-   *  `left`; resolves after the commit. */
-  passOn(kind: string, left: readonly string[]): Promise<void>
+   *  `tried`; resolves after the commit. */
+  passOn(kind: string, tried: readonly string[]): Promise<void>
 }
 
 /** A part that a carrier accepted and that is not stored yet. */
@@ -97,7 +97,7 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
     const { shift: tables } = asPlanned
     const able = tables === null ? all : all.filter((one) => supportsShift(one, tables))
     const usable = able.length > 0 ? able : all
-    const remaining = usable.filter(({ connection }) => !payload.left?.includes(connection))
+    const remaining = usable.filter(({ connection }) => !payload.tried?.includes(connection))
     const candidates = remaining.length > 0 ? remaining : usable
     const [first] = candidates
     if (!first) return { outcome: 'failed', code: 'no_route' }
@@ -166,7 +166,7 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
         signal,
       )
       if (delivery.outcome === 'elsewhere') {
-        await job.passOn(delivery.kind, [...(payload.left ?? []), ...delivery.left])
+        await job.passOn(delivery.kind, [...(payload.tried ?? []), ...delivery.tried])
         return { outcome: 'passed' }
       }
       if (delivery.outcome === 'refused') return { outcome: 'failed', code: delivery.reason }

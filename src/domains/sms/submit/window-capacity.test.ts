@@ -131,7 +131,7 @@ test(
         signal,
       )
     a.react = () => statuses.ESME_RINVDSTADR
-    assert.deepEqual(await submit(false), { outcome: 'elsewhere', kind: 'sms.submit:elsewhere:1', left: [first] })
+    assert.deepEqual(await submit(false), { outcome: 'elsewhere', kind: 'sms.submit:elsewhere:1', tried: [first] })
     a.react = () => 'take'
     for (let failure = 0; failure < maxConnectionFailures; failure++) health.record(first, false)
     assert.equal((await submit(false)).outcome, 'elsewhere')
