@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { advance } from '../../src/domains/sandbox/store.ts'
+import { invalidateTopic } from '../../src/platform/db/invalidation-bus.ts'
 import { connect, type Db } from '../../src/platform/db/sql.ts'
 import { freePort } from '../counterparts/program.ts'
 import { Receiver } from '../doubles/receiver.ts'
@@ -111,6 +113,13 @@ export const commonEnvironment: Readonly<Record<string, string>> = {
   TRUNKLINE_ALLOW_PRIVATE_HOOKS: 'true',
   TRUNKLINE_ALLOW_HTTP_HOOKS: 'true',
 }
+
+/** Moves the clock of the platform forward, which questions for receipts and the end of a validity follow. Leases do not. */
+export const moveClock = (db: Db, seconds: number): Promise<void> =>
+  db.begin(async (tx) => {
+    await advance(tx, seconds)
+    await invalidateTopic(tx, 'clock')
+  })
 
 /** Whether a message reaches the carrier: routes, prices and binds are loaded a moment after they were set. */
 export const isSending = async ({ call }: Platform): Promise<boolean> => {

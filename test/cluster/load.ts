@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
+import { receiptGraceSeconds } from '../../src/domains/sms/limits.ts'
+import { defaultValidSeconds } from '../../src/domains/sms/submit/submit-handler.ts'
+import type { Db } from '../../src/platform/db/sql.ts'
 import { until } from '../platform.ts'
-import { type Installation, ownNumber, price } from './installation.ts'
+import { type Installation, moveClock, ownNumber, price } from './installation.ts'
 
 // Messages at a steady rate through HAProxy, and the proof that each one that was answered 202 arrived, cost its price
 // once, and caused its webhooks.
@@ -112,6 +115,65 @@ const arrivedTexts = async ({ carrier }: Installation): Promise<string[]> => {
   return seen
 }
 
+/** Messages that the account sent, by status. */
+const countByStatus = async (db: Db): Promise<Partial<Record<string, number>>> => {
+  const rows = await db.many<{ status: string; messages: number }>`
+    select status, count(*) as messages from sms_messages where direction = 'outbound' group by status`
+  return Object.fromEntries(rows.map(({ status, messages }) => [status, messages]))
+}
+
+/** Seconds by which the clock moves, so that the carrier is asked: the first question is due after 15 minutes. */
+export const untilAskedSeconds = 3_600
+
+/**
+ * Proves that every message whose receipt was lost gets its state from the carrier, which answers query_sm. A question may
+ * be lost as well, so the clock moves up to three times.
+ * @returns how many messages were at `sent` before the first
+ */
+export const assertReceiptsRecovered = async ({ db }: Installation): Promise<number> => {
+  const isSent = async () =>
+    Object.keys(await countByStatus(db)).every((status) => status === 'sent' || status === 'delivered')
+  await until(isSent, settleSeconds, 500)
+  const left = async () => (await countByStatus(db)).sent ?? 0
+  const hasNone = async () => (await left()) === 0
+  // Receipts that are under way.
+  await until(hasNone, 10, 500).catch(() => {})
+  const lost = await left()
+  for (let moves = 0; moves < 3 && !(await hasNone()); moves++) {
+    await moveClock(db, untilAskedSeconds)
+    await until(hasNone, settleSeconds, 500).catch(() => {})
+  }
+  assert.equal(await left(), 0, 'messages left at `sent` by a carrier that answers query_sm')
+  return lost
+}
+
+/** A handset that receives messages and never has a final state. */
+const silentHandset = '+447700901299'
+
+/** Seconds of the validity of a message, and of the wait for late receipts, and a minute. */
+const untilOverSeconds = defaultValidSeconds + receiptGraceSeconds + 60
+
+/** Proves that a message without a final state gets `no_receipt` once its validity is over by an hour. */
+export const assertEndsWithoutReceipt = async ({ carrier, db, request }: Installation): Promise<void> => {
+  await carrier.call('PUT', `/handsets/${silentHandset}`, { sms: 'silent' })
+  for (const text of ['silent 1', 'silent 2', 'silent 3']) {
+    const body = { from_number: ownNumber, to_number: silentHandset, text }
+    assert.equal((await request('POST', '/open/sms/send', body)).status, 202)
+  }
+  const without = async (state: string | null) =>
+    (
+      await db.one<{ messages: number }>`
+        select count(*) as messages from sms_messages
+        where direction = 'outbound' and status = 'sent' and sub_status is not distinct from ${state}`
+    ).messages
+  await until(async () => (await without(null)) === 3, settleSeconds, 500)
+  await moveClock(db, untilAskedSeconds)
+  await until(async () => (await without('accepted')) === 3, settleSeconds, 500)
+  await moveClock(db, untilOverSeconds)
+  await until(async () => (await without('no_receipt')) === 3, settleSeconds, 500)
+  assert.equal((await countByStatus(db)).sent, 3, 'no other message is left at `sent`')
+}
+
 type Outcome = {
   /** Messages that reached a handset more than once. */
   arrivedTwice: number
@@ -135,11 +197,7 @@ export const assertNothingLost = async (installation: Installation, accepted: Ac
   assert.deepEqual((await missing()).slice(0, 5), [], 'messages that did not reach their handset')
 
   // A submit without an answer, or a receipt that was refused, is repeated by our side or by the carrier.
-  const statuses = async () => {
-    const rows = await db.many<{ status: string; messages: number }>`
-      select status, count(*) as messages from sms_messages where direction = 'outbound' group by status`
-    return Object.fromEntries(rows.map(({ status, messages }) => [status, messages]))
-  }
+  const statuses = () => countByStatus(db)
   const isSettled = async () => Object.keys(await statuses()).every((status) => status === 'delivered')
   await until(isSettled, settleSeconds, 500).catch(() => {})
 
