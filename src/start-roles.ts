@@ -43,6 +43,7 @@ import { metricName, smsDrivers } from './domains/sms/drivers.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
 import { startReceiptQueries } from './domains/sms/receipts/receipt-queries.ts'
 import { installSmsCallbacks } from './domains/sms/sms-callbacks.ts'
+import { isSubmitKind } from './domains/sms/submit/message-slots.ts'
 import { deleteRevokedTokens } from './domains/tokens/ops.ts'
 import { countUsage } from './domains/usage/jobs.ts'
 import { countUsagePending } from './domains/usage/ops.ts'
@@ -183,6 +184,9 @@ const buildServer = async (services: Services, tls: TlsFiles | null) => {
 /** Builds the HTTP server alone. */
 export const buildApp = async (services: Services): Promise<FastifyInstance> => (await buildServer(services, null)).app
 
+/** Milliseconds for which a stop waits for running jobs. */
+const jobDrainMs = 15_000
+
 /** The kinds of jobs that a worker runs. */
 const jobKinds = (services: Services): JobKind[] => [
   ...numberJobs(services),
@@ -317,10 +321,13 @@ export const startRoles = async (services: Services, tls: TlsFiles | null = null
       await pause(config.drainSeconds * 1_000)
       // A client may keep its connection open after its last response, which would delay the stop.
       const hangUp = tick(100, async () => app.server.closeIdleConnections(), onError)
-      await Promise.all([app.close(), worker?.stop(15_000), receiptQueries?.end(), voice.close()])
+      // Another process takes the connections over as soon as no message is under way, whatever other work goes on here.
+      const leaveCarriers = async () => {
+        await Promise.all([worker?.stopKinds(isSubmitKind, jobDrainMs), receiptQueries?.end()])
+        await carriers.close()
+      }
+      await Promise.all([app.close(), leaveCarriers(), worker?.stop(jobDrainMs), voice.close()])
       await hangUp.end()
-      // Another process takes the connections over.
-      await carriers.close()
       // Last: the steps before may still have published events.
       await history?.stop()
       await projector?.stop()

@@ -239,5 +239,18 @@ export const formerLinkMs = 60_000
 /** Milliseconds for which a slot that is given up waits for its submits under way. */
 export const slotDrainMs = 15_000
 
+/** Milliseconds without a link after which a worker gives the slots of a connection up, if another worker may have them. */
+export const unreachableMs = 30_000
+
+/** Milliseconds between two workers' giving up the slots of one connection: the carrier itself may be down. */
+export const giveUpIntervalMs = 60_000
+
+/** Milliseconds for which the worker that gave a slot up leaves it to others: two renewals. */
+export const giveUpGraceMs = 6_000
+
+/** Milliseconds after the return of the database for which lost leases are left to their former owners: an attempt that
+ *  hangs, and two renewals. */
+export const formerOwnersMs = 9_000
+
 /** Seconds before a submit is retried that met no valid lease. */
 export const linkRetrySeconds = 0.5

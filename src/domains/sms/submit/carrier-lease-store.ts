@@ -1,25 +1,30 @@
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { notifyOthers } from '../../../platform/db/wake-ups.ts'
-import { maxDeferredPairs } from '../limits.ts'
+import { giveUpIntervalMs, maxDeferredPairs } from '../limits.ts'
 import { batchKind, submitKind } from './message-slots.ts'
 
-/** SQL of the leases of SMS connections: see migrations/20261128T220000_carrier_leases.sql. */
+/** SQL of the leases of SMS connections: see migrations/20261128T220000_carrier_leases.sql and
+ *  20261129T030000_given_up_leases.sql. */
 
 export type LeaseRow = {
   name: string
   owner: string
-  /** Seconds until the end of the lease. */
+  /** Seconds until the end of the lease; at most 0 if it is over. */
   seconds: number
   is_up: boolean
   previous_owner: string | null
   /** Seconds since the lease of the previous owner ended. */
   previous_seconds: number | null
+  /** Seconds since an owner gave the lease up, as it could not reach the carrier. */
+  given_up_seconds: number | null
+  /** Whether that is how the last owner's lease ended. */
+  is_given_up: boolean
 }
 
 /**
  * Extends our leases and takes those that are free.
  * @param wanted names of leases, and whether the connection of each is up here
- * @returns all valid leases
+ * @returns all valid leases, and those that were given up of late
  */
 export const renewLeases = (
   db: Sql,
@@ -44,19 +49,34 @@ export const renewLeases = (
     returning l.*
   )
   select name, owner, extract(epoch from leased_until - clock_timestamp())::double precision as seconds, is_up,
-    previous_owner, extract(epoch from clock_timestamp() - previous_until)::double precision as previous_seconds
+    previous_owner, extract(epoch from clock_timestamp() - previous_until)::double precision as previous_seconds,
+    extract(epoch from clock_timestamp() - given_up_at)::double precision as given_up_seconds,
+    coalesce(given_up_at = case when leased_until > clock_timestamp() then previous_until else leased_until end, false)
+      as is_given_up
   from (
     select * from leased
     union all
     select * from carrier_leases o
-    where o.leased_until > clock_timestamp() and not exists (select from leased d where d.name = o.name)
+    where (o.leased_until > clock_timestamp()
+        or o.given_up_at > clock_timestamp() - make_interval(secs => ${giveUpIntervalMs / 1_000}))
+      and not exists (select from leased d where d.name = o.name)
   ) l`
 
-/** Ends leases at once, and wakes the other processes. Their rows stay, for the next owner. */
-export const releaseLeases = async (db: Sql, owner: string, names: readonly string[]): Promise<void> => {
+/**
+ * Ends leases at once, and wakes the other processes. Their rows stay, for the next owner.
+ * @param isGivenUp whether others may have them, as this process cannot reach the carrier
+ */
+export const releaseLeases = async (
+  db: Sql,
+  owner: string,
+  names: readonly string[],
+  isGivenUp = false,
+): Promise<void> => {
   if (names.length === 0) return
   await db.run`
-    update carrier_leases set leased_until = clock_timestamp(), is_up = false
+    update carrier_leases set leased_until = t.now, is_up = false,
+      given_up_at = case when ${isGivenUp} then t.now else given_up_at end
+    from (select clock_timestamp() as now) t
     where name = any (${names}::text[]) and owner = ${owner}`
   await notifyOthers(db, 'leases')
 }

@@ -33,7 +33,8 @@ export type SlotRunner = {
  * pace, the window, the binds and the order of a pair hold over all processes. Decision 0054 has the reasons.
  *
  * The process that holds the lease `queue` reads the queue of messages. It holds the first slot of each connection, and
- * passes messages of slots that it does not hold on to the processes that do.
+ * passes messages of slots that it does not hold on to the processes that do. A process that cannot reach a carrier gives
+ * its slots up to another one, which is its substitute: the first slot may then be with a process that does not read the queue.
  */
 export type CarrierLeases = {
   /** Id of this process in leases. Its worker has the same, so that another process can take over its jobs. */
@@ -42,6 +43,8 @@ export type CarrierLeases = {
   readsQueue(): boolean
   shareOf(connection: string): SmsShare
   placeOf(connection: string, pair: string): SubmitPlace
+  /** Whether another process is connected that submits the messages of the pair over the connection. */
+  isUpElsewhere(connection: string, pair: string): boolean
   /** Whether submits may begin: the leases are valid. */
   isCurrent(): boolean
   /** Begins a submit. Returns a function that ends it, or null if the slot of the pair is not held here. */
@@ -50,7 +53,7 @@ export type CarrierLeases = {
   hasOthersUp(): boolean
   /** Whether another process held a slot of the connection within the last minute. */
   hadOtherOwner(connection: string): boolean
-  /** Kinds of the jobs of all slots but the first ones. */
+  /** Kinds of the jobs of all slots. */
   slotKinds(): readonly string[]
   /** Wakes the process that runs jobs of a kind. */
   wake(kind: string): void
@@ -78,6 +81,7 @@ export const soleLeases = (): CarrierLeases => {
     isCurrent: () => true,
     shareOf: () => whole,
     placeOf: () => 'here',
+    isUpElsewhere: () => false,
     enter: () => ignore,
     hasOthersUp: () => false,
     hadOtherOwner: () => false,

@@ -157,7 +157,9 @@ export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHeal
         tries++
         // Log the first of a series, so that operators see why a message waits.
         if (tries === 1) await diary.afterFailure(candidate, result)
-        const canMove = others.some((other) => carriers.up(other.connection))
+        const canMove = others.some(
+          (other) => carriers.up(other.connection) ?? leases.isUpElsewhere(other.connection, pair),
+        )
         if (tries >= maxCongestionTries && canMove) {
           left = others
           tries = 0

@@ -21,25 +21,32 @@ type TestWorker = {
   readonly deadlines: number[]
   /** Ids of the messages that it expects. */
   readonly expected: string[]
+  /** Whether it reaches the carrier. */
+  isUp: boolean
   /** Sets the connection with that number of slots; renews. */
   update(slots: number): Promise<void>
 }
 
 /** A worker that has not learned of a connection. */
-const startWorker = async (connection: string, seconds?: number): Promise<TestWorker> => {
+const startWorker = async (
+  connection: string,
+  options: { readonly seconds?: number; readonly unreachableMs?: number } = {},
+): Promise<TestWorker> => {
   const kinds = new Set<string>()
   const expected: string[] = []
   const deadlines: number[] = []
+  const update = (slots: number) => leases.update(slots === 0 ? [] : [{ id: connection, slots }])
   const leases = makeSharedLeases({
     ...{ db, log, wakeUps: { on: () => () => {}, publish: () => {} } },
-    ...(seconds === undefined ? {} : { seconds }),
+    ...options,
   })
+  const worker: TestWorker = { leases, kinds, deadlines, expected, isUp: true, update }
   leases.setRunner({
     expect: (_, id) => expected.push(id),
     recheck: () => {},
     jobKindOf: (kind) => ({ kind, concurrency: 1, leaseSeconds: 10, maxAttempts: 1 }),
   })
-  leases.start({ isUp: () => true, apply: async () => {} })
+  leases.start({ isUp: () => worker.isUp, apply: async () => {} })
   await leases.setWorker({
     add: ({ kind }) => {
       kinds.add(kind)
@@ -50,22 +57,27 @@ const startWorker = async (connection: string, seconds?: number): Promise<TestWo
     },
   })
   after(() => leases.close(async () => {}))
-  const update = (slots: number) => leases.update(slots === 0 ? [] : [{ id: connection, slots }])
-  return { leases, kinds, deadlines, expected, update }
+  return worker
 }
 
 /** Ends a world of workers before the next test: they share the lease of the queue. */
-const withWorkers = (count: number, run: (connection: string, workers: TestWorker[]) => Promise<void>) => async () => {
-  const connection = uuid()
-  const workers = await Promise.all(Array.from({ length: count }, () => startWorker(connection)))
-  try {
-    await run(connection, workers)
-  } finally {
-    for (const { update } of workers) await update(0)
-    await db.run`delete from carrier_leases`
-    await db.run`delete from jobs`
+const withWorkers =
+  (
+    count: number,
+    run: (connection: string, workers: TestWorker[]) => Promise<void>,
+    options: { readonly seconds?: number; readonly unreachableMs?: number } = {},
+  ) =>
+  async () => {
+    const connection = uuid()
+    const workers = await Promise.all(Array.from({ length: count }, () => startWorker(connection, options)))
+    try {
+      await run(connection, workers)
+    } finally {
+      for (const { update } of workers) await update(0)
+      await db.run`delete from carrier_leases`
+      await db.run`delete from jobs`
+    }
   }
-}
 
 const pairs = Array.from({ length: 20 }, (_, i) => `+447700100000+4479111234${10 + i}`)
 const second = pairs.find((pair) => slotOf(pair, 2) === 1) ?? ''
@@ -155,7 +167,7 @@ test(
 
 test('a worker that cannot renew its leases stops before another may take them', async () => {
   const connection = uuid()
-  const worker = await startWorker(connection, 3)
+  const worker = await startWorker(connection, { seconds: 3 })
   await worker.update(1)
   assert.ok(worker.leases.enter(connection, second))
   await until(async () => !worker.leases.isCurrent())
@@ -195,4 +207,126 @@ test(
     const [deadline = 0] = worker.deadlines
     assert.ok(deadline > linkResponseSeconds * 1_000, 'a carrier may still answer')
   }),
+)
+
+test(
+  'after an outage each worker first takes back what it had, and leaves what others had to them for a while',
+  withWorkers(
+    2,
+    async (connection, [a, b]) => {
+      assert.ok(a && b)
+      await a.update(2)
+      await until(async () => {
+        await b.update(2)
+        await a.update(2)
+        return b.leases.shareOf(connection).held === 1
+      })
+      const ofA = uuid()
+      await db.run`
+        insert into jobs (id, kind, leased_until, owner)
+        values (${ofA}, 'sms.submit', now() + interval '30 seconds', ${a.leases.owner})`
+      await until(async () => !a.leases.isCurrent() && !b.leases.isCurrent())
+      await db.run`update carrier_leases set leased_until = clock_timestamp()`
+      // The worker that is back first may look twice before the other does.
+      await b.update(2)
+      await b.update(2)
+      assert.deepEqual([b.leases.readsQueue(), b.leases.shareOf(connection)], [false, { held: 1, of: 2 }])
+      await a.update(2)
+      assert.deepEqual([a.leases.readsQueue(), a.leases.shareOf(connection)], [true, { held: 1, of: 2 }])
+      assert.ok(
+        await db.maybe`select from jobs where id = ${ofA} and owner = ${a.leases.owner}`,
+        'its messages are its own',
+      )
+    },
+    { seconds: 3 },
+  ),
+)
+
+const givenUpAgo = (seconds: number) => db.run`
+  update carrier_leases set given_up_at = given_up_at - make_interval(secs => ${seconds}),
+    previous_until = previous_until - make_interval(secs => ${seconds}) where given_up_at is not null`
+
+test(
+  'a worker without a link gives a connection up to another one, and messages are passed on to that; not to and fro',
+  withWorkers(
+    2,
+    async (connection, [a, b]) => {
+      assert.ok(a && b)
+      const kind = `sms.submit:${connection}:0`
+      a.isUp = false
+      b.isUp = false
+      await a.update(1)
+      await b.update(1)
+      // The first look finds the link down; the next one gives it up, as another worker is there.
+      await until(async () => {
+        await a.update(1)
+        await b.update(1)
+        return b.leases.shareOf(connection).held === 1
+      })
+      assert.deepEqual(
+        [a.leases.readsQueue(), a.leases.shareOf(connection).held, b.leases.readsQueue()],
+        [true, 0, false],
+      )
+      assert.deepEqual([[...a.kinds], [...b.kinds]], [[], [kind]])
+      assert.equal(a.leases.enter(connection, second), null)
+      assert.equal(a.leases.placeOf(connection, second), 'nowhere', 'its link is down as well')
+      b.isUp = true
+      await b.update(1)
+      await a.update(1)
+      assert.deepEqual(a.leases.placeOf(connection, second), { kind })
+      assert.ok(a.leases.hasOthersUp() && a.leases.isUpElsewhere(connection, second))
+      const end = b.leases.enter(connection, second) ?? assert.fail()
+      end()
+
+      // Both are down: no sooner than a minute after it changed hands.
+      b.isUp = false
+      for (let looks = 0; looks < 3; looks++) await b.update(1)
+      assert.equal(b.leases.shareOf(connection).held, 1)
+      await givenUpAgo(61)
+      const passed = uuid()
+      await db.run`insert into jobs (id, kind) values (${passed}, ${kind})`
+      await until(async () => {
+        await b.update(1)
+        await a.update(1)
+        return a.leases.shareOf(connection).held === 1
+      })
+      assert.deepEqual([[...a.kinds], [...b.kinds], b.leases.shareOf(connection).held], [[], [], 0])
+      // What was passed on is in the queue again, which its reader knows.
+      assert.ok(await db.maybe`select from jobs where id = ${passed} and kind = 'sms.submit'`)
+      assert.ok(a.expected.includes(passed))
+    },
+    { unreachableMs: 0 },
+  ),
+)
+
+test(
+  'a worker without a link keeps its slots while no other reaches the carrier either',
+  withWorkers(
+    2,
+    async (connection, [a, b]) => {
+      assert.ok(a && b)
+      const held = () => [a, b].map(({ leases }) => leases.shareOf(connection).held)
+      await until(async () => {
+        await a.update(2)
+        await b.update(2)
+        return held().every((count) => count === 1)
+      })
+      a.isUp = false
+      b.isUp = false
+      await db.run`update carrier_leases set is_up = false`
+      for (const one of [b, a, b, a, b]) await one.update(2)
+      assert.deepEqual(held(), [1, 1])
+      b.isUp = true
+      await until(async () => {
+        await b.update(2)
+        await a.update(2)
+        return b.leases.shareOf(connection).held === 2
+      })
+      assert.equal(a.leases.shareOf(connection).held, 0)
+      // The substitute keeps what it took: the other would have to give it up again.
+      for (const one of [a, b, a, b]) await one.update(2)
+      assert.deepEqual(held(), [0, 2])
+    },
+    { unreachableMs: 0 },
+  ),
 )

@@ -13,49 +13,29 @@ import {
   carrierLeaseSeconds,
   carrierLeaseTimeoutMs,
   formerLinkMs,
+  formerOwnersMs,
   slotDrainMs,
+  unreachableMs,
 } from '../limits.ts'
 import * as store from './carrier-lease-store.ts'
 import type { CarrierLeases, LeasableConnection, LeaseEffects, SlotRunner, SubmitPlace } from './carrier-leases.ts'
-import { batchKind, leaseName, slotKind, slotOf, submitKind } from './message-slots.ts'
+import {
+  countedOf,
+  type GivenUp,
+  isLeftToOthers,
+  isSlot,
+  type Lease,
+  makeLease,
+  makeSlot,
+  mattersToOthers,
+  mayBeGivenUp,
+  type Slot,
+  servedKinds,
+  withDeferred,
+} from './leased-slots.ts'
+import { batchKind, leaseName, slotOf, submitKind } from './message-slots.ts'
 
 const ignore = () => {}
-
-/**
- * `taken`: ours, and its messages must be prepared. `ready`: its messages are submitted here. `leaving`: no further submit
- * begins. `ending`: no longer part of the share.
- */
-type LeaseState = 'free' | 'taken' | 'ready' | 'leaving' | 'ending'
-
-type Lease = {
-  readonly name: string
-  /** Null: no slot, but the queue or the presence of this process. */
-  readonly connection: string | null
-  /** Kind of the jobs that its holder runs, if there is one. */
-  readonly kind: string | null
-  state: LeaseState
-  /** The owner before us, if its leases ended without a release. */
-  lostOwner: string | null
-  /** The other owner, until the given time of the monotonic clock. */
-  other: { readonly until: number; readonly isUp: boolean } | null
-}
-
-type Slot = Lease & {
-  readonly connection: string
-  readonly index: number
-  submits: number
-  onDrained: () => void
-  stopJobs: ((deadline: number) => Promise<void>) | null
-}
-
-const makeLease = (name: string, kind: string | null): Lease => ({
-  ...{ name, kind, connection: null, state: 'free', lostOwner: null, other: null },
-})
-
-const makeSlot = (connection: string, index: number): Slot => ({
-  ...makeLease(leaseName(connection, index), index === 0 ? null : slotKind(connection, index)),
-  ...{ connection, index, submits: 0, onDrained: ignore, stopJobs: null },
-})
 
 type Deps = {
   readonly db: Db
@@ -63,6 +43,8 @@ type Deps = {
   readonly log: Pick<Logger, 'warn' | 'error'>
   /** Seconds of a lease, for tests. Default: 12. */
   readonly seconds?: number
+  /** Milliseconds without a link after which a slot is given up, for tests. Default: 30 s. */
+  readonly unreachableMs?: number
 }
 
 class SharedLeases implements CarrierLeases {
@@ -70,6 +52,7 @@ class SharedLeases implements CarrierLeases {
   readonly isCurrent = (): boolean => performance.now() < this.#until
   readonly #deps: Deps
   readonly #seconds: number
+  readonly #unreachableMs: number
   /** One connection of its own: a renewal waits for no other statement. */
   readonly #db: Db
   readonly #reader = makeLease('queue', submitKind)
@@ -83,6 +66,8 @@ class SharedLeases implements CarrierLeases {
   #workers = 1
   readonly #formerUntil = new Map<string, number>()
   readonly #sentUp = new Map<string, boolean>()
+  /** Since when connections of which we hold slots are down. */
+  readonly #downSince = new Map<string, number>()
   #effects: LeaseEffects | null = null
   #runner: SlotRunner | null = null
   #worker: Pick<Worker, 'add'> | null = null
@@ -94,11 +79,14 @@ class SharedLeases implements CarrierLeases {
   #isClosed = false
   /** Names of the leases that ended without a release: their owner may take them again before others do. */
   #lapsed: ReadonlySet<string> | null = null
+  /** Until when we leave leases that ended in an outage to their owners, by the monotonic clock. */
+  #othersFirstUntil = Number.NEGATIVE_INFINITY
   readonly #queue = makeSerialQueue()
 
   constructor(deps: Deps) {
     this.#deps = deps
     this.#seconds = deps.seconds ?? carrierLeaseSeconds
+    this.#unreachableMs = deps.unreachableMs ?? unreachableMs
     this.#db = deps.db.dedicated(carrierLeaseTimeoutMs)
   }
 
@@ -117,11 +105,16 @@ class SharedLeases implements CarrierLeases {
     const slot = this.#slotOf(connection, pair)
     if (!slot || !this.isCurrent()) return 'nowhere'
     if (slot.state === 'ready') return 'here'
-    const isFirst = slot.index === 0
-    if (isFirst && this.readsQueue()) return 'nowhere'
-    const { other, kind } = isFirst ? this.#reader : slot
-    if (kind === null || !other || other.until < performance.now() || !(isFirst || other.isUp)) return 'nowhere'
+    // The reader of the queue knows where the messages of a first slot go.
+    const isForReader = slot.index === 0 && !this.readsQueue()
+    const { other, kind } = isForReader ? this.#reader : slot
+    if (kind === null || !other || other.until < performance.now() || !(isForReader || other.isUp)) return 'nowhere'
     return { kind }
+  }
+
+  isUpElsewhere(connection: string, pair: string): boolean {
+    const other = this.#slotOf(connection, pair)?.other
+    return other?.isUp === true && other.until > performance.now()
   }
 
   enter(connection: string, pair: string): (() => void) | null {
@@ -137,7 +130,7 @@ class SharedLeases implements CarrierLeases {
     const now = performance.now()
     // The reader of the queue may have a connection that is up.
     if (this.#reader.other && this.#reader.other.until > now) return true
-    return this.#all().some(({ index, other }) => index > 0 && other?.isUp === true && other.until > now)
+    return this.#all().some(({ other }) => other?.isUp === true && other.until > now)
   }
 
   hadOtherOwner(connection: string): boolean {
@@ -179,7 +172,7 @@ class SharedLeases implements CarrierLeases {
   linkChanged(): void {
     if (this.#workers < 2 || this.#isClosed) return
     const isUp = this.#effects?.isUp ?? (() => false)
-    const changed = [...this.#slots].some(([id, { length }]) => length > 1 && isUp(id) !== this.#sentUp.get(id))
+    const changed = [...this.#slots].some(([id, slots]) => mattersToOthers(slots) && isUp(id) !== this.#sentUp.get(id))
     if (changed) void this.#tick().then(() => this.#deps.wakeUps.publish('leases'))
   }
 
@@ -243,15 +236,18 @@ class SharedLeases implements CarrierLeases {
     // Another process may have had leases that ended, whoever has them now.
     if (!this.isCurrent()) this.#lapse()
     await this.#lease()
-    const isBack = this.#lapsed !== null
+    if (this.#lapsed !== null) this.#othersFirstUntil = performance.now() + formerOwnersMs
     this.#lapsed = null
     // The first statement finds the other processes. Further ones take the queue, and then the slots that go with it.
-    const mayTakeMore = () => !isBack && this.#wanted().some(({ state }) => state === 'free')
+    const mayTakeMore = () => this.#wanted().some(({ state }) => state === 'free')
     for (let rounds = 0; rounds < 2 && mayTakeMore(); rounds++) await this.#lease()
     await this.#prepare()
     this.#isFailing = false
     if (this.#signature() !== before) await this.#applied()
-    for (const slots of this.#slots.values()) this.#giveUpSurplus(slots)
+    for (const [id, slots] of this.#slots) {
+      this.#giveUpSurplus(slots)
+      this.#giveUpUnreachable(id, slots)
+    }
   }
 
   #signature(): string {
@@ -269,11 +265,12 @@ class SharedLeases implements CarrierLeases {
   #wanted(): Lease[] {
     const now = performance.now()
     const isFree = ({ state, other }: Lease) => state === 'free' && (!other || other.until < now)
-    const wanted: Lease[] = [this.#presence]
     // After an outage of the database all leases have ended. Their owners still have messages whose ends are not stored.
     const lapsed = this.#lapsed
-    if (lapsed)
-      return [...wanted, ...[this.#reader, ...this.#all()].filter((one) => lapsed.has(one.name) && isFree(one))]
+    const ours = [this.#reader, ...this.#all()].filter(({ state, name }) => state !== 'free' || lapsed?.has(name))
+    if (lapsed || now < this.#othersFirstUntil)
+      return [this.#presence, ...ours.filter((one) => one.state !== 'free' || isFree(one))]
+    const wanted: Lease[] = [this.#presence]
     if (this.#reader.state !== 'free' || isFree(this.#reader)) wanted.push(this.#reader)
     const isReader = this.#reader.state !== 'free'
     const isMember = this.#presence.state !== 'free'
@@ -281,17 +278,21 @@ class SharedLeases implements CarrierLeases {
       const held = slots.filter(({ state }) => state !== 'free')
       wanted.push(...held)
       if (!isMember) continue
+      const free = slots.filter((slot) => isFree(slot) && !isLeftToOthers(slot, now))
+      // Another process cannot reach the carrier: perhaps this one can.
+      const substitutes = free.filter(({ givenUp }) => givenUp?.isFree && !givenUp.isOurs)
+      const usual = free.filter((slot) => !substitutes.includes(slot))
       // The reader has the first slot: most connections have no other, and their messages need not be passed on.
-      const first = isReader ? slots.slice(0, 1).filter(isFree) : []
-      const others = slots.slice(1).filter(isFree)
-      const room = this.#fairShare(slots) - held.length - first.length
-      wanted.push(...first, ...others.slice(0, Math.max(0, room)))
+      const first = isReader ? usual.filter(({ index }) => index === 0) : []
+      const others = usual.filter(({ index }) => index > 0)
+      const room = this.#fairShare(slots) - countedOf(held).length - first.length
+      wanted.push(...substitutes, ...first, ...others.slice(0, Math.max(0, room)))
     }
     return wanted
   }
 
   async #lease(): Promise<void> {
-    for (const [id, { length }] of this.#slots) if (length > 1) this.#sentUp.set(id, this.#isUp(id))
+    for (const [id, slots] of this.#slots) if (mattersToOthers(slots)) this.#sentUp.set(id, this.#isUp(id))
     const wanted = this.#wanted().map(({ name, connection }) => ({
       name,
       isUp: connection !== null && this.#isUp(connection),
@@ -303,11 +304,20 @@ class SharedLeases implements CarrierLeases {
     clearTimeout(this.#lapseTimer)
     // A timer may end a moment early.
     this.#lapseTimer = setTimeout(() => this.#end(), Math.max(0, this.#until - now) + 5).unref()
-    const byName = new Map(rows.map((row) => [row.name, row]))
-    const alive = new Set(rows.map(({ owner }) => owner))
-    this.#workers = rows.filter(({ name }) => name.startsWith('worker ')).length
+    const valid = rows.filter(({ seconds }) => seconds > 0)
+    const byName = new Map(valid.map((row) => [row.name, row]))
+    const alive = new Set(valid.map(({ owner }) => owner))
+    this.#workers = valid.filter(({ name }) => name.startsWith('worker ')).length
+    const rowOf = new Map(rows.map((row) => [row.name, row]))
+    for (const slot of this.#all()) slot.givenUp = this.#givenUpOf(rowOf.get(slot.name), now)
     for (const lease of this.#leases()) this.#store(lease, byName.get(lease.name), alive, now)
     this.#armExpiry(now)
+  }
+
+  #givenUpOf(row: store.LeaseRow | undefined, now: number): GivenUp | null {
+    if (!row || row.given_up_seconds === null) return null
+    const isFree = row.seconds <= 0 && row.is_given_up
+    return { at: now - row.given_up_seconds * 1_000, isFree, isOurs: isFree && row.owner === this.owner }
   }
 
   #isUp(connection: string): boolean {
@@ -319,14 +329,18 @@ class SharedLeases implements CarrierLeases {
       if (lease.state !== 'free' && lease.state !== 'ending')
         this.#deps.log.warn({ lease: lease.name }, 'sms: the lease was lost')
       lease.state = 'free'
-      lease.other = row ? { until: now + row.seconds * 1_000, isUp: row.is_up } : null
+      lease.other = row ? { owner: row.owner, until: now + row.seconds * 1_000, isUp: row.is_up } : null
       return
     }
     lease.other = null
     if (lease.state !== 'free') return
     lease.state = 'taken'
     const { previous_owner: previous, previous_seconds: seconds } = row
-    lease.lostOwner = previous !== null && !alive.has(previous) ? previous : null
+    // What we take back after an outage names the owner before us, whose jobs were released long ago.
+    const isNew = seconds !== null && now - seconds * 1_000 > lease.takenAt
+    lease.lostOwner = previous !== null && isNew && !alive.has(previous) ? previous : null
+    lease.takenAt = now
+    if (isSlot(lease)) lease.isSubstitute = row.is_given_up && (lease.index > 0 || this.#reader.state === 'free')
     if (seconds === null || lease.connection === null) return
     const known = this.#formerUntil.get(lease.connection) ?? Number.NEGATIVE_INFINITY
     this.#formerUntil.set(lease.connection, Math.max(known, now - seconds * 1_000))
@@ -353,9 +367,10 @@ class SharedLeases implements CarrierLeases {
       if (jobs > 0) log.warn({ jobs }, 'sms: took over messages of a process that is gone')
     }
     runner.recheck()
-    for (const lease of taken) {
+    // Messages that were passed on for a first slot that is ours now, or for slots that no longer exist.
+    if (taken.some((lease) => lease === this.#reader || (isSlot(lease) && lease.index === 0))) await this.#returnStray()
+    for (const lease of withDeferred(taken, this.#reader, this.#all())) {
       if (lease.kind === null) continue
-      if (lease === this.#reader) await this.#returnStray()
       for (const { id, source, destination, seconds } of await store.deferredMessages(db, lease.kind))
         runner.expect(source + destination, id, seconds)
     }
@@ -363,7 +378,8 @@ class SharedLeases implements CarrierLeases {
   }
 
   async #returnStray(): Promise<void> {
-    const jobs = await store.returnStrayJobs(this.#deps.db, this.slotKinds())
+    const reader = this.#reader.state === 'free' ? (this.#reader.other?.owner ?? null) : this.owner
+    const jobs = await store.returnStrayJobs(this.#deps.db, servedKinds(this.#all(), reader))
     if (jobs > 0) this.wake(submitKind)
   }
 
@@ -377,7 +393,8 @@ class SharedLeases implements CarrierLeases {
   async #applied(): Promise<void> {
     for (const slot of [...this.#all(), ...this.#gone]) {
       const { kind, connection } = slot
-      const runs = slot.state === 'ready' && kind !== null && !this.#gone.includes(slot)
+      const hasJobs = kind !== null && (slot.index > 0 || slot.isSubstitute)
+      const runs = slot.state === 'ready' && hasJobs && !this.#gone.includes(slot)
       if (runs && !slot.stopJobs && this.#runner)
         slot.stopJobs = this.#worker?.add(this.#runner.jobKindOf(kind, connection)) ?? null
       else if (!runs && slot.stopJobs) {
@@ -394,15 +411,36 @@ class SharedLeases implements CarrierLeases {
   #giveUpSurplus(slots: readonly Slot[]): void {
     const held = slots.filter(({ state }) => state !== 'free')
     if (held.some(({ state }) => state !== 'ready')) return
-    const surplus = Math.max(0, held.length - this.#fairShare(slots))
-    for (const slot of held.slice(held.length - surplus)) {
-      slot.state = 'leaving'
-      void this.#leave(slot).catch((error) => this.#report(error))
+    const counted = countedOf(held)
+    const surplus = Math.max(0, counted.length - this.#fairShare(slots))
+    this.#giveUp(counted.slice(counted.length - surplus), false)
+  }
+
+  /** Gives up the slots of a connection that this process cannot reach. The carrier itself may be down, so the slots do not
+   *  change hands more often than once a minute. */
+  #giveUpUnreachable(connection: string, slots: readonly Slot[]): void {
+    const held = slots.filter(({ state }) => state !== 'free')
+    if (held.length === 0 || this.#isUp(connection)) {
+      this.#downSince.delete(connection)
+      return
     }
+    const now = performance.now()
+    const since = this.#downSince.get(connection) ?? now
+    this.#downSince.set(connection, since)
+    if (this.#workers < 2 || now - since < this.#unreachableMs || held.some(({ state }) => state !== 'ready')) return
+    if (!mayBeGivenUp(slots, now)) return
+    this.#downSince.delete(connection)
+    this.#deps.log.warn({ connection }, 'sms: the connection is given up to another process, as it is down here')
+    this.#giveUp(held, true)
+  }
+
+  #giveUp(slots: readonly Slot[], isUnreachable: boolean): void {
+    for (const slot of slots) slot.state = 'leaving'
+    for (const slot of slots) void this.#leave(slot, isUnreachable).catch((error) => this.#report(error))
   }
 
   /** Gives up a slot once its submits have ended: a message that another process submits then is a later one. */
-  async #leave(slot: Slot): Promise<void> {
+  async #leave(slot: Slot, isUnreachable: boolean): Promise<void> {
     const stop = slot.stopJobs
     slot.stopJobs = null
     await stop?.(slotDrainMs)
@@ -419,7 +457,8 @@ class SharedLeases implements CarrierLeases {
     await this.#effects?.apply()
     await this.#queue(async () => {
       if (slot.state !== 'ending') return
-      await store.releaseLeases(this.#db, this.owner, [slot.name])
+      await store.releaseLeases(this.#db, this.owner, [slot.name], isUnreachable)
+      if (isUnreachable) slot.givenUp = { at: performance.now(), isOurs: true, isFree: true }
       slot.state = 'free'
       // Messages of the slot that were held back here are another process's now.
       this.#runner?.recheck()

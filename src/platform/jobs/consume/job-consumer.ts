@@ -57,6 +57,7 @@ export class JobConsumer implements LocalQueue {
   #scheduled = false
   #state: 'open' | 'closing' | 'closed' = 'open'
   #onIdle: (() => void) | undefined
+  #closed: Promise<void> | undefined
   readonly #onStart: () => void
 
   /** @param onStart called with every job that starts */
@@ -166,8 +167,13 @@ export class JobConsumer implements LocalQueue {
   }
 
   /** Stops claiming and waits until running jobs have ended and their outcomes are committed. After `deadline`
-   *  milliseconds, aborts the remaining handlers and returns their jobs to the queue. */
-  async close(deadline: number): Promise<void> {
+   *  milliseconds, aborts the remaining handlers and returns their jobs to the queue. Later calls wait for the first. */
+  close(deadline: number): Promise<void> {
+    this.#closed ??= this.#close(deadline)
+    return this.#closed
+  }
+
+  async #close(deadline: number): Promise<void> {
     this.#state = 'closing'
     this.#kind.onStopping?.()
     const timer = Promise.withResolvers<void>()

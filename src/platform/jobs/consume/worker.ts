@@ -33,6 +33,8 @@ export type Worker = {
    * @returns a function that stops this, as `stop` does
    */
   add(kind: JobKind): (deadline: number) => Promise<void>
+  /** Stops the jobs of some kinds before the others, as `stop` does. */
+  stopKinds(kinds: (kind: string) => boolean, deadline: number): Promise<void>
   /**
    * Stops claiming and waits for running jobs. After the deadline (milliseconds; default: 10 s), aborts the remaining
    * handlers and returns their jobs to the queue without losing an attempt.
@@ -111,8 +113,12 @@ export const startWorker = ({
     }),
     registerLocalQueue(db, consumer.kind, consumer),
   ]
+  const subscriptions = new Map([...consumers.values()].map((consumer) => [consumer, subscribe(consumer)]))
+  const unsubscribe = (consumer: JobConsumer) => {
+    for (const hush of subscriptions.get(consumer) ?? []) hush()
+    subscriptions.delete(consumer)
+  }
   const unsubscribers = [
-    ...[...consumers.values()].flatMap(subscribe),
     wakeUps.on('jobs', polls.wake),
     onPollRequest(() => {
       polls.wake()
@@ -121,10 +127,15 @@ export const startWorker = ({
   ]
   for (const consumer of consumers.values()) consumer.scheduleStep()
 
+  const close = (consumer: JobConsumer, deadline: number) => {
+    unsubscribe(consumer)
+    return consumer.close(deadline)
+  }
+
   const end = async (deadline: number) => {
     closing = true
     for (const hush of unsubscribers) hush()
-    await Promise.all([...consumers.values()].map((consumer) => consumer.close(deadline)))
+    await Promise.all([...consumers.values()].map((consumer) => close(consumer, deadline)))
     stopped = true
     await Promise.all([polls.end(), scheduled?.end()])
     for (const timer of timers.values()) clearTimeout(timer)
@@ -135,12 +146,10 @@ export const startWorker = ({
     if (closing) return async () => {}
     const consumer = makeConsumer(kind)
     consumers.set(kind.kind, consumer)
-    const subscriptions = subscribe(consumer)
-    unsubscribers.push(...subscriptions)
+    subscriptions.set(consumer, subscribe(consumer))
     consumer.scheduleStep()
     return async (deadline: number) => {
-      for (const hush of subscriptions) hush()
-      await consumer.close(deadline)
+      await close(consumer, deadline)
       if (consumers.get(kind.kind) === consumer) consumers.delete(kind.kind)
     }
   }
@@ -149,6 +158,10 @@ export const startWorker = ({
     add,
     notify: (kind) => consumers.get(kind)?.notify(),
     running: (kind) => consumers.get(kind)?.running ?? 0,
+    stopKinds: async (kinds, deadline) => {
+      const chosen = [...consumers.values()].filter(({ kind }) => kinds(kind))
+      await Promise.all(chosen.map((consumer) => close(consumer, deadline)))
+    },
     stop: (deadline = 10_000) => {
       ended ??= end(deadline)
       return ended
