@@ -118,7 +118,12 @@ const registerProcess = async (
   log: Logger,
 ): Promise<Membership> => {
   const publicUrl = config.publicUrl ?? (config.port === 0 ? null : address)
-  const membership = await enterInstallation(db, { publicUrl, mediaStore, roles: config.roles, version }, log)
+  const onUnknownSchema = ({ message }: Error) => {
+    printError(message)
+    void shutDown(1)
+  }
+  const shared = { publicUrl, mediaStore, roles: config.roles, version, onUnknownSchema }
+  const membership = await enterInstallation(db, shared, log)
   shutdownSteps.push({ what: 'process registration', end: membership.end })
   return membership
 }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { newestKnown, requireKnownSchema } from '../../platform/db/migrate.ts'
+import { newestKnown, requireKnownSchema, UnknownSchema } from '../../platform/db/migrate.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
 import { tick } from '../../platform/jobs/tick.ts'
 import { errorText } from '../../platform/lib/error-text.ts'
@@ -79,6 +79,46 @@ export const takeTask = (tx: Tx, name: string, process: string): Promise<boolean
   store.takeTask(tx, name, process, heartbeatTimeoutSeconds)
 
 /**
+ * Checks the schema again after others took this process for dead: they may have migrated without regard to it. A failed check
+ * is repeated with the next heartbeat. Heartbeats do not wait for it, as a migration may run.
+ */
+const makeSchemaWatch = (
+  requireKnown: () => Promise<void>,
+  log: Pick<Log, 'warn'>,
+  onUnknown: (error: Error) => void,
+): { doubt(): void; check(): void } => {
+  let isDoubtful = false
+  let isRunning = false
+  const run = async () => {
+    try {
+      await requireKnown()
+      isDoubtful = false
+    } catch (error) {
+      if (!(error instanceof UnknownSchema)) return
+      isDoubtful = false
+      onUnknown(
+        new Error(`A newer version migrated the database while this process did not reach it. ${error.message}`, {
+          cause: error,
+        }),
+      )
+    } finally {
+      isRunning = false
+    }
+  }
+  return {
+    doubt: () => {
+      log.warn({}, 'processes: heartbeats were missing for 20 s: others took this process for dead')
+      isDoubtful = true
+    },
+    check: () => {
+      if (!isDoubtful || isRunning) return
+      isRunning = true
+      void run()
+    },
+  }
+}
+
+/**
  * Registers this process and sends its heartbeats.
  * @param patience seconds to wait for a conflicting process that may have been killed
  * @param now Unix milliseconds of this process
@@ -92,7 +132,13 @@ export const enterInstallation = async (
     mediaStore,
     roles = [],
     version = '',
-  }: SharedSettings & { readonly roles?: readonly string[]; readonly version?: string },
+    onUnknownSchema = () => {},
+  }: SharedSettings & {
+    readonly roles?: readonly string[]
+    readonly version?: string
+    /** Called when a newer version changed the schema while this process was silent: it must stop. */
+    readonly onUnknownSchema?: (error: Error) => void
+  },
   log: Log,
   patience = heartbeatTimeoutSeconds + 2,
   now: () => number = Date.now,
@@ -124,16 +170,21 @@ export const enterInstallation = async (
     if (conflict.isLiving || performance.now() > end) throw new Error(conflict.fault)
     await pause(processPollMs)
   }
+  const stop = new AbortController()
+  const turn = { signal: stop.signal, log: { info: (text: string) => log.info({}, text) } }
   // A migration either sees this process, or is seen here.
-  await requireKnownSchema(db).catch(async (error: unknown) => {
+  await requireKnownSchema(db, turn).catch(async (error: unknown) => {
     await store.remove(db, own.id)
     throw error
   })
   const skew = makeClockSkew(log)
+  const schema = makeSchemaWatch(() => requireKnownSchema(db, turn), log, onUnknownSchema)
   const touch = async () => {
     const sentAt = now()
-    const databaseAt = await store.touch(db, own)
+    const { now: databaseAt, was_silent } = await store.touch(db, own, heartbeatTimeoutSeconds)
     skew.note(sentAt, databaseAt, now())
+    if (was_silent) schema.doubt()
+    schema.check()
   }
   const onError = (err: unknown) => log.error({ err }, 'processes: heartbeat failed')
   await touch().catch(onError)
@@ -142,6 +193,7 @@ export const enterInstallation = async (
     id: own.id,
     clockSkewSeconds: skew.seconds,
     end: async () => {
+      stop.abort()
       await beat.end()
       await store.remove(db, own.id)
     },

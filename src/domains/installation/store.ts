@@ -58,17 +58,20 @@ export const add = (tx: Tx, row: OwnRow) => tx.run`
 
 /**
  * Records a heartbeat. Restores the row if another process deleted it as dead.
- * @returns the time of the database in Unix milliseconds
+ * @returns `now`: the time of the database in Unix milliseconds. `was_silent`: others took this process for dead before
  */
-export const touch = async (db: Sql, row: OwnRow): Promise<number> =>
-  (
-    await db.one<{ now: number }>`
-      insert into processes (id, public_url, media_store, media_folder, roles, version, host, pid, newest_migration)
-      values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.media_folder}, ${row.roles}, ${row.version},
-        ${row.host}, ${row.pid}, ${row.newest_migration})
-      on conflict (id) do update set seen_at = clock_timestamp()
-      returning (extract(epoch from clock_timestamp()) * 1000)::float8 as now`
-  ).now
+export const touch = (db: Sql, row: OwnRow, seconds: number) => db.one<{ now: number; was_silent: boolean }>`
+  with before as materialized (select seen_at from processes where id = ${row.id}),
+  touched as (
+    insert into processes (id, public_url, media_store, media_folder, roles, version, host, pid, newest_migration)
+    values (${row.id}, ${row.public_url}, ${row.media_store}, ${row.media_folder}, ${row.roles}, ${row.version},
+      ${row.host}, ${row.pid}, ${row.newest_migration})
+    on conflict (id) do update set seen_at = clock_timestamp()
+    returning seen_at
+  )
+  select (extract(epoch from clock_timestamp()) * 1000)::float8 as now,
+    coalesce((select seen_at from before) < clock_timestamp() - make_interval(secs => ${seconds}), true) as was_silent
+  from touched`
 
 export const remove = (db: Sql, id: string) => db.run`delete from processes where id = ${id}`
 

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { type TestDatabase, testDatabase } from '../../../test/database.ts'
 import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
-import { migrate, newestKnown } from '../../platform/db/migrate.ts'
+import { migrate, newestKnown, requireKnownSchema } from '../../platform/db/migrate.ts'
 import { baselineName } from '../../platform/db/migration-files.ts'
 import { enterInstallation, identifyMediaStore } from './ops.ts'
 import { migrateInstallation, objections, prepareSchema } from './upgrade.ts'
@@ -24,12 +24,12 @@ const mediaStore = await identifyMediaStore(null, temporaryFolder())
 const shared = { publicUrl: 'https://one.example', mediaStore, roles: ['api', 'worker'], version: '9.8.7' }
 
 /** The migrations of a newer version: ours, and one that follows. */
-const newerVersion = (since: string, name = 'extra'): string => {
+const newerVersion = (since: string, name = 'extra', first = ''): string => {
   const folder = join(temporaryFolder(), 'migrations')
   cpSync(ours, folder, { recursive: true })
   writeFileSync(
     join(folder, `29990101T000000_${name}.sql`),
-    `-- compatible: ${since}\ncreate table ${name} (id integer);`,
+    `-- compatible: ${since}\n${first}create table ${name} (id integer);`,
   )
   return folder
 }
@@ -116,3 +116,60 @@ test('with TRUNKLINE_MIGRATE=never a start that finds pending migrations ends, a
   await db.raw('drop schema public cascade; create schema public')
   await assert.rejects(prepareSchema(db, 'never', quiet), /lacks \d+ migrations, 20261128T000000_baseline to /)
 })
+
+test('a start during a migration logs whose it is, waits for its end, and ends with a sentence once that takes too long', async () => {
+  const db = await testDatabase()
+  const lines: string[] = []
+  const seen = { ...quiet, info: (text: string) => lines.push(text) }
+  const whose = new RegExp(`session \\d+ \\(trunkline of ${hostname()}, process ${process.pid}, for \\d+ s\\)`)
+  const folder = newerVersion(await newestKnown(), 'extra', 'select pg_advisory_xact_lock(37);')
+  const free = Promise.withResolvers<void>()
+  const held = db.begin(async (tx) => {
+    await tx.run`select pg_advisory_xact_lock(37)`
+    await free.promise
+  })
+  const options = { folder, log: quiet, patience: { lockMs: 60_000, totalMs: 60_000 } }
+  const migrated = migrate(db, options)
+  const isWaiting = () => db.maybe`select from pg_locks where locktype = 'advisory' and not granted`
+  await until(isWaiting)
+  await assert.rejects(requireKnownSchema(db, { turnMs: 0 }), (error: Error) => {
+    assert.match(error.message, /^The database is still being migrated by /)
+    assert.match(error.message, whose)
+    return true
+  })
+  await assert.rejects(migrate(db, { ...options, turnMs: 0 }), /still being migrated by session/)
+  // A process of the version before, and another one of the newer version.
+  const entered = enterInstallation(db, shared, { ...log, info: (_: object, text: string) => lines.push(text) })
+  const second = migrate(db, { ...options, log: seen })
+  await until(async () => lines.length === 2)
+  free.resolve()
+  await held
+  assert.deepEqual([await migrated, await second], [1, 0])
+  await (await entered).end()
+  for (const line of lines) assert.match(line, /^schema: waiting for the migration of /)
+  for (const line of lines) assert.match(line, whose)
+})
+
+for (const [what, silence] of [
+  ['was silent', (db: TestDatabase) => db.run`update processes set seen_at = clock_timestamp() - interval '1 minute'`],
+  ['was deleted as dead', (db: TestDatabase) => db.run`delete from processes`],
+] as const)
+  test(`a process that ${what} looks at the schema again, and reports one that it does not bear`, async () => {
+    const db = await testDatabase()
+    const warnings: string[] = []
+    const reports: string[] = []
+    const { end } = await enterInstallation(
+      db,
+      { ...shared, onUnknownSchema: ({ message }) => reports.push(message) },
+      { ...log, warn: (_: object, text: string) => warnings.push(text) },
+    )
+    await migrate(db, { folder: newerVersion('no') })
+    await silence(db)
+    await until(async () => reports.length === 1)
+    assert.match(
+      reports[0] ?? '',
+      /^A newer version migrated the database while this process did not reach it\. .*29990101T000000_extra/,
+    )
+    assert.deepEqual(warnings, ['processes: heartbeats were missing for 20 s: others took this process for dead'])
+    await end()
+  })

@@ -16,8 +16,12 @@ const endMs = 500
 export type DatabaseHosts = {
   readonly urls: readonly string[]
   current(): string
-  /** Notes that a host cannot be reached, or may not be written: the next one is tried. */
-  failed(url: string): void
+  /** Notes that a host cannot be reached, or may not be written: the next one is tried. @param error with which it failed */
+  failed(url: string, error: unknown): void
+  /** Notes that a host can be used. */
+  succeeded(url: string): void
+  /** The error with which a host failed last; undefined if it can be used, or was not tried. */
+  faultOf(url: string): unknown
 }
 
 const known = new Map<string, DatabaseHosts>()
@@ -28,13 +32,17 @@ export const hostsOf = (url: string): DatabaseHosts => {
   if (found) return found
   const urls = hostUrls(url)
   let index = 0
+  const faults = new Map<string, unknown>()
   const current = () => urls[index] ?? url
   const hosts: DatabaseHosts = {
     urls,
     current,
-    failed: (one) => {
+    failed: (one, error) => {
+      faults.set(one, error)
       if (one === current()) index = (index + 1) % urls.length
     },
+    succeeded: (one) => void faults.delete(one),
+    faultOf: (one) => faults.get(one),
   }
   known.set(url, hosts)
   return hosts
@@ -66,7 +74,7 @@ export class HostClient extends pg.Client {
   override connect(callback: ConnectCallback): void
   override connect(callback?: ConnectCallback): Promise<pg.Client> | undefined {
     const note = (error: Error) => {
-      this.failed()
+      this.failed(error)
       return asDatabaseError(error)
     }
     if (!callback)
@@ -80,8 +88,13 @@ export class HostClient extends pg.Client {
   }
 
   /** Notes that the host may not be used. */
-  failed(): void {
-    this.#hosts.failed(this.url)
+  failed(error: unknown): void {
+    this.#hosts.failed(this.url, error)
+  }
+
+  /** Notes that the host may be used. */
+  succeeded(): void {
+    this.#hosts.succeeded(this.url)
   }
 
   /** Breaks the connection without waiting for a peer that may be gone. A pool then drops it. */
@@ -112,7 +125,7 @@ export const makeRetire = (pool: pg.Pool): ((error: unknown, client: unknown) =>
   return (error, client) => {
     const isReadOnly = error instanceof Error && 'code' in error && error.code === '25006'
     if (!isReadOnly || !(client instanceof HostClient)) return
-    client.failed()
+    client.failed(error)
     for (const [other, use] of uses) {
       if (!(other instanceof HostClient) || other.url !== client.url) continue
       if (use === 'idle') other.abandon()
@@ -139,9 +152,10 @@ export const openClient = async (
     try {
       await client.connect()
       await prepare(client)
+      client.succeeded()
       return client
     } catch (error) {
-      client.failed()
+      client.failed(error)
       client.endSoon(endMs)
       if (attempt >= hosts.urls.length) throw asDatabaseError(error)
     }

@@ -20,6 +20,7 @@ const explanationOf = async (url: string): Promise<string> => {
 test('the first error of a connection names DATABASE_URL, the fault and the fix, and no password', async () => {
   const right = (await testDatabase()).url
   const changed = (parts: { password?: string; pathname?: string }) => Object.assign(new URL(right), parts).href
+  const socket = new URL(right).searchParams.get('host')
   const elsewhere = new URL(right)
   elsewhere.searchParams.set('host', '/nowhere')
   const cases: [string, RegExp][] = [
@@ -31,7 +32,10 @@ test('the first error of a connection names DATABASE_URL, the fault and the fix,
       /nothing listens at 127\.0\.0\.1:1 \(ECONNREFUSED\).*Start PostgreSQL/,
     ],
     ['postgres://u:wrong-secret@host.invalid/db', /the host host\.invalid is unknown \(E[A-Z_]+\)/],
-    ['postgres://u:wrong-secret@127.0.0.1:1,127.0.0.1:2/db', /nothing listens at .*Each of its 2 hosts was tried/],
+    [
+      `postgres://trunkline_owner:wrong-secret@/db?host=127.0.0.1,${socket}&port=1,5432`,
+      /none of its 2 hosts can be used\. \(1\) nothing listens at 127\.0\.0\.1:1 .*\. \(2\) \S+ refuses the password of trunkline_owner\./,
+    ],
     ['postgres://u:wrong#secret@127.0.0.1/db', /no valid address.*percent-encoded/],
   ]
   for (const [url, form] of cases) {

@@ -1,3 +1,4 @@
+import { errorText } from '../lib/error-text.ts'
 import { hostsOf } from './database-hosts.ts'
 
 /** The server that was tried. */
@@ -53,7 +54,8 @@ const byMessage: readonly (readonly [RegExp, (target: Target) => string])[] = [
 ]
 
 const targetOf = (url: string): Target => {
-  const parsed = URL.parse(url)
+  // A user without a host is no URL for `URL`, and one for libpq: the query names the host.
+  const parsed = URL.parse(url) ?? URL.parse(url.replace('@/', '@localhost/'))
   const host = parsed?.searchParams.get('host') ?? (parsed?.hostname || 'localhost')
   const port = parsed?.searchParams.get('port') ?? (parsed?.port || '5432')
   const user = decodeURIComponent(parsed?.username ?? '') || 'the user'
@@ -71,15 +73,25 @@ const explanationOf = (error: unknown, target: Target): string | null => {
   return found?.(target, code) ?? explanationOf(error.cause, target)
 }
 
+/** What a host answered, with its fix if it is known. */
+const faultText = (error: unknown, url: string): string => {
+  const target = targetOf(url)
+  return explanationOf(error, target) ?? `${target.server}: ${errorText(error)}`
+}
+
 /**
- * Explains why the database of an address cannot be used, with the setting and the fix, and without the password.
+ * Explains why the database of an address cannot be used, with the setting and the fix, and without the password. If each
+ * of several hosts failed, names each of them.
  * @param setting its name, such as DATABASE_URL
  * @returns the same error if it is another fault
  */
 export const explainDatabaseFault = (error: unknown, url: string, setting: string): unknown => {
-  const { urls, current } = hostsOf(url)
+  const { urls, current, faultOf } = hostsOf(url)
+  const faults = urls.map((one) => ({ one, fault: faultOf(one) }))
+  if (urls.length > 1 && faults.every(({ fault }) => fault !== undefined)) {
+    const texts = faults.map(({ one, fault }, i) => `(${i + 1}) ${faultText(fault, one)}`)
+    return new Error(`${setting}: none of its ${urls.length} hosts can be used. ${texts.join('. ')}`, { cause: error })
+  }
   const explanation = explanationOf(error, targetOf(current()))
-  if (explanation === null) return error
-  const others = urls.length > 1 ? `. Each of its ${urls.length} hosts was tried` : ''
-  return new Error(`${setting}: ${explanation}${others}`, { cause: error })
+  return explanation === null ? error : new Error(`${setting}: ${explanation}`, { cause: error })
 }

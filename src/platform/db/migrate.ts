@@ -12,6 +12,7 @@ import {
   readMigrationFiles,
 } from './migration-files.ts'
 import { isLockFailure, locksHeld, tablesBefore, watchBlockers, watchLocks } from './migration-locks.ts'
+import { inTurn, nameSession, type TurnOptions, turnRow } from './migration-turns.ts'
 import { type Db, type Sql, sqlState, type Tx } from './sql.ts'
 
 /** A migration that the database lacks. */
@@ -39,6 +40,8 @@ export type MigrateOptions = {
   signal?: AbortSignal
   /** Milliseconds that a migration waits for a lock, and those after which it is given up. */
   patience?: { readonly lockMs: number; readonly totalMs: number }
+  /** Milliseconds that this process waits for the migrations of others. Default: 9 minutes. */
+  turnMs?: number
 }
 
 /**
@@ -63,14 +66,8 @@ const former = {
   digest: '818c807807f894275b94c04bb2c40301d07c4049cf5b5e3a38318d49de49b4a8',
 }
 
-/**
- * Name of the row that serialises nodes which start together. Some engines that speak PostgreSQL's protocol have no
- * advisory locks.
- */
-const lock = '0000_lock'
-
 const readApplied = (sql: Sql) =>
-  sql.many<AppliedMigration>`select name, checksum from schema_migrations where name <> ${lock} order by name`
+  sql.many<AppliedMigration>`select name, checksum from schema_migrations where name <> ${turnRow} order by name`
 
 const digestOf = (migrations: readonly AppliedMigration[]): string => {
   const lines = migrations.map(({ name, checksum }) => `${name} ${checksum}\n`)
@@ -127,6 +124,9 @@ const readTolerated = async (
 const hasCompatibility = async (sql: Sql): Promise<boolean> =>
   (await sql.one<{ found: boolean }>`select to_regclass('schema_compatibility') is not null as found`).found
 
+/** A schema that this version did not make and does not bear. */
+export class UnknownSchema extends Error {}
+
 /** @throws Error when other files made the database or the backup */
 const check = (
   files: MigrationFiles,
@@ -140,11 +140,11 @@ const check = (
     const file = known.get(name)
     if (!file && tolerated.has(name)) continue
     if (!file)
-      throw new Error(
+      throw new UnknownSchema(
         `The ${source} has the migration ${name}, which this version does not know: a newer version made it${source === 'database' ? ', and it is not marked as compatible with this one' : ''}.`,
       )
     if (file.checksum !== checksum)
-      throw new Error(
+      throw new UnknownSchema(
         source === 'database'
           ? `${file.path} was changed after it had been applied: put it back, and make the change in a new file.`
           : `The backup has another migration ${name} than this version: restore it with the version that made it.`,
@@ -194,23 +194,16 @@ export const newestKnown = async (): Promise<string> => newestOf(await readMigra
 
 /**
  * Checks that this version bears the schema, once no migration runs.
- * @throws Error when a newer version made another one
+ * @throws UnknownSchema when a newer version made another one; Error when a migration goes on for too long
  */
-export const requireKnownSchema = async (db: Db): Promise<void> => {
+export const requireKnownSchema = async (db: Db, options: TurnOptions = {}): Promise<void> => {
   const files = await readMigrationFiles(ownFolder)
-  const look = () =>
-    db.begin(async (tx) => {
-      // A waiting statement would end by the time limit of the connection.
-      await tx.one`select from schema_migrations where name = ${lock} for share nowait`
-      await pending(tx, files, recognise(files, await readApplied(tx), 'database'))
-      return true
-    })
-  const wait = async (error: unknown) => {
-    if (!isLockFailure(error)) throw error
-    await pause(lockPauseMs)
-    return false
-  }
-  while (!(await look().catch(wait)));
+  await inTurn(
+    db,
+    'share',
+    options,
+    async (tx) => void (await pending(tx, files, recognise(files, await readApplied(tx), 'database'))),
+  )
 }
 
 const makeTable = async (db: Db): Promise<void> => {
@@ -309,17 +302,17 @@ const run = async (
  * @returns what was applied, or null when nothing is left
  */
 const step = (db: Db, files: MigrationFiles, options: MigrateOptions): Promise<FinishedMigration | null> =>
-  db.begin(async (tx) => {
+  inTurn(db, 'update', options, async (tx) => {
     const { log, backup, permit } = options
-    const { pid } = await tx.one<{ pid: number }>`
-      select pg_backend_pid() as pid from schema_migrations where name = ${lock} for update`
+    await nameSession(tx)
+    const { pid } = await tx.one<{ pid: number }>`select pg_backend_pid() as pid`
     const applied = await readApplied(tx)
     const present = recognise(files, applied, 'database')
     const left = await pending(tx, files, present, backup)
     const [next] = left
     if (present !== applied && files.baseline) {
       const { name, checksum } = files.baseline
-      await tx.run`delete from schema_migrations where name < ${name} and name <> ${lock}`
+      await tx.run`delete from schema_migrations where name < ${name} and name <> ${turnRow}`
       await tx.run`insert into schema_migrations (name, checksum) values (${name}, ${checksum})`
       log?.info(`the schema is that of commit ${former.commit}: marked as ${name}`)
     }
@@ -383,7 +376,8 @@ const patientStep = async (
  * @param db made with `patient: true`, two connections at least
  * @returns how many files were applied here
  * @throws Error when an applied file was changed, a newer version made another schema, the database is older than the
- * baseline, the server older than supported, a number is double, a lock is not had within five minutes; and what `permit` throws
+ * baseline, the server older than supported, a number is double, a lock is not had within five minutes, another process migrates
+ * for nine minutes; and what `permit` throws
  */
 export const migrate = async (db: Db, options: MigrateOptions = {}): Promise<number> => {
   const { log, folder = ownFolder, backup, onApplied, signal } = options
@@ -401,7 +395,7 @@ export const migrate = async (db: Db, options: MigrateOptions = {}): Promise<num
   await requireSupported(db)
   if (isNew) await makeTable(db)
   // Also where another node has made the table a moment ago and not yet its row.
-  await db.run`insert into schema_migrations (name, checksum) values (${lock}, '') on conflict do nothing`
+  await db.run`insert into schema_migrations (name, checksum) values (${turnRow}, '') on conflict do nothing`
   const startedAt = performance.now()
   for (let count = 0, last = ''; ; count++) {
     signal?.throwIfAborted()

@@ -304,8 +304,9 @@ const openPool = (hosts: DatabaseHosts, options: DbOptions): pg.Pool => {
       try {
         await prepareSession(client, hosts.current(), unlimited ? null : (timeoutMs ?? 30_000))
         await admit?.(sql(client, null))
+        if (client instanceof HostClient) client.succeeded()
       } catch (error) {
-        if (isUnavailable(asDatabaseError(error)) && client instanceof HostClient) client.failed()
+        if (isUnavailable(asDatabaseError(error)) && client instanceof HostClient) client.failed(error)
         throw error
       }
     },
