@@ -3,15 +3,17 @@ import { after, test } from 'node:test'
 import { giveNumber } from '../../src/domains/sms/sms-testing.ts'
 import { testDatabase } from '../database.ts'
 import { atEnd } from '../endings.ts'
+import { longForm } from '../needs.ts'
 import { type Platform, startPlatform, until } from '../platform.ts'
 import { type StrictSmsc, startStrictSmsc } from './strict-smsc.ts'
 
 /**
  * Several workers on one database and one carrier: pace, order and binds hold over all of them, also when the owner of the
- * connection is killed or stalls. Short form here, with one kill; `npm run chaos` has both refusals and 200 messages.
+ * connection is killed or stalls. The full form has one kill; `npm run chaos` has both refusals, 200 messages, stops, stalls,
+ * shared connections, and a carrier that one worker cannot reach.
  */
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
-const messages = long ? 200 : 40
+const messages = long ? 200 : 20
 /** Submits that may be in flight when a process is killed: the window of a bind. */
 const window = 10
 const takeoverMs = 20_000
@@ -167,29 +169,36 @@ for (const refusal of long ? (['ESME_RBINDFAIL', 'ESME_RALYBND'] as const) : (['
     assert.ok(smsc.submits.length - (sent - from) <= window, 'at most a window of messages arrives twice')
   })
 
-test('two workers share the binds, the pace and the window of a connection, and each pair keeps its order', async () => {
-  while (workers.length > 2) await workers.pop()?.end()
-  const smsc = await makeSmsc({ maxBinds: 2 })
-  const tps = 10
-  const connection = await connect(smsc, { tps, binds: 2 })
-  const from = sent
-  await until(async () => (await holders(connection)).filter(({ slots }) => slots === 1).length === 2)
-  const rebound = smsc.bound()
-  assert.equal(rebound.length, 2)
-  await send(number, several, messages)
-  await until(isDone(smsc, from), 120)
-  assertOrder(smsc, several, from)
-  assertPace(smsc, tps)
-  const shares = rebound.map((bind) => smsc.submits.filter((one) => one.bind === bind))
-  for (const share of shares) {
-    assert.ok(share.length > 0, 'both workers submit')
-    // A tenth is for the first part, and for the times of arrival.
-    const seconds = ((share.at(-1)?.at ?? 0) - (share[0]?.at ?? 0)) / 1_000
-    assert.ok(share.length <= 1.1 * (1 + (seconds * tps) / 2), `${share.length} submits of one worker in ${seconds} s`)
-  }
-})
+test(
+  'two workers share the binds, the pace and the window of a connection, and each pair keeps its order',
+  longForm(),
+  async () => {
+    while (workers.length > 2) await workers.pop()?.end()
+    const smsc = await makeSmsc({ maxBinds: 2 })
+    const tps = 10
+    const connection = await connect(smsc, { tps, binds: 2 })
+    const from = sent
+    await until(async () => (await holders(connection)).filter(({ slots }) => slots === 1).length === 2)
+    const rebound = smsc.bound()
+    assert.equal(rebound.length, 2)
+    await send(number, several, messages)
+    await until(isDone(smsc, from), 120)
+    assertOrder(smsc, several, from)
+    assertPace(smsc, tps)
+    const shares = rebound.map((bind) => smsc.submits.filter((one) => one.bind === bind))
+    for (const share of shares) {
+      assert.ok(share.length > 0, 'both workers submit')
+      // A tenth is for the first part, and for the times of arrival.
+      const seconds = ((share.at(-1)?.at ?? 0) - (share[0]?.at ?? 0)) / 1_000
+      assert.ok(
+        share.length <= 1.1 * (1 + (seconds * tps) / 2),
+        `${share.length} submits of one worker in ${seconds} s`,
+      )
+    }
+  },
+)
 
-test('a worker that stalls beyond its lease submits nothing when it goes on', async () => {
+test('a worker that stalls beyond its lease submits nothing when it goes on', longForm(), async () => {
   while (workers.length < 2) await startOne()
   const smsc = await makeSmsc({ maxBinds: 2 })
   const connection = await connect(smsc, { tps: pace })
@@ -208,20 +217,69 @@ test('a worker that stalls beyond its lease submits nothing when it goes on', as
   assertOrder(smsc, [contact], from)
 })
 
-test('a worker that stops releases its connections: another has them at once, and nothing is lost or out of order', async () => {
-  while (workers.length < 2) await startOne()
-  const smsc = await makeSmsc({})
-  const connection = await connect(smsc, { tps: pace })
-  const from = sent
-  const owner = await ownerOf(connection)
-  await send(number, [contact], messages / 2)
-  await until(async () => smsc.submits.length >= 5)
-  workers.splice(workers.indexOf(owner), 1)
-  assert.equal(await owner.end(), 0)
-  // Sooner than a lease could have ended by itself.
-  await until(async () => smsc.bound().length === 1, 7)
-  await send(number, [contact], messages / 2)
-  await until(isDone(smsc, from), 120)
-  assertOrder(smsc, [contact], from)
-  assertPace(smsc, pace)
-})
+test(
+  'a worker that stops releases its connections: another has them at once, and nothing is lost or out of order',
+  longForm(),
+  async (t) => {
+    while (workers.length < 2) await startOne()
+    const smsc = await makeSmsc({})
+    const connection = await connect(smsc, { tps: pace })
+    const from = sent
+    const owner = await ownerOf(connection)
+    await send(number, [contact], messages / 2)
+    await until(async () => smsc.submits.length >= 5)
+    workers.splice(workers.indexOf(owner), 1)
+    const [former] = smsc.bound()
+    const stoppedAt = performance.now()
+    const ended = owner.end()
+    await until(async () => smsc.bound().some((bind) => bind !== former), 15)
+    const tookMs = performance.now() - stoppedAt
+    t.diagnostic(`bound again ${(tookMs / 1_000).toFixed(1)} s after the signal`)
+    // Sooner than a lease could have ended by itself.
+    assert.ok(tookMs < 5_000, `took over after ${tookMs} ms`)
+    assert.equal(await ended, 0)
+    await send(number, [contact], messages / 2)
+    await until(isDone(smsc, from), 120)
+    assertOrder(smsc, [contact], from)
+    assertPace(smsc, pace)
+  },
+)
+
+/** The owners of the first slot of a connection, and of the queue. */
+const owners = async (connection: string) =>
+  await db.one<{ slot: string; queue: string }>`
+    select (select owner from carrier_leases where name = ${`${connection.slice(3)}/0`} and leased_until > clock_timestamp()) as slot,
+      (select owner from carrier_leases where name = 'queue') as queue`
+
+test(
+  'a worker that cannot reach a carrier gives it up after 30 s, and has it again when the other stops',
+  longForm(),
+  async (t) => {
+    while (workers.length < 2) await startOne()
+    const smsc = await makeSmsc({})
+    const connection = await connect(smsc, { tps: pace })
+    const from = sent
+    const before = await owners(connection)
+    const reader = await ownerOf(connection)
+    await send(number, [contact], messages / 4)
+    await until(async () => smsc.submits.length >= 5)
+    smsc.cut()
+    const cutAt = performance.now()
+    await send(number, [contact], messages / 4)
+    await until(async () => ![null, before.slot].includes((await owners(connection)).slot), 60)
+    t.diagnostic(`given up after ${((performance.now() - cutAt) / 1_000).toFixed(1)} s`)
+    smsc.isReachable = true
+    const substitute = await ownerOf(connection)
+    assert.notEqual(substitute.pid, reader.pid)
+    assert.equal((await owners(connection)).queue, before.queue, 'the queue stays where it is')
+    await send(number, [contact], messages / 4)
+    await until(async () => smsc.submits.length > messages / 2)
+    workers.splice(workers.indexOf(substitute), 1)
+    const ended = substitute.end()
+    await send(number, [contact], messages / 4)
+    assert.equal(await ended, 0)
+    await until(isDone(smsc, from), 120)
+    assertOrder(smsc, [contact], from)
+    assertPace(smsc, pace)
+  },
+)

@@ -22,8 +22,12 @@ export type StrictSmsc = {
   maxBinds: number
   lingerMs: number
   refusal: keyof typeof bindRefusals
+  /** Whether connections are accepted. */
+  isReachable: boolean
   /** Numbers of the binds that are up. */
   bound(): number[]
+  /** Breaks all connections, and accepts no further one. */
+  cut(): void
   close(): void
 }
 
@@ -33,6 +37,7 @@ export const startStrictSmsc = async (): Promise<StrictSmsc> => {
   let counted = 0
   let binds = 0
   const server = smpp.createServer((session) => {
+    if (!smsc.isReachable) return void session.destroy()
     let hasUnbound = false
     session.on('error', () => {})
     session.on('close', () => {
@@ -71,8 +76,12 @@ export const startStrictSmsc = async (): Promise<StrictSmsc> => {
   const smsc: StrictSmsc = {
     port: typeof address === 'object' && address ? address.port : 0,
     submits: [],
-    ...{ refused: 0, maxBinds: 1, lingerMs: 0, refusal: 'ESME_RBINDFAIL' },
+    ...{ refused: 0, maxBinds: 1, lingerMs: 0, refusal: 'ESME_RBINDFAIL', isReachable: true },
     bound: () => [...sessions.values()],
+    cut: () => {
+      smsc.isReachable = false
+      for (const session of sessions.keys()) session.destroy()
+    },
     close: () => {
       for (const session of sessions.keys()) session.destroy()
       server.close()
