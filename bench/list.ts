@@ -356,6 +356,25 @@ export const benches: readonly Bench[] = [
     run: () => import('./sms.ts'),
   }),
   defineBench({
+    name: 'start',
+    about: 'Warm starts, and the memory of all processes at rest, against an earlier version.',
+    rows: null,
+    seconds: null,
+    flags: {
+      commit: { about: 'the earlier version. Default: the last release', default: '' },
+      sandbox: { about: 'true: with the carriers of the sandbox', default: 'false' },
+    },
+    figures: {
+      start: { label: 'warm start', unit: 'ms' },
+      memory: { label: 'memory at rest', unit: 'MB' },
+      'former.start': { label: 'the earlier version: warm start', unit: 'ms' },
+      'former.memory': { label: 'the earlier version: memory at rest', unit: 'MB' },
+      'ratio.start': { label: 'warm start to that of the earlier version', unit: '×' },
+      'ratio.memory': { label: 'memory to that of the earlier version', unit: '×' },
+    },
+    run: () => import('./start.ts'),
+  }),
+  defineBench({
     name: 'voice',
     about: 'CPU and packet loss of one media worker, against rtpengine.',
     rows: null,
