@@ -107,13 +107,15 @@ export const deferredMessages = (db: Sql, kind: string): Promise<DeferredMessage
     and run_at <= (select app_now()) + interval '1 hour' and (run_at <= (select app_now()) or last_error is not null)
   order by run_at, id limit ${maxDeferredPairs}`
 
-/** Passes the own job of a message on to the queue of another slot. It keeps its place, and loses no attempt. */
+/** Passes the own job of a message on to the queue of another slot. It loses no attempt, and gets its place by its acceptance or
+ *  its time: one that was deferred here comes before later ones of its pair, which are passed on after it. */
 export const passJob = async (
   db: Sql,
   { id, fence, kind, tried }: { id: string; fence: number; kind: string; tried: readonly string[] },
 ): Promise<void> => {
   await db.run`
     update jobs set kind = ${kind}, leased_until = null, owner = null, attempts = attempts - 1,
+      run_at = least(run_at, coalesce((payload ->> 'send_at')::timestamptz, created_at)),
       payload = case when cardinality(${tried}::text[]) = 0 then payload
         else jsonb_set(payload, '{tried}', to_jsonb(${tried}::text[])) end
     where id = ${id} and fence = ${fence} and leased_until is not null`

@@ -3,7 +3,13 @@ import { after, test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
 import type { Tenant } from '../../../../test/world.ts'
 import { uuid } from '../../../platform/lib/id.ts'
+import type { SmsCarrier } from '../../../ports/sms.ts'
+import type { Candidate } from '../route/route-table.ts'
 import { contact, giveNumber, makeSmsWorld, type Smsc, withSmscs } from '../sms-testing.ts'
+import { soleLeases } from './carrier-leases.ts'
+import { makeConnectionHealth } from './connection-health.ts'
+import { makeFailoverSubmitter } from './failover-submitter.ts'
+import { makePendingCommits } from './pending-commits.ts'
 import { makeSubmitProgress } from './submit-progress.ts'
 
 const world = await makeSmsWorld()
@@ -312,4 +318,64 @@ test('of two processes that begin to submit a message, one records the part and 
   const piece = { account: who.id, message, part: 1, parts: 1, connection: uuid(), carrierId: null }
   const reserved = await Promise.all(processes.map(({ reservePart }) => reservePart(piece)))
   assert.deepEqual(reserved.toSorted(), [false, true])
+})
+
+test('a message that a busy carrier keeps refusing goes on to a connection of another process', async () => {
+  const candidate = (connection: string): Candidate => ({
+    ...{
+      connection,
+      prefix: '',
+      policy: 'resubmit',
+      texts: 'parts',
+      header: 'udh8',
+      languages: [],
+      validSeconds: null,
+    },
+  })
+  const kind = 'sms.submit:there:0'
+  let submits = 0
+  const here: SmsCarrier = {
+    submit: async () => {
+      submits++
+      return { outcome: 'retry', wasSent: true, reason: 'ESME_RTHROTTLED', seconds: 0 }
+    },
+    freeWindow: () => 1,
+    isUp: () => true,
+    state: () => ({
+      state: 'up',
+      since: 0,
+      lastError: null,
+      inFlight: 0,
+      submitted: 0,
+      links: [],
+      fatal: false,
+      window: 1,
+    }),
+    close: async () => {},
+  }
+  const submitter = makeFailoverSubmitter(
+    {
+      ...{ state: () => null, passAvailability: () => {}, pendingCommits: makePendingCommits(() => {}) },
+      ...{ availableWindowOf: () => 1, whenAvailable: async () => true },
+      up: (id) => (id === 'here' ? here : null),
+      leases: {
+        ...soleLeases(),
+        placeOf: (connection) => (connection === 'here' ? 'here' : { kind }),
+        isUpElsewhere: (connection) => connection === 'there',
+      },
+    },
+    makeConnectionHealth(),
+  )
+  const nothing = async () => {}
+  const outcome = await submitter.submit(
+    [candidate('here'), candidate('there')],
+    { pair: '+447700100000+447911123456', wasPassed: false },
+    () => ({
+      ...{ message: uuid(), part: 1, parts: 1, source: '+447700100000', destination: '+447911123456', text: 'x' },
+      ...{ encoding: 'gsm7', reference: 0 },
+    }),
+    { beforeSubmit: nothing, notAccepted: nothing, afterFailure: nothing },
+    new AbortController().signal,
+  )
+  assert.deepEqual([outcome, submits], [{ outcome: 'elsewhere', kind, tried: ['here'] }, 5])
 })

@@ -57,7 +57,12 @@ export type FailoverSubmitter = {
   ): Promise<PartOutcome>
 }
 
-export const makeFailoverSubmitter = (carriers: Carriers, health: ConnectionHealth): FailoverSubmitter => {
+type UsedCarriers = Pick<
+  Carriers,
+  'availableWindowOf' | 'leases' | 'passAvailability' | 'pendingCommits' | 'state' | 'up' | 'whenAvailable'
+>
+
+export const makeFailoverSubmitter = (carriers: UsedCarriers, health: ConnectionHealth): FailoverSubmitter => {
   const waiting = new Map<string, number>()
 
   const downSeconds = (candidates: readonly Candidate[]): number => {

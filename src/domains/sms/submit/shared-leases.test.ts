@@ -4,6 +4,7 @@ import { testDatabase } from '../../../../test/database.ts'
 import { until } from '../../../../test/platform.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { linkResponseSeconds } from '../limits.ts'
+import { passJob } from './carrier-lease-store.ts'
 import type { CarrierLeases } from './carrier-leases.ts'
 import { slotOf } from './message-slots.ts'
 import { makeSharedLeases } from './shared-leases.ts'
@@ -241,6 +242,18 @@ test(
     { seconds: 3 },
   ),
 )
+
+test('a message that was deferred before it is passed on comes before a later one of its pair', async () => {
+  const [first, later, kind] = [uuid(), uuid(), `sms.submit:${uuid()}:0`]
+  await db.run`
+    insert into jobs (id, kind, run_at, created_at, leased_until, fence)
+    select g.id, 'sms.submit', now() - make_interval(secs => g.due), now() - make_interval(secs => g.accepted), now(), 1
+    from (values (${first}::uuid, 1, 60), (${later}::uuid, 50, 50)) g (id, due, accepted)`
+  for (const id of [first, later]) await passJob(db, { id, fence: 1, kind, tried: [] })
+  const rows = await db.many`select id from jobs where kind = ${kind} order by run_at, id`
+  assert.deepEqual(rows, [{ id: first }, { id: later }])
+  await db.run`delete from jobs`
+})
 
 const givenUpAgo = (seconds: number) => db.run`
   update carrier_leases set given_up_at = given_up_at - make_interval(secs => ${seconds}),

@@ -42,6 +42,33 @@ onEachPostgres((database) => {
     assert.equal(await left(), 0)
   })
 
+  test('a worker that stops some kinds first claims no further job of these, and goes on with the others', async () => {
+    const ran: string[] = []
+    const first = Promise.withResolvers<void>()
+    const kindOf = (kind: string): JobKind => ({
+      ...{ kind, ...usual },
+      run: async () => {
+        ran.push(kind)
+        if (kind === 'stopped') await first.promise
+      },
+    })
+    const worker = startTestWorker({ db, kinds: ['stopped', 'other'].map(kindOf), log: errorLog })
+    const add = (kind: string) => db.begin((tx) => enqueue(tx, kind, {}))
+    await add('stopped')
+    await until('the first runs', () => ran.length === 1)
+    const stopped = worker.stopKinds((kind) => kind === 'stopped', 60_000)
+    await add('stopped')
+    await add('other')
+    await until('the other kind runs', () => ran.includes('other'))
+    first.resolve()
+    await stopped
+    await until('the ends are stored', async () => (await left()) === 1)
+    assert.deepEqual(ran, ['stopped', 'other'])
+    // Its end was waited for once.
+    await worker.stop()
+    await db.run`delete from jobs`
+  })
+
   test('a job whose transaction is rolled back never runs', async () => {
     await assert.rejects(
       db.begin(async (tx) => {
