@@ -322,15 +322,15 @@ test('of two processes that begin to submit a message, one records the part and 
 
 test('a message that a busy carrier keeps refusing goes on to a connection of another process', async () => {
   const candidate = (connection: string): Candidate => ({
-    ...{
-      connection,
-      prefix: '',
-      policy: 'resubmit',
-      texts: 'parts',
-      header: 'udh8',
-      languages: [],
-      validSeconds: null,
-    },
+    connection,
+    name: connection,
+    prefix: '',
+    priority: 1,
+    weight: 1,
+    policy: 'resubmit',
+    texts: 'parts',
+    header: 'udh8',
+    validSeconds: null,
   })
   const kind = 'sms.submit:there:0'
   let submits = 0
