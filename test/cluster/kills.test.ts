@@ -8,8 +8,8 @@ import {
   assertEndsWithoutReceipt,
   assertNothingLost,
   assertReceiptsRecovered,
+  queryAheadSeconds,
   startLoad,
-  untilAskedSeconds,
 } from './load.ts'
 
 // Every process of an installation is killed in turn, and the primary fails over once:
@@ -57,7 +57,7 @@ test(
       const took = ((performance.now() - at) / 1_000).toFixed(1)
       t.diagnostic(`${name}: killed and back in ${took} s, ${load.refused() - before} requests refused`)
       // The carrier is asked under load, too. It has the states of its last 10,000 messages, so it is asked in time.
-      await moveClock(installation.db, untilAskedSeconds)
+      await moveClock(installation.db, queryAheadSeconds)
     }
     await pause(Math.max(0, began + 1_000 * seconds - performance.now()))
     const figures = await load.stop()

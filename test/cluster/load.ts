@@ -123,7 +123,7 @@ const countByStatus = async (db: Db): Promise<Partial<Record<string, number>>> =
 }
 
 /** Seconds by which the clock moves, so that the carrier is asked: the first question is due after 15 minutes. */
-export const untilAskedSeconds = 3_600
+export const queryAheadSeconds = 3_600
 
 /**
  * Proves that every message whose receipt was lost gets its state from the carrier, which answers query_sm. A question may
@@ -140,7 +140,7 @@ export const assertReceiptsRecovered = async ({ db }: Installation): Promise<num
   await until(hasNone, 10, 500).catch(() => {})
   const lost = await left()
   for (let moves = 0; moves < 3 && !(await hasNone()); moves++) {
-    await moveClock(db, untilAskedSeconds)
+    await moveClock(db, queryAheadSeconds)
     await until(hasNone, settleSeconds, 500).catch(() => {})
   }
   assert.equal(await left(), 0, 'messages left at `sent` by a carrier that answers query_sm')
@@ -167,7 +167,7 @@ export const assertEndsWithoutReceipt = async ({ carrier, db, request }: Install
         where direction = 'outbound' and status = 'sent' and sub_status is not distinct from ${state}`
     ).messages
   await until(async () => (await without(null)) === 3, settleSeconds, 500)
-  await moveClock(db, untilAskedSeconds)
+  await moveClock(db, queryAheadSeconds)
   await until(async () => (await without('accepted')) === 3, settleSeconds, 500)
   await moveClock(db, untilOverSeconds)
   await until(async () => (await without('no_receipt')) === 3, settleSeconds, 500)

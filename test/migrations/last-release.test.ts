@@ -17,7 +17,7 @@ import { temporaryFolder, variables } from '../servers.ts'
 const ours = join(import.meta.dirname, '../../src/platform/db/migrations')
 
 /**
- * What a run has proved. Neither a release nor a landed migration changes, so the full form repeats that for further
+ * The part that a run has proved. Neither a release nor a landed migration changes, so the full form repeats that for further
  * migrations alone. The long form always does.
  */
 const proved = { version: '0.2.0', last: '20261128T130000_opt_outs' }

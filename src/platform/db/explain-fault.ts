@@ -73,7 +73,7 @@ const explanationOf = (error: unknown, target: Target): string | null => {
   return found?.(target, code) ?? explanationOf(error.cause, target)
 }
 
-/** What a host answered, with its fix if it is known. */
+/** The answer of a host, with its fix if it is known. */
 const faultText = (error: unknown, url: string): string => {
   const target = targetOf(url)
   return explanationOf(error, target) ?? `${target.server}: ${errorText(error)}`

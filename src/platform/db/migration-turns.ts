@@ -27,7 +27,7 @@ const waitMs = { first: 500, further: 2_000 }
 const reportMs = 10_000
 
 /** Another process migrates. */
-class Occupied extends Error {}
+class OtherMigration extends Error {}
 
 const lockRow = async (tx: Tx, strength: 'share' | 'update', milliseconds: number): Promise<void> => {
   // A statement that waits longer would end by the time limit of its connection.
@@ -36,7 +36,7 @@ const lockRow = async (tx: Tx, strength: 'share' | 'update', milliseconds: numbe
     if (strength === 'share') await tx.run`select from schema_migrations where name = ${turnRow} for share`
     else await tx.run`select from schema_migrations where name = ${turnRow} for update`
   } catch (error) {
-    if (isLockFailure(error)) throw new Occupied('another process migrates', { cause: error })
+    if (isLockFailure(error)) throw new OtherMigration('another process migrates', { cause: error })
     throw error
   }
   await tx.raw('set local lock_timeout to default')
@@ -82,7 +82,7 @@ export const inTurn = async <T>(
       })
     } catch (error) {
       signal?.throwIfAborted()
-      if (!(error instanceof Occupied)) throw error
+      if (!(error instanceof OtherMigration)) throw error
       const now = performance.now()
       const isOver = now > deadline
       if (!isOver && now < reportAt) continue

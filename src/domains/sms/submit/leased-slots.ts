@@ -1,7 +1,7 @@
 import { giveUpGraceMs, giveUpIntervalMs } from '../limits.ts'
 import { leaseName, slotKind } from './message-slots.ts'
 
-// What a process knows of the leases of SMS connections: see shared-leases.ts.
+// Leases of SMS connections, as a process knows them: see shared-leases.ts.
 
 const ignore = () => {}
 
@@ -27,12 +27,12 @@ export type Lease = {
 }
 
 /** When an owner gave a lease up, as it could not reach the carrier, by the monotonic clock. */
-export type GivenUp = { readonly at: number; readonly isOurs: boolean; readonly isFree: boolean }
+export type SlotHandover = { readonly at: number; readonly isOurs: boolean; readonly isFree: boolean }
 
 export type Slot = Lease & {
   readonly connection: string
   readonly index: number
-  givenUp: GivenUp | null
+  givenUp: SlotHandover | null
   /** Taken from a process that cannot reach the carrier: it counts for no share, and the first slot has jobs of its own. */
   isSubstitute: boolean
   submits: number
@@ -64,7 +64,7 @@ export const isLeftToOthers = ({ givenUp }: Slot, now: number): boolean =>
 
 /** Whether the slots of a connection that is down here may go to another process. The carrier itself may be down: so they
  *  change hands once a minute at most. Where another process has slots, too, its link says whether it is. */
-export const mayBeGivenUp = (slots: readonly Slot[], now: number): boolean => {
+export const mayHandOver = (slots: readonly Slot[], now: number): boolean => {
   if (slots.some(({ givenUp }) => givenUp && now - givenUp.at < giveUpIntervalMs)) return false
   const others = slots.flatMap(({ other }) => (other && other.until > now ? other : []))
   return others.length === 0 || others.some(({ isUp }) => isUp)

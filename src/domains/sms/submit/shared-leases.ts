@@ -21,15 +21,15 @@ import * as store from './carrier-lease-store.ts'
 import type { CarrierLeases, LeasableConnection, LeaseEffects, SlotRunner, SubmitPlace } from './carrier-leases.ts'
 import {
   countedOf,
-  type GivenUp,
   isLeftToOthers,
   isSlot,
   type Lease,
   makeLease,
   makeSlot,
   mattersToOthers,
-  mayBeGivenUp,
+  mayHandOver,
   type Slot,
+  type SlotHandover,
   servedKinds,
   withDeferred,
 } from './leased-slots.ts'
@@ -314,7 +314,7 @@ class SharedLeases implements CarrierLeases {
     this.#armExpiry(now)
   }
 
-  #givenUpOf(row: store.LeaseRow | undefined, now: number): GivenUp | null {
+  #givenUpOf(row: store.LeaseRow | undefined, now: number): SlotHandover | null {
     if (!row || row.given_up_seconds === null) return null
     const isFree = row.seconds <= 0 && row.is_given_up
     return { at: now - row.given_up_seconds * 1_000, isFree, isOurs: isFree && row.owner === this.owner }
@@ -336,7 +336,7 @@ class SharedLeases implements CarrierLeases {
     if (lease.state !== 'free') return
     lease.state = 'taken'
     const { previous_owner: previous, previous_seconds: seconds } = row
-    // What we take back after an outage names the owner before us, whose jobs were released long ago.
+    // A lease that we take back after an outage names the owner before us, whose jobs were released long ago.
     const isNew = seconds !== null && now - seconds * 1_000 > lease.takenAt
     lease.lostOwner = previous !== null && isNew && !alive.has(previous) ? previous : null
     lease.takenAt = now
@@ -428,7 +428,7 @@ class SharedLeases implements CarrierLeases {
     const since = this.#downSince.get(connection) ?? now
     this.#downSince.set(connection, since)
     if (this.#workers < 2 || now - since < this.#unreachableMs || held.some(({ state }) => state !== 'ready')) return
-    if (!mayBeGivenUp(slots, now)) return
+    if (!mayHandOver(slots, now)) return
     this.#downSince.delete(connection)
     this.#deps.log.warn({ connection }, 'sms: the connection is given up to another process, as it is down here')
     this.#giveUp(held, true)
