@@ -46,7 +46,7 @@ export type ForkingSettings = {
   }
 }
 
-type AnsweredTarget = { readonly target: VoiceTarget; readonly leg: CallLeg }
+export type AnsweredTarget = { readonly target: VoiceTarget; readonly leg: CallLeg }
 
 /** `release` frees the channel of the trunk. */
 export type ForkingResult = (AnsweredTarget & { release(): void }) | { readonly ending: HangupCause }
