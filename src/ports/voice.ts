@@ -75,6 +75,8 @@ export type VoiceTarget =
 export type VoicePlan = {
   /** Uuid of our call record. */
   readonly call: string
+  /** Uuid without prefix of the account that the call belongs to. */
+  readonly account: string
   /** E.164 number shown to the other side; calls between browsers may show another name of the caller. */
   readonly callerId: string
   readonly targets: readonly VoiceTarget[]
@@ -227,6 +229,8 @@ export type VoiceGateway = {
   isRegistered(person: VoiceUser): boolean
   /** Ends registrations, and with `calls` also the calls. `expired`: the credentials were revoked. */
   dropRegistrations(people: readonly VoiceUser[], reason: 'suspended' | 'expired', calls: boolean): Promise<void>
+  /** Ends all calls of accounts that were blocked. */
+  endCallsOf(accounts: readonly string[]): Promise<void>
   hangUp(call: string, reason: string): Promise<void>
   /** Places a platform call that call control has started. */
   dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void>

@@ -111,6 +111,11 @@ export class ActiveCall {
     return this.plan?.call ?? null
   }
 
+  /** The account of the call; null until it is known. */
+  get account(): string | null {
+    return this.plan?.account ?? this.caller?.person?.account ?? null
+  }
+
   /** The connections of the call's browsers. A trunk that calls has one too. */
   get flows(): readonly Flow[] {
     const own = this.legs.flatMap(({ flow }) => flow ?? [])

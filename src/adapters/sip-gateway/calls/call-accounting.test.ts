@@ -12,7 +12,8 @@ import type { CallLeg } from './call-leg.ts'
 import { type HangupCause, hungUp } from './hangup-cause.ts'
 
 const plan: VoicePlan = {
-  ...{ call: 'one', callerId: '+33187654321', targets: [], ringSeconds: 30, record: '/recording', mostSeconds: null },
+  ...{ call: 'one', account: 'one', callerId: '+33187654321', targets: [], ringSeconds: 30 },
+  ...{ record: '/recording', mostSeconds: null },
 }
 
 /** An accounting whose media and call control answer in later turns, and write what they finished. */

@@ -96,6 +96,10 @@ export class CallRegistry {
     for (const call of this.active) if (call.involves(keys, personKey)) call.end(ending)
   }
 
+  endCallsOfAccounts(accounts: ReadonlySet<string>, ending: HangupCause): void {
+    for (const call of this.active) if (call.account !== null && accounts.has(call.account)) call.end(ending)
+  }
+
   /** Accepts no new calls and resolves when the end of the last one is persisted. Calls that last longer are ended. */
   async close(milliseconds: number): Promise<void> {
     this.isClosing = true

@@ -31,7 +31,7 @@ export type ForkingSettings = {
   readonly media: MediaCall
   /** Null in a call that the platform places: nothing is bridged. */
   readonly caller: CallLeg | null
-  readonly plan: VoicePlan
+  readonly plan: Pick<VoicePlan, 'call' | 'callerId' | 'targets' | 'ringSeconds'>
   /** Codecs towards browsers, best first. */
   readonly codecs: readonly MediaCodec[]
   /** Additional headers from the caller, for browsers. */

@@ -75,6 +75,8 @@ export type CallControlDeps = {
 export type CallControl = VoiceCallControl & {
   /** Prepares a platform call for placing. Returns null if the call is not allowed any more; it is then ended. */
   placeQueuedCall(call: QueuedCall): Promise<{ plan: VoicePlan; entry: VoiceCodeEntry } | null>
+  /** Returns the accounts of the calls that run here. */
+  callingAccounts(): readonly string[]
   /** Returns users that may be registered or in a call. */
   registeredUsers(): readonly VoiceUser[]
   /** Returns registered users whose credentials were revoked. */
@@ -152,7 +154,10 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
       ])
     }
     const seconds = call.is_trunk && call.direction === 'O' ? ringTimeoutSeconds.trunk : ringTimeoutSeconds.people
-    return { value: { call: call.id, ...way, ringSeconds: seconds, record: record?.file ?? null, mostSeconds: null } }
+    const limits = { ringSeconds: seconds, mostSeconds: null }
+    return {
+      value: { call: call.id, account: call.account_id, ...way, ...limits, record: record?.file ?? null },
+    }
   }
 
   return { getsCdr, storeRefusal, refuseInbound, admitCall }
@@ -276,6 +281,7 @@ const makePlaceQueuedCall = (
     }
     const plan = {
       call,
+      account,
       callerId,
       targets: found.targets,
       ringSeconds: ringTimeoutSeconds.trunk,
@@ -390,13 +396,15 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   const presence = makeRegisteredUsers(db, sipSecret(seal))
   const timelines = makeCallTimelines(db)
   const admission = makeAdmission(deps, running, timelines)
+  const callingAccounts = () => new Set([...running.values()].map(({ account }) => account))
 
   return {
     password: presence.password,
     admit: makeAdmitUser(db, presence),
     // A newer device of the same user has replaced it; other users may still be in a call.
     left: () => {},
-    registeredUsers: () => presence.active(new Set([...running.values()].map(({ account }) => account))),
+    callingAccounts: () => [...callingAccounts()],
+    registeredUsers: () => presence.active(callingAccounts()),
     revokedUsers: presence.revoked,
 
     placeCall: makePlaceCall(deps, admission),
