@@ -81,8 +81,8 @@ export type VoicePlan = {
   readonly callerId: string
   readonly targets: readonly VoiceTarget[]
   readonly ringSeconds: number
-  /** Path of the recording; null for no recording. */
-  readonly record: string | null
+  /** The recording to make, with its path; null for no recording. */
+  readonly record: { readonly id: string; readonly path: string } | null
   /** Maximum duration after the answer, in seconds; null for no limit. */
   readonly mostSeconds: number | null
 }
@@ -101,6 +101,9 @@ export type VoiceLeg = 'caller' | 'callee'
 
 /** A persisted SIP dialog, for a BYE after a crash: plain JSON of the SIP layers. */
 export type VoiceDialog = { readonly leg: VoiceLeg; readonly trunk: string | null; readonly frozen: object }
+
+/** A recording that began. `left`: it was not closed properly, so a file may exist. */
+export type VoiceRecording = { readonly id: string; readonly content: MediaRecording | 'left' }
 
 /** Why a call ended. */
 export type VoiceEnd = {
@@ -129,8 +132,8 @@ export type VoiceEnd = {
   /** Milliseconds since the end. Closing the recording takes time, and the report is retried until it is persisted. */
   readonly agoMs: number
   readonly stats: readonly MediaLegStats[]
-  /** `left`: started but not closed properly, so a file may exist. Null: not started. */
-  readonly recording: MediaRecording | 'left' | null
+  /** All that began in the call. */
+  readonly recordings: readonly VoiceRecording[]
 }
 
 /** An entry of a call's timeline, which explains failures and silence. `at` in Unix milliseconds. */

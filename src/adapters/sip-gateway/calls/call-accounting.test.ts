@@ -13,7 +13,7 @@ import { type HangupCause, hungUp } from './hangup-cause.ts'
 
 const plan: VoicePlan = {
   ...{ call: 'one', account: 'one', callerId: '+33187654321', targets: [], ringSeconds: 30 },
-  ...{ record: '/recording', mostSeconds: null },
+  ...{ record: { id: 'recording', path: '/recording' }, mostSeconds: null },
 }
 
 /** An accounting whose media and call control answer in later turns, and write what they finished. */
@@ -49,7 +49,7 @@ const open = () => {
     callControl: {
       ...control.callControl,
       heartbeat: () => refuseOnce('heartbeat', { value: null }),
-      ended: (_, end) => refuseOnce(`ended ${end.agoMs} ms ago, ${JSON.stringify(end.recording)}`, undefined),
+      ended: (_, end) => refuseOnce(`ended ${end.agoMs} ms ago, ${JSON.stringify(end.recordings)}`, undefined),
     },
   }
   const ends: HangupCause[] = []
@@ -85,9 +85,9 @@ test('the end of a call is reported after its recording and media are closed, un
   assert.equal(isOver, false, 'the end is not persisted')
   timers.advance(2_000)
   await concluded
-  const recording = JSON.stringify({ seconds: 1, bytes: 2, sha256: 'x' })
+  const recordings = JSON.stringify([{ id: 'recording', content: { seconds: 1, bytes: 2, sha256: 'x' } }])
   assert.deepEqual(order.slice(0, 3), closed)
-  assert.equal(order.at(-1), `ended 3000 ms ago, ${recording}`)
+  assert.equal(order.at(-1), `ended 3000 ms ago, ${recordings}`)
   assert.equal(timers.waiting, 0, 'no heartbeat follows')
 })
 

@@ -121,7 +121,7 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
     const { isRecorded, ...way } = plan
     const refuseIt = call.direction === 'I' ? refuseInbound : storeRefusal
     const full = isRecorded ? await deps.quotas.storageExhausted(db, call.account_id) : null
-    const prepared = isRecorded && !full ? await recordings.prepareFolder(deps.config, call.account_id, call.id) : null
+    const prepared = isRecorded && !full ? await recordings.prepareRecording(deps.config, call.account_id) : null
     const record = prepared instanceof Error ? null : prepared
     try {
       const limited = await db.begin(async (tx) => {
@@ -129,7 +129,7 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
         const limited = await checkCallLimits(tx, call.account_id, rate, deps.config)
         if (limited) return limited
         await beginCall(tx, { ...call, tenure: deps.epoch })
-        if (record !== null) await recordings.insertRecording(tx, call.account_id, call.id, record.home)
+        if (record !== null) await recordings.insertRecording(tx, call.account_id, call.id, record)
         return null
       })
       if (limited) return await refuseIt(call, limited)
@@ -156,7 +156,13 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
     const seconds = call.is_trunk && call.direction === 'O' ? ringTimeoutSeconds.trunk : ringTimeoutSeconds.people
     const limits = { ringSeconds: seconds, mostSeconds: null }
     return {
-      value: { call: call.id, account: call.account_id, ...way, ...limits, record: record?.file ?? null },
+      value: {
+        call: call.id,
+        account: call.account_id,
+        ...way,
+        ...limits,
+        record: record && { id: record.id, path: record.path },
+      },
     }
   }
 
@@ -349,16 +355,19 @@ const makeCallProgress = (
       const known = running.get(call)
       if (!known) return
       const began = performance.now()
-      const recording = known.isRecorded
-        ? await recordings.encryptFinished({ ...deps, cipher }, known.account, call, end.recording)
-        : 'left'
+      const { account, isRecorded } = known
+      // Unfinished recordings are repaired later.
+      const finished = await recordings.encryptFinished({ ...deps, cipher }, account, end.recordings)
       await db.begin(async (tx) => {
-        // Unfinished recordings are repaired later.
-        if (recording !== 'left')
-          await recordings.completeRecording(tx, known.account, call, recording, recording?.isEncrypted)
+        if (isRecorded) {
+          const begun = end.recordings.map(({ id }) => id)
+          await recordings.forgetUnbegun(tx, account, call, begun)
+        }
+        for (const { id, content, isEncrypted } of finished)
+          await recordings.completeRecording(tx, account, id, content, isEncrypted)
         const agoMs = end.agoMs + performance.now() - began
-        await callEnded(tx, known.account, call, callEndOf({ ...end, agoMs }, known), deps.linkOf)
-        await dialogs.deleteDialogs(tx, known.account, call)
+        await callEnded(tx, account, call, callEndOf({ ...end, agoMs }, known), deps.linkOf)
+        await dialogs.deleteDialogs(tx, account, call)
       })
       clearTimeout(known.timer)
       timelines.append(call, summary(end))
