@@ -155,8 +155,11 @@ export type VoiceCallControl = {
   placeCall(call: VoiceOutboundCall): Promise<VoiceDecision<VoicePlan>>
   receiveCall(call: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>>
   ringing(call: string, target: VoiceTarget): Promise<void>
-  /** Called before the answer is relayed; charging starts. A refusal ends the call at once. */
-  answered(call: string, by: VoiceTarget, dialogs: readonly VoiceDialog[]): Promise<VoiceDecision<null>>
+  /**
+   * Called before the answer is relayed; charging starts. A refusal ends the call at once.
+   * @param by null: the platform itself
+   */
+  answered(call: string, by: VoiceTarget | null, dialogs: readonly VoiceDialog[]): Promise<VoiceDecision<null>>
   /** Called every 5 s of an answered call. A refusal ends the call with its reason, such as an exhausted balance. */
   heartbeat(call: string, stats: readonly MediaLegStats[]): Promise<VoiceDecision<null>>
   /** May be called again. */

@@ -3,7 +3,7 @@ import { callIdOf } from '@trunkline/sip/fields.ts'
 import type { Header } from '@trunkline/sip/message.ts'
 import { reasonPhrase } from '@trunkline/sip/response.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
-import type { MediaCall, MediaEvents } from '../../../ports/media.ts'
+import type { MediaCall, MediaCodec, MediaEvents } from '../../../ports/media.ts'
 import type { VoiceDecision, VoiceDialog, VoicePlan, VoiceTarget, VoiceUser } from '../../../ports/voice.ts'
 import type { Registrar } from '../browsers/registrar.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
@@ -11,7 +11,7 @@ import { reconnectMs } from '../limits.ts'
 import type { Trunk } from '../trunks/trunk.ts'
 import type { TrunkRegistry } from '../trunks/trunk-registry.ts'
 import { CallAccounting } from './call-accounting.ts'
-import type { CallLeg, CallLegEvents } from './call-leg.ts'
+import { CallLeg, type CallLegEvents } from './call-leg.ts'
 import { type CallTimeline, type CallTimelines, sideOf, type TimelineEntry } from './call-timeline.ts'
 import { type AnsweredTarget, Forking, type ForkingSettings } from './forking.ts'
 import {
@@ -83,6 +83,8 @@ export class ActiveCall {
   private plan: VoicePlan | null = null
   private behaviour: CallBehaviour | null = null
   private accounting: CallAccounting | null = null
+  /** The media that the call opened, and closes at its end. */
+  private media: MediaCall | null = null
   /** The parties that talk; none before the answer. */
   private legs: readonly CallLeg[] = []
   private cause: HangupCause | null = null
@@ -205,10 +207,39 @@ export class ActiveCall {
       this.end(causeOfMedia(opened))
       return null
     }
-    if (this.accounting) this.accounting.media = opened.value
     // The call ended meanwhile, and its end did not know the media.
-    if (this.cause) await opened.value.close()
-    return this.cause ? null : opened.value
+    if (this.cause) {
+      await opened.value.close()
+      return null
+    }
+    this.media = opened.value
+    if (this.accounting) this.accounting.media = opened.value
+    return opened.value
+  }
+
+  /** Adds the leg of the caller to the media. Returns null if there is no caller, or the call is over. */
+  async addCaller(media: MediaCall, codecs: readonly MediaCodec[]): Promise<CallLeg | null> {
+    if (!this.caller) return null
+    const { incoming, trunk, person } = this.caller
+    const added = await media.addLeg({
+      ...{ id: 'caller', kind: trunk ? 'rtp' : 'webrtc', codecs: trunk?.settings.codecs ?? codecs },
+      srtp: trunk?.settings.srtp ?? 'never',
+      offer: incoming.invite.body.length > 0 ? incoming.invite.body.toString() : null,
+      ...(trunk ? { source: incoming.flow.address } : {}),
+    })
+    if (added.outcome === 'refused') {
+      this.end(causeOfMedia(added))
+      return null
+    }
+    const where = { trunk: trunk?.settings.id ?? null, person, flow: trunk ? null : incoming.flow }
+    const caller = new CallLeg('caller', where, added.value, this.legEvents())
+    caller.isAnswerDue = incoming.invite.body.length === 0
+    incoming.events = {
+      ...incoming.events,
+      offered: (request) => caller.offered(request),
+      info: (request) => caller.info(request),
+    }
+    return caller
   }
 
   /**
@@ -258,10 +289,11 @@ export class ActiveCall {
 
   /**
    * Persists the answer, before the caller gets it, because the call costs money from then on.
+   * @param target which answered; null: the platform itself
    * @param dialogsOf returns the dialogs to end after a crash
    * @returns false if the call is over
    */
-  async persistAnswer(target: VoiceTarget, dialogsOf: () => readonly VoiceDialog[]): Promise<boolean> {
+  async persistAnswer(target: VoiceTarget | null, dialogsOf: () => readonly VoiceDialog[]): Promise<boolean> {
     await this.ringingReported
     if (!this.plan || this.cause) return false
     this.isAnswered = true
@@ -287,22 +319,6 @@ export class ActiveCall {
     if (!this.cause) this.accounting?.start()
   }
 
-  legEvents(): CallLegEvents {
-    const { behaviour } = this
-    return {
-      ended: (side, why) => {
-        // A callee that hangs up right after answering has answered: the answer is reported first, then the end.
-        if (!this.isEstablished) return
-        if (why === 'remote') this.end(hungUp(side.name))
-        else if (why !== 'local')
-          this.end({ how: 'interrupted', status: 408, reason: `The ${side.name} is gone: ${why}`, by: side.name })
-      },
-      note: (side, text) => this.note(side, text),
-      undescribed: ({ name }) => this.end(undescribed(name)),
-      ...(behaviour?.pressed ? { pressed: (key: string) => behaviour.pressed?.('info', key) } : {}),
-    }
-  }
-
   /** Runs something later, unless the call is over by then. A timer replaces an earlier one of its name. */
   after(name: string, milliseconds: number, run: () => void): void {
     this.stopTimer(name)
@@ -320,6 +336,22 @@ export class ActiveCall {
   /** Reports errors that no caller receives. */
   onError(error: unknown): void {
     this.deps.gateway.onError(error)
+  }
+
+  private legEvents(): CallLegEvents {
+    const { behaviour } = this
+    return {
+      ended: (side, why) => {
+        // A callee that hangs up right after answering has answered: the answer is reported first, then the end.
+        if (!this.isEstablished) return
+        if (why === 'remote') this.end(hungUp(side.name))
+        else if (why !== 'local')
+          this.end({ how: 'interrupted', status: 408, reason: `The ${side.name} is gone: ${why}`, by: side.name })
+      },
+      note: (side, text) => this.note(side, text),
+      undescribed: ({ name }) => this.end(undescribed(name)),
+      ...(behaviour?.pressed ? { pressed: (key: string) => behaviour.pressed?.('info', key) } : {}),
+    }
   }
 
   private follow({ incoming, trunk }: Caller): void {
@@ -351,7 +383,7 @@ export class ActiveCall {
 
   private async conclude(accounting: CallAccounting, ending: HangupCause): Promise<void> {
     await this.answerPersisted
-    await accounting.conclude(ending).catch(this.deps.gateway.onError)
+    await accounting.conclude(ending, async () => this.media?.close()).catch(this.deps.gateway.onError)
     this.release()
   }
 

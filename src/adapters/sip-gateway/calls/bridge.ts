@@ -1,7 +1,7 @@
-import type { MediaCall, MediaCodec } from '../../../ports/media.ts'
+import type { MediaCodec } from '../../../ports/media.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
 import type { ActiveCall, CallBehaviour, Caller } from './active-call.ts'
-import { CallLeg, sdpBody } from './call-leg.ts'
+import { type CallLeg, sdpBody } from './call-leg.ts'
 import type { AnsweredTarget } from './forking.ts'
 import { causeOfMedia } from './hangup-cause.ts'
 
@@ -29,33 +29,10 @@ export class Bridge implements CallBehaviour {
     if (!media) return
     const codecs =
       trunk || plan.record !== null || plan.targets.some((target) => 'trunk' in target) ? trunkCodecs : browserCodecs
-    const caller = await this.addCaller(media, codecs)
+    const caller = await call.addCaller(media, codecs)
     if (!caller) return
     const found = await call.search({ media, caller, codecs, headers, early: () => void this.early(caller) })
     if (found) await this.answer(caller, found)
-  }
-
-  private async addCaller(media: MediaCall, codecs: readonly MediaCodec[]): Promise<CallLeg | null> {
-    const { incoming, trunk, person } = this.caller
-    const added = await media.addLeg({
-      ...{ id: 'caller', kind: trunk ? 'rtp' : 'webrtc', codecs: trunk?.settings.codecs ?? codecs },
-      srtp: trunk?.settings.srtp ?? 'never',
-      offer: incoming.invite.body.length > 0 ? incoming.invite.body.toString() : null,
-      ...(trunk ? { source: incoming.flow.address } : {}),
-    })
-    if (added.outcome === 'refused') {
-      this.call.end(causeOfMedia(added))
-      return null
-    }
-    const where = { trunk: trunk?.settings.id ?? null, person, flow: trunk ? null : incoming.flow }
-    const caller = new CallLeg('caller', where, added.value, this.call.legEvents())
-    caller.isAnswerDue = incoming.invite.body.length === 0
-    incoming.events = {
-      ...incoming.events,
-      offered: (request) => caller.offered(request),
-      info: (request) => caller.info(request),
-    }
-    return caller
   }
 
   private async early({ media }: CallLeg): Promise<void> {

@@ -30,7 +30,6 @@ const open = () => {
     startRecording: () => later('recording', done(null)),
     stats: () => later('stats', done([])),
     stopRecording: () => later('recording stopped', done({ seconds: 1, bytes: 2, sha256: 'x' })),
-    close: () => later('media closed', undefined),
   }
   const control = makeCallControl(() => assert.fail('no call is placed'))
   const failures: unknown[] = []
@@ -59,18 +58,19 @@ const open = () => {
   const fail = (count: number) => {
     faults = count
   }
-  return { timers, order, ends, failures, accounting, leg, fail }
+  const closeMedia = () => later('media closed', undefined)
+  return { timers, order, ends, failures, accounting, leg, fail, closeMedia }
 }
 
 test('the end of a call is reported after its recording and media are closed, until it is persisted', async () => {
-  const { timers, order, accounting, leg, fail, failures } = open()
+  const { timers, order, accounting, leg, fail, failures, closeMedia } = open()
   assert.equal(await accounting.record(leg, leg), null)
   accounting.start()
   order.length = 0
   accounting.stop()
   fail(2)
   let isOver = false
-  const concluded = accounting.conclude(hungUp('caller')).then(() => {
+  const concluded = accounting.conclude(hungUp('caller'), closeMedia).then(() => {
     isOver = true
   })
   const closed = ['stats', 'recording stopped', 'media closed']

@@ -60,14 +60,15 @@ export class CallAccounting {
   }
 
   /**
-   * Closes the media, then reports the end to call control until it is persisted. That time is not part of the call.
+   * Stops the recording, has the media closed, then reports the end to call control until it is persisted. That time is
+   * not part of the call.
    */
-  async conclude({ how, status, reason, by }: HangupCause): Promise<void> {
+  async conclude({ how, status, reason, by }: HangupCause, closeMedia: () => Promise<void>): Promise<void> {
     const { callControl, agent, onError } = this.gateway
     const endedAt = this.stoppedAt ?? agent.timers.now()
     const stats = await this.stats()
     const recordings = await this.stopRecording()
-    await this.media?.close()
+    await closeMedia()
     await retryForever(agent.timers, onError, () => {
       const agoMs = agent.timers.now() - endedAt
       return callControl.ended(this.plan.call, { how, status, reason, by, agoMs, stats, recordings })

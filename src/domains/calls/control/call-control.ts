@@ -321,7 +321,7 @@ const makeCallProgress = (
       const known = running.get(call)
       if (!known) return refused(callRefusals.closed())
       const { account, direction } = known
-      const user = direction === 'I' && 'people' in by ? (by.people[0]?.user ?? null) : null
+      const user = direction === 'I' && by !== null && 'people' in by ? (by.people[0]?.user ?? null) : null
       const isOpen = await db.begin((tx) => callAnswered(tx, account, call, user, openDialogs))
       if (!isOpen) return refused(callRefusals.closed())
       known.isAnswered = true
