@@ -33,9 +33,12 @@ const longForms: Record<string, string[]> = {
   simulation: ['test/simulation/*.test.ts'],
   image: ['test/deploy/image.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
-  console: ['test/console/{outage,typing,collisions,firefox-collisions}.test.ts'],
+  console: ['test/console/{outage,typing,collisions,firefox-collisions,pseudo}.test.ts'],
   'list-cost': ['test/list-cost.test.ts'],
-  releases: ['test/migrations/{release,last-release}.test.ts', 'src/domains/backup/rehearsal/rehearse.test.ts'],
+  releases: [
+    ...['test/migrations/{release,last-release}.test.ts', 'test/deploy/release.test.ts'],
+    'src/domains/backup/rehearsal/rehearse.test.ts',
+  ],
 }
 
 const longNames = Object.keys(longForms).join(', ')

@@ -75,12 +75,14 @@ export type VoiceTarget =
 export type VoicePlan = {
   /** Uuid of our call record. */
   readonly call: string
+  /** Uuid without prefix of the account that the call belongs to. */
+  readonly account: string
   /** E.164 number shown to the other side; calls between browsers may show another name of the caller. */
   readonly callerId: string
   readonly targets: readonly VoiceTarget[]
   readonly ringSeconds: number
-  /** Path of the recording; null for no recording. */
-  readonly record: string | null
+  /** The recording to make, with its path; null for no recording. */
+  readonly record: { readonly id: string; readonly path: string } | null
   /** Maximum duration after the answer, in seconds; null for no limit. */
   readonly mostSeconds: number | null
 }
@@ -99,6 +101,9 @@ export type VoiceLeg = 'caller' | 'callee'
 
 /** A persisted SIP dialog, for a BYE after a crash: plain JSON of the SIP layers. */
 export type VoiceDialog = { readonly leg: VoiceLeg; readonly trunk: string | null; readonly frozen: object }
+
+/** A recording that began. `left`: it was not closed properly, so a file may exist. */
+export type VoiceRecording = { readonly id: string; readonly content: MediaRecording | 'left' }
 
 /** Why a call ended. */
 export type VoiceEnd = {
@@ -127,8 +132,8 @@ export type VoiceEnd = {
   /** Milliseconds since the end. Closing the recording takes time, and the report is retried until it is persisted. */
   readonly agoMs: number
   readonly stats: readonly MediaLegStats[]
-  /** `left`: started but not closed properly, so a file may exist. Null: not started. */
-  readonly recording: MediaRecording | 'left' | null
+  /** All that began in the call. */
+  readonly recordings: readonly VoiceRecording[]
 }
 
 /** An entry of a call's timeline, which explains failures and silence. `at` in Unix milliseconds. */
@@ -150,8 +155,11 @@ export type VoiceCallControl = {
   placeCall(call: VoiceOutboundCall): Promise<VoiceDecision<VoicePlan>>
   receiveCall(call: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>>
   ringing(call: string, target: VoiceTarget): Promise<void>
-  /** Called before the answer is relayed; charging starts. A refusal ends the call at once. */
-  answered(call: string, by: VoiceTarget, dialogs: readonly VoiceDialog[]): Promise<VoiceDecision<null>>
+  /**
+   * Called before the answer is relayed; charging starts. A refusal ends the call at once.
+   * @param by null: the platform itself
+   */
+  answered(call: string, by: VoiceTarget | null, dialogs: readonly VoiceDialog[]): Promise<VoiceDecision<null>>
   /** Called every 5 s of an answered call. A refusal ends the call with its reason, such as an exhausted balance. */
   heartbeat(call: string, stats: readonly MediaLegStats[]): Promise<VoiceDecision<null>>
   /** May be called again. */
@@ -227,6 +235,8 @@ export type VoiceGateway = {
   isRegistered(person: VoiceUser): boolean
   /** Ends registrations, and with `calls` also the calls. `expired`: the credentials were revoked. */
   dropRegistrations(people: readonly VoiceUser[], reason: 'suspended' | 'expired', calls: boolean): Promise<void>
+  /** Ends all calls of accounts that were blocked. */
+  endCallsOf(accounts: readonly string[]): Promise<void>
   hangUp(call: string, reason: string): Promise<void>
   /** Places a platform call that call control has started. */
   dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void>

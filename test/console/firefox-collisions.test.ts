@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import { needs } from '../needs.ts'
+import { longForm, needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import { makeCollisions } from './collisions.ts'
 import { openFirefoxConsole } from './firefox-fixture.ts'
 import { joinPlatform } from './fixture.ts'
 
-// Answers that cross, and keys that follow at once, in Debian's Firefox.
+// Answers that cross, and keys that follow at once, in Debian's Firefox. collisions.test.ts tries the same in Chromium.
 
-describe('two colleagues and fast fingers in Firefox', needs('firefox-esr'), async () => {
+const form = longForm().skip ? longForm() : needs('firefox-esr')
+
+describe('two colleagues and fast fingers in Firefox', form, async () => {
   const platform = await startPlatform()
   after(() => platform.end('SIGKILL'))
   const { signIn, allow } = await openFirefoxConsole(platform.url, '')
@@ -16,14 +18,13 @@ describe('two colleagues and fast fingers in Firefox', needs('firefox-esr'), asy
   const ruth = await joinPlatform(platform, 'Ruth Asawa', 'admin')
   const linus = await joinPlatform(platform, 'Linus Berg')
   const { begin, collide, assertSeen, discard } = makeCollisions(platform, linus)
-  const isLong = process.env.TRUNKLINE_TEST_LONG === '1'
 
   test('a reply stops while the answer of a colleague was not seen', async () => {
     allow(/^409 /)
     const place = { handset: '+447700900421', uuid: await begin('+447700900421', number, 25) }
     const page = await signIn(ruth, `/inbox/all/${place.uuid}`)
     await page.role('log', 'Messages').text('Question 25 of 25').isShown()
-    const tries = isLong ? Array.from({ length: 20 }, (_, n) => n * 100 + 50) : [0, 600]
+    const tries = Array.from({ length: 20 }, (_, n) => n * 100 + 50)
     for (const [n, delay] of tries.entries()) {
       const scroll = n % 2 === 0 ? 0 : 600
       const outcome = await collide(page, place, `Mine ${n} at ${scroll}`, { delay, scroll })
@@ -37,7 +38,7 @@ describe('two colleagues and fast fingers in Firefox', needs('firefox-esr'), asy
     const page = await signIn(ruth, `/inbox/all/${uuid}`)
     const box = page.role('textbox', /^Reply to/)
     await box.isShown()
-    for (let n = 0; n < (isLong ? 100 : 5); n += 1) {
+    for (let n = 0; n < 100; n += 1) {
       await page.run("document.querySelector('h1').focus()")
       await page.type('reasxup tcvf jknr')
       assert.equal(await box.read('([field]) => field.value'), 'easxup tcvf jknr')

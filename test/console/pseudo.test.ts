@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { after, describe, test } from 'node:test'
 import type { Page, Route } from 'playwright-core'
 import { isAccessible } from '../accessible.ts'
-import { furtherWalk, isFullForm, needs } from '../needs.ts'
+import { furtherWalk, isFullForm, longForm, needs } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
 import { accountPages, ownPages, thingPages } from './every-page.ts'
@@ -122,7 +122,7 @@ describe('the console in the pseudo-locale', needs('chromium'), () => {
 
   test(
     'every page has an accessible state while it waits, and after a refusal, from right to left',
-    furtherWalk(),
+    longForm(),
     async () => {
       const page = await openPseudo('ar')
       const base = await baseOf(page)

@@ -103,7 +103,7 @@ test('the platform calls baresip and detects each key once', needs('baresip'), a
   const typed: string[] = []
   const plan = {
     ...{ call: 'own-call', callerId: '+447700900001', targets: [{ trunk: 'carrier', number }] },
-    ...{ ringSeconds: 20, record: null, mostSeconds: null },
+    ...{ account: 'one', ringSeconds: 20, record: null, mostSeconds: null },
   }
   const code = '482913'
   const judge = async (key: string) => {

@@ -5,11 +5,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { notesOf } from '../../scripts/releases/artefacts.ts'
+import { longForm } from '../needs.ts'
 import { temporaryFolder } from '../servers.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-test('a dry run of a release packs, installs and tries every package, and writes what is published with them', () => {
+test('a dry run of a release packs, installs and tries every package, and writes what is published', longForm(), () => {
   const out = join(temporaryFolder(), 'out')
   const before = readFileSync(join(root, 'docs/releases.json'), 'utf8')
   const script = join(root, 'scripts/release.ts')

@@ -157,6 +157,10 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
       if (withCalls) calls.endCallsOf(people, { how: 'suspended', status: 403, reason: why, by: null })
       for (const person of people) registrar.drop(person, reason)
     },
+    endCallsOf: async (accounts) =>
+      calls.endCallsOfAccounts(new Set(accounts), {
+        ...{ how: 'suspended', status: 403, reason: 'The account was blocked', by: null },
+      }),
     hangUp: async (call, reason) => calls.end(call, { how: 'operator', status: 487, reason, by: null }),
     dial: (plan, entry) => calls.dial(plan, entry),
     releaseDialogs: async (dialogs) => {

@@ -44,7 +44,7 @@ export const makeCallControl = (decide: CallDecision, now: () => number = Date.n
     const decided = decide(call)
     if ('refused' in decided) return decided
     name = `call-${entries.length}`
-    const plain = { call: name, callerId: '+33187654321', targets: [], ringSeconds: 30 }
+    const plain = { call: name, account: 'one', callerId: '+33187654321', targets: [], ringSeconds: 30 }
     return { value: { ...plain, record: null, mostSeconds: null, ...decided.value } }
   }
   type Rules = {

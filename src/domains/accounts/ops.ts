@@ -108,6 +108,9 @@ export const assertOpen = async (tx: Tx, account: string): Promise<void> => {
   if (await store.isClosed(tx, account)) throw refusals.accountClosed(print('ACC', account))
 }
 
+/** Returns those of the accounts that are blocked. */
+export const blockedAccounts = store.blockedOf
+
 /** Whether people of an account answer at this time: within its working hours, and always without any. */
 export const isAnswering = async (sql: Sql, account: string, at: Date): Promise<boolean> =>
   isWorkingTime((await store.workingHours(sql, account))?.working_hours ?? null, at)

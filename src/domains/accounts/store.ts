@@ -70,6 +70,11 @@ export const isClosed = async (tx: Tx, id: string): Promise<boolean> =>
     select closed_at is not null as closed from accounts where id = ${id} for share`
   )?.closed ?? false
 
+export const blockedOf = async (sql: Sql, ids: readonly string[]): Promise<string[]> =>
+  (await sql.many<{ id: string }>`select id from accounts where id = any(${ids}::uuid[]) and blocked`).map(
+    ({ id }) => id,
+  )
+
 /** Locks an account, so that the second of two concurrent changes reads the first. */
 export const lock = (tx: Tx, id: string) => tx.run`select from accounts where id = ${id} for no key update`
 

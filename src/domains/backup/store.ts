@@ -70,7 +70,7 @@ export const foreignKeys = (sql: Sql): Promise<Constraint[]> => sql.many<Constra
   where contype = 'f' and conparentid = 0 and connamespace = current_schema()::regnamespace`
 
 /**
- * A file that the database names: a message's file by its key, or a recording by its call. `digest` is that of the
+ * A file that the database names: a message's file by its key, or a recording by its id. `digest` is that of the
  * content.
  */
 export type StoredFile = {
@@ -82,6 +82,9 @@ export type StoredFile = {
   encrypted: boolean
 }
 
+/** The id of a recording `r`, which is that of its call in databases from before recordings had ids. */
+const recordingId = `coalesce((to_jsonb(r) ->> 'id')::uuid, r.call_id)`
+
 /** Opens a cursor over those files: read with `nextFiles` in the same transaction. */
 export const openFiles = async (sql: Sql, home: string | null): Promise<void> => {
   // DECLARE accepts no parameters.
@@ -91,9 +94,9 @@ export const openFiles = async (sql: Sql, home: string | null): Promise<void> =>
     key like '%.enc' as encrypted
   from msgapp_media where key is not null and error is null
   union all
-  select 'recordings', account_id, account_id || '/' || call_id || '.wav' || case when encrypted then '.enc' else '' end,
+  select 'recordings', account_id, account_id || '/' || ${recordingId} || '.wav' || case when encrypted then '.enc' else '' end,
     bytes, sha256, encrypted
-  from call_recordings where ready_at is not null and kept <> 'store'
+  from call_recordings r where ready_at is not null and kept <> 'store'
     and home = nullif(current_setting('trunkline.recordings_id'), '')::uuid`)
 }
 
@@ -109,15 +112,22 @@ export const isNamed = async (sql: Sql, { kind, account, name }: StoredFile): Pr
     ? (await sql.maybe`select from msgapp_media where account_id = ${account} and key = ${name} and error is null`) !==
       null
     : (await sql.maybe`
-        select from call_recordings where account_id = ${account} and kept <> 'store' and ready_at is not null
-          and call_id = ${name.slice(37, 73)}::uuid`) !== null
+        select from call_recordings r where account_id = ${account} and kept <> 'store' and ready_at is not null
+          and coalesce((to_jsonb(r) ->> 'id')::uuid, r.call_id) = ${name.slice(37, 73)}::uuid`) !== null
 
-/**
- * Returns the row of a backup's file; null when the database does not name it. Only for a restored database, which has
- * an index for it.
- */
+/** Prepares a restored database for `findFile` and `recordFile`. */
+export const prepareFileList = async (sql: Sql): Promise<void> => {
+  await sql.raw('create temp table backup_files (name text primary key)')
+  await sql.raw('create index backup_media on msgapp_media (account_id, key)')
+  await sql.raw(`create temp table backup_recordings as
+    select account_id, ${recordingId} as id, bytes, sha256, encrypted from call_recordings r
+    where ready_at is not null and kept <> 'store'`)
+  await sql.raw('create index on backup_recordings (account_id, id)')
+}
+
+/** Returns the row of a backup's file; null when the database does not name it. */
 export const findFile = (sql: Sql, name: string): Promise<StoredFile | null> => {
-  const [, kind, account, call] = /^(media|recordings)\/([0-9a-f-]{36})\/([0-9a-f-]{36})?/.exec(name) ?? []
+  const [, kind, account, id] = /^(media|recordings)\/([0-9a-f-]{36})\/([0-9a-f-]{36})?/.exec(name) ?? []
   const path = name.slice(name.indexOf('/') + 1)
   if (kind === 'media')
     return sql.maybe<StoredFile>`
@@ -126,9 +136,8 @@ export const findFile = (sql: Sql, name: string): Promise<StoredFile | null> => 
       from msgapp_media where account_id = ${account ?? null} and key = ${path} and error is null limit 1`
   return sql.maybe<StoredFile>`
     select 'recordings' as kind, account_id as account, ${path} as name, bytes as size, sha256 as digest, encrypted
-    from call_recordings
-    where account_id = ${account ?? null} and call_id = ${call ?? null} and ready_at is not null and kept <> 'store'
-      and encrypted = (${path} like '%.enc')`
+    from backup_recordings
+    where account_id = ${account ?? null} and id = ${id ?? null} and encrypted = (${path} like '%.enc')`
 }
 
 /** Records that the backup has a file. @returns false when it was recorded before */

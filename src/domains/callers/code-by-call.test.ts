@@ -139,6 +139,20 @@ test('a hangup before the code, by the callee or an operator, ends the code', as
   assert.equal((await ended(second.call_uuid)).end_reason, 'operator')
 })
 
+test('blocking the account ends its call to a telephone at once', async (t) => {
+  const { carrier } = await openVoicePlatform(t, platform, { prefixes: ['4420794602'] })
+  const { caller_id, call_uuid } = await ask('+442079460213')
+  const { ends } = await answer(await carrier.call(), await closedAfter(t, makeTelephone()))
+  await until(async () => (await newestOf(call_uuid)).status === 'ANSWERED')
+  const account = `/operator/accounts/${caller_id.account_uuid}`
+  const block = async (blocked: boolean) => assert.equal((await call('PATCH', account, { blocked })).status, 200)
+  await block(true)
+  await until(async () => ends.length > 0)
+  await block(false)
+  const { status, end_reason } = await ended(call_uuid)
+  assert.deepEqual([status, end_reason], ['COMPLETED', 'suspended'])
+})
+
 test('a code over a real trunk proves a number also outside the sandbox, by INFO, telephone-events or tones; a sandbox trunk does not', async (t) => {
   const { carrier } = await openVoicePlatform(t, platform, { prefixes: ['4420794602'] })
   for (const [number, way] of [

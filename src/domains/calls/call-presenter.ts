@@ -3,7 +3,7 @@ import { print } from '../../platform/lib/id.ts'
 import { dollars, micros } from '../../platform/lib/money.ts'
 import type { CallRow } from './store.ts'
 
-/** Returns the link to the recording of a call. */
+/** Returns the link to the first recording of a call that is left. */
 export type RecordingLink = (account: string, call: string) => string
 
 /** Returns a call in the form of the API. */

@@ -14,6 +14,7 @@ export type Prefix =
   | 'SMO'
   | 'VCI'
   | 'CDR' // a call
+  | 'REC' // a recording of a call
   | 'KEY' // an API key's record
   | 'AUD' // a row of the audit trail
   | 'DOC' // a document that was uploaded

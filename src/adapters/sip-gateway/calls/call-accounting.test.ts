@@ -12,7 +12,8 @@ import type { CallLeg } from './call-leg.ts'
 import { type HangupCause, hungUp } from './hangup-cause.ts'
 
 const plan: VoicePlan = {
-  ...{ call: 'one', callerId: '+33187654321', targets: [], ringSeconds: 30, record: '/recording', mostSeconds: null },
+  ...{ call: 'one', account: 'one', callerId: '+33187654321', targets: [], ringSeconds: 30 },
+  ...{ record: { id: 'recording', path: '/recording' }, mostSeconds: null },
 }
 
 /** An accounting whose media and call control answer in later turns, and write what they finished. */
@@ -29,7 +30,6 @@ const open = () => {
     startRecording: () => later('recording', done(null)),
     stats: () => later('stats', done([])),
     stopRecording: () => later('recording stopped', done({ seconds: 1, bytes: 2, sha256: 'x' })),
-    close: () => later('media closed', undefined),
   }
   const control = makeCallControl(() => assert.fail('no call is placed'))
   const failures: unknown[] = []
@@ -48,7 +48,7 @@ const open = () => {
     callControl: {
       ...control.callControl,
       heartbeat: () => refuseOnce('heartbeat', { value: null }),
-      ended: (_, end) => refuseOnce(`ended ${end.agoMs} ms ago, ${JSON.stringify(end.recording)}`, undefined),
+      ended: (_, end) => refuseOnce(`ended ${end.agoMs} ms ago, ${JSON.stringify(end.recordings)}`, undefined),
     },
   }
   const ends: HangupCause[] = []
@@ -58,18 +58,19 @@ const open = () => {
   const fail = (count: number) => {
     faults = count
   }
-  return { timers, order, ends, failures, accounting, leg, fail }
+  const closeMedia = () => later('media closed', undefined)
+  return { timers, order, ends, failures, accounting, leg, fail, closeMedia }
 }
 
 test('the end of a call is reported after its recording and media are closed, until it is persisted', async () => {
-  const { timers, order, accounting, leg, fail, failures } = open()
+  const { timers, order, accounting, leg, fail, failures, closeMedia } = open()
   assert.equal(await accounting.record(leg, leg), null)
   accounting.start()
   order.length = 0
   accounting.stop()
   fail(2)
   let isOver = false
-  const concluded = accounting.conclude(hungUp('caller')).then(() => {
+  const concluded = accounting.conclude(hungUp('caller'), closeMedia).then(() => {
     isOver = true
   })
   const closed = ['stats', 'recording stopped', 'media closed']
@@ -84,9 +85,9 @@ test('the end of a call is reported after its recording and media are closed, un
   assert.equal(isOver, false, 'the end is not persisted')
   timers.advance(2_000)
   await concluded
-  const recording = JSON.stringify({ seconds: 1, bytes: 2, sha256: 'x' })
+  const recordings = JSON.stringify([{ id: 'recording', content: { seconds: 1, bytes: 2, sha256: 'x' } }])
   assert.deepEqual(order.slice(0, 3), closed)
-  assert.equal(order.at(-1), `ended 3000 ms ago, ${recording}`)
+  assert.equal(order.at(-1), `ended 3000 ms ago, ${recordings}`)
   assert.equal(timers.waiting, 0, 'no heartbeat follows')
 })
 

@@ -1,5 +1,5 @@
 import type { MediaCall, MediaLegStats } from '../../../ports/media.ts'
-import type { VoicePlan } from '../../../ports/voice.ts'
+import type { VoicePlan, VoiceRecording } from '../../../ports/voice.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
 import { heartbeatMs, maxMissedHeartbeats } from '../limits.ts'
 import { retryForever } from '../retry-forever.ts'
@@ -16,7 +16,8 @@ export class CallAccounting {
   private readonly gateway: GatewayDeps
   private readonly plan: VoicePlan
   private readonly end: (ending: HangupCause) => void
-  private isRecorded = false
+  /** The id of the recording, once it has begun. */
+  private recording: string | null = null
   /** When the call ended, by the clock of the user agent. */
   private stoppedAt: number | null = null
   private missed = 0
@@ -34,10 +35,11 @@ export class CallAccounting {
    * one, or none is wanted
    */
   async record(caller: CallLeg, callee: CallLeg): Promise<string | null> {
-    if (this.plan.record === null) return null
+    const { record } = this.plan
+    if (record === null) return null
     const [left, right] = caller.trunk === null ? [caller, callee] : [callee, caller]
-    const begun = await this.media?.startRecording(this.plan.record, left.media, right.media)
-    this.isRecorded = begun?.outcome === 'done'
+    const begun = await this.media?.startRecording(record.path, left.media, right.media)
+    if (begun?.outcome === 'done') this.recording = record.id
     return begun?.outcome === 'refused' ? begun.reason : null
   }
 
@@ -58,19 +60,26 @@ export class CallAccounting {
   }
 
   /**
-   * Closes the media, then reports the end to call control until it is persisted. That time is not part of the call.
+   * Stops the recording, has the media closed, then reports the end to call control until it is persisted. That time is
+   * not part of the call.
    */
-  async conclude({ how, status, reason, by }: HangupCause): Promise<void> {
+  async conclude({ how, status, reason, by }: HangupCause, closeMedia: () => Promise<void>): Promise<void> {
     const { callControl, agent, onError } = this.gateway
     const endedAt = this.stoppedAt ?? agent.timers.now()
     const stats = await this.stats()
-    const stopped = this.isRecorded ? await this.media?.stopRecording() : null
-    await this.media?.close()
-    const recording = stopped?.outcome === 'done' ? stopped.value : this.isRecorded ? 'left' : null
+    const recordings = await this.stopRecording()
+    await closeMedia()
     await retryForever(agent.timers, onError, () => {
       const agoMs = agent.timers.now() - endedAt
-      return callControl.ended(this.plan.call, { how, status, reason, by, agoMs, stats, recording })
+      return callControl.ended(this.plan.call, { how, status, reason, by, agoMs, stats, recordings })
     })
+  }
+
+  private async stopRecording(): Promise<VoiceRecording[]> {
+    const id = this.recording
+    if (id === null) return []
+    const stopped = await this.media?.stopRecording()
+    return [{ id, content: stopped?.outcome === 'done' ? stopped.value : 'left' }]
   }
 
   private scheduleHeartbeat(): void {

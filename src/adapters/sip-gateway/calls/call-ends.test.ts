@@ -190,16 +190,16 @@ test('a call without received audio is ended', async (t) => {
 })
 
 test('a recording has the browser left and the far end right, and call control gets it', async (t) => {
-  const record = join(temporaryFolder(), 'call.wav')
+  const record = { id: 'recording', path: join(temporaryFolder(), 'call.wav') }
   const targets = [{ trunk: 'carrier', number: '+33612345678' }]
   const { softphone, telephone, session, ended } = await talk(t, () => ({ value: { targets, record } }))
   softphone.sendTone(1_000)
   telephone.sendTone(620)
   await Promise.all([receivesTone(softphone, 620), receivesTone(telephone, 1_000)])
   await session.bye()
-  const { recording } = await ended()
-  assert.ok(recording !== null && recording !== 'left' && recording.seconds > 0.5)
-  assert.equal(readFileSync(record).length, recording.bytes)
+  const [made] = (await ended()).recordings
+  assert.ok(made?.id === 'recording' && made.content !== 'left' && made.content.seconds > 0.5)
+  assert.equal(readFileSync(record.path).length, made.content.bytes)
 })
 
 test('the time to close a call’s media is not reported as talk time', async (t) => {

@@ -11,9 +11,10 @@ import { isBrowser, personKey } from '../gateway-deps.ts'
 import { maxExtraHeaders, maxPersistMs } from '../limits.ts'
 import { fromTrunkNumber } from '../trunks/number-format.ts'
 import type { Trunk } from '../trunks/trunk.ts'
-import { BridgedCall, type CallDeps, type Caller } from './bridged-call.ts'
+import { ActiveCall, type CallDeps, type Caller, type CallOrigin } from './active-call.ts'
+import { Bridge } from './bridge.ts'
+import { CodeEntry } from './code-entry.ts'
 import type { HangupCause } from './hangup-cause.ts'
-import { PlatformCall } from './platform-call.ts'
 
 const serverStopping: HangupCause = { how: 'interrupted', status: 503, reason: 'The server stops', by: null }
 const reservedHeaders = new Set(['x-device-gen', 'x-caller-id'])
@@ -30,21 +31,19 @@ const isSame = (a: string, b: string): boolean => canonicalNumber(a) === canonic
 
 /** All active calls: accepts new ones, and forwards events to the calls they concern. */
 export class CallRegistry {
-  private readonly deps: Omit<CallDeps, 'gone'>
-  private readonly active = new Set<BridgedCall>()
-  /** The calls that the platform places. */
-  private readonly platformCalls = new Set<PlatformCall>()
+  private readonly deps: CallDeps
+  private readonly active = new Set<ActiveCall>()
   private readonly released: (flow: Flow) => void
   private isClosing = false
   private onEmpty = () => {}
 
-  constructor(deps: Omit<CallDeps, 'gone'>, released: (flow: Flow) => void) {
+  constructor(deps: CallDeps, released: (flow: Flow) => void) {
     this.deps = deps
     this.released = released
   }
 
   get size(): number {
-    return this.active.size + this.platformCalls.size
+    return this.active.size
   }
 
   handleInvite(incoming: IncomingCall): Promise<void> {
@@ -55,8 +54,11 @@ export class CallRegistry {
   }
 
   async dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void> {
-    const call = new PlatformCall({ ...this.deps, gone: () => this.removePlatformCall(call) }, plan, entry)
-    this.platformCalls.add(call)
+    const call = this.add({
+      caller: null,
+      requestPlan: async () => ({ value: plan }),
+      behaviourOf: (call) => new CodeEntry(call, entry),
+    })
     if (this.isClosing) call.end(serverStopping)
     await call.run()
   }
@@ -86,12 +88,16 @@ export class CallRegistry {
   }
 
   end(name: string, ending: HangupCause): void {
-    for (const call of [...this.active, ...this.platformCalls]) if (call.callId === name) call.end(ending)
+    for (const call of this.active) if (call.callId === name) call.end(ending)
   }
 
   endCallsOf(people: readonly VoiceUser[], ending: HangupCause): void {
     const keys = new Set(people.map(personKey))
     for (const call of this.active) if (call.involves(keys, personKey)) call.end(ending)
+  }
+
+  endCallsOfAccounts(accounts: ReadonlySet<string>, ending: HangupCause): void {
+    for (const call of this.active) if (call.account !== null && accounts.has(call.account)) call.end(ending)
   }
 
   /** Accepts no new calls and resolves when the end of the last one is persisted. Calls that last longer are ended. */
@@ -100,7 +106,7 @@ export class CallRegistry {
     if (this.size === 0) return
     const { timers } = this.deps.gateway.agent
     const cut = () => {
-      for (const call of [...this.active, ...this.platformCalls]) call.end(serverStopping)
+      for (const call of this.active) call.end(serverStopping)
     }
     const stop = milliseconds > 0 ? timers.after(milliseconds, cut) : cut
     // If an end could not be persisted, call control finds the call at its next start.
@@ -127,14 +133,9 @@ export class CallRegistry {
       const headers = extraHeaders(incoming)
       const from = header(invite, 'X-Caller-Id')
       const placed = { person, to, from, headers: Object.fromEntries(headers), callId: callIdOf(invite) }
-      await this.run({
-        incoming,
-        trunk: null,
-        person,
-        headers,
-        isWithheld: false,
-        requestPlan: () => gateway.callControl.placeCall(placed),
-      })
+      await this.bridge({ incoming, trunk: null, person, headers, isWithheld: false }, () =>
+        gateway.callControl.placeCall(placed),
+      )
     }
   }
 
@@ -151,7 +152,7 @@ export class CallRegistry {
       }
       const isWithheld = received.from === null
       const ask = () => gateway.callControl.receiveCall(received)
-      if (!isFull) return this.run({ incoming, trunk, person: null, headers: [], isWithheld, requestPlan: ask })
+      if (!isFull) return this.bridge({ incoming, trunk, person: null, headers: [], isWithheld }, ask)
       // Refused at once and not counted as a call: it must use no channel while the refusal is persisted.
       incoming.refuse({ status: 503, reason: 'All Channels Are Taken' })
       await ask().catch(gateway.onError)
@@ -182,21 +183,20 @@ export class CallRegistry {
     }
   }
 
-  private async run(caller: Caller): Promise<void> {
-    const call = new BridgedCall({ ...this.deps, gone: () => this.remove(call, caller) }, caller)
+  private async bridge(caller: Caller, requestPlan: CallOrigin['requestPlan']): Promise<void> {
+    await this.add({ caller, requestPlan, behaviourOf: (call, plan) => new Bridge(call, caller, plan) }).run()
+  }
+
+  private add(origin: CallOrigin): ActiveCall {
+    const call = new ActiveCall(this.deps, origin, () => this.remove(call))
     this.active.add(call)
-    await call.run()
+    return call
   }
 
-  private remove(call: BridgedCall, { incoming }: Caller): void {
+  private remove(call: ActiveCall): void {
     if (!this.active.delete(call)) return
-    this.released(incoming.flow)
+    if (call.caller) this.released(call.caller.incoming.flow)
     for (const flow of call.flows) this.released(flow)
-    if (this.size === 0) this.onEmpty()
-  }
-
-  private removePlatformCall(call: PlatformCall): void {
-    this.platformCalls.delete(call)
     if (this.size === 0) this.onEmpty()
   }
 }

@@ -3,7 +3,7 @@ import type { SipMessage } from '@trunkline/sip/message.ts'
 import type { VoiceCallControl, VoiceLeg, VoiceTimelineEntry } from '../../../ports/voice.ts'
 import { maxWaitingEntries } from '../limits.ts'
 
-type TimelineEntry = Omit<VoiceTimelineEntry, 'at'>
+export type TimelineEntry = Omit<VoiceTimelineEntry, 'at'>
 
 const messageText = (message: SipMessage): string =>
   message.kind === 'request'

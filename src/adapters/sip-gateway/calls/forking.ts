@@ -31,7 +31,7 @@ export type ForkingSettings = {
   readonly media: MediaCall
   /** Null in a call that the platform places: nothing is bridged. */
   readonly caller: CallLeg | null
-  readonly plan: VoicePlan
+  readonly plan: Pick<VoicePlan, 'call' | 'callerId' | 'targets' | 'ringSeconds'>
   /** Codecs towards browsers, best first. */
   readonly codecs: readonly MediaCodec[]
   /** Additional headers from the caller, for browsers. */
@@ -46,7 +46,7 @@ export type ForkingSettings = {
   }
 }
 
-type AnsweredTarget = { readonly target: VoiceTarget; readonly leg: CallLeg }
+export type AnsweredTarget = { readonly target: VoiceTarget; readonly leg: CallLeg }
 
 /** `release` frees the channel of the trunk. */
 export type ForkingResult = (AnsweredTarget & { release(): void }) | { readonly ending: HangupCause }

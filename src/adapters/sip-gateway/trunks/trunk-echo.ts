@@ -10,8 +10,6 @@ import type { TrunkRegistry } from './trunk-registry.ts'
 
 const toneHertz = 1_000
 
-const noLimits = { record: null, mostSeconds: null }
-
 const failed = (what: VoiceFinding['what'], found: string, mend: string): VoiceFinding => ({
   ...{ what, well: false, found, mend },
 })
@@ -77,13 +75,7 @@ export const testEcho = async (trunk: Trunk, number: string, deps: EchoTestDeps)
   const call = opened.value
   try {
     const { id, codecs } = trunk.settings
-    const plan = {
-      call: 'echo',
-      callerId: number,
-      targets: [{ trunk: id, number }],
-      ringSeconds: echoRingSeconds,
-      ...noLimits,
-    }
+    const plan = { call: 'echo', callerId: number, targets: [{ trunk: id, number }], ringSeconds: echoRingSeconds }
     const found = await new Forking({ ...deps, ...noEvents, media: call, caller: null, plan, codecs }).run()
     if ('ending' in found) {
       const { status, reason } = found.ending

@@ -26,12 +26,6 @@ export type Verdict = { readonly manifest: Manifest; readonly summary: Summary; 
 const countNoun = (number: number, noun: string): string =>
   `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`
 
-/** Records the files of the backup next to the restored rows. */
-const prepareFileList = async (session: Session): Promise<void> => {
-  await session.raw('create temp table backup_files (name text primary key)')
-  await session.raw('create index backup_media on msgapp_media (account_id, key)')
-}
-
 /**
  * Returns how a file differs from its row in the database; null when it does not. A file without a row was added after
  * the snapshot.
@@ -185,7 +179,7 @@ export const verifyBackup = async (
       await requireSpace(home, one.size)
       if (await loading.entry(one)) return
       const session = await loading.end()
-      if (files === 0) await prepareFileList(session)
+      if (files === 0) await store.prepareFileList(session)
       files += 1
       report(`file ${files.toLocaleString('en')}`)
       await writeFile(path, one)
@@ -210,7 +204,7 @@ export const verifyBackup = async (
     const { loading } = held
     if (!loading) throw new Error('a backup was read that did not begin')
     const session = await loading.end()
-    if (files === 0) await prepareFileList(session)
+    if (files === 0) await store.prepareFileList(session)
     const lost = await findLost(session, manifest, summary)
     const bucket = await checkBucket(session, manifest, settings, course)
     await loading.commit(summary)

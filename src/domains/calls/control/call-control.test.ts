@@ -4,6 +4,7 @@ import pino from 'pino'
 import { until } from '../../../../test/platform.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
+import type { VoiceTarget } from '../../../ports/voice.ts'
 import { makeCallControl } from './call-control.ts'
 
 const world = await makeWorld()
@@ -90,6 +91,28 @@ test('a user of a blocked account can neither register nor call, nor be called',
   await call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { blocked: false })
   assert.deepEqual([(await newest()).callid, (await newest()).end_reason], ['after', 'user_inactive'])
   assert.ok('value' in (await register(grace)))
+})
+
+test('an inbound call that the platform itself answers names no user', async () => {
+  const { who, grace, newest } = await colleagues()
+  await db.run`
+    insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
+      monthly_price, ppm, status_text, expires_at, inbound_user_id)
+    values (${who.id}, gen_random_uuid(), '+441632960333', 'x', 'GB', '', 'local', 'x', 0, 0, 'ACTIVE', 'infinity',
+      ${grace.slice(3)})`
+  const parties = { from: '+447700900123', to: '+441632960333', name: null, asserted: null, divertedFrom: null }
+  const inbound = { trunk: 'x', ...parties, isFull: false, verstat: null, npdi: false, rn: null }
+  assert.ok('value' in (await register(grace)))
+  const answeredBy = async (callId: string, by: VoiceTarget | null) => {
+    const received = await callControl.receiveCall({ ...inbound, callId })
+    assert.ok('value' in received, JSON.stringify(received))
+    assert.deepEqual(await callControl.answered(received.value.call, by, []), { value: null })
+    const { status, agent_id } = await newest()
+    return [status, agent_id]
+  }
+  assert.deepEqual(await answeredBy('itself', null), ['ANSWERED', undefined])
+  const person = { account: who.id, user: grace.slice(3) }
+  assert.deepEqual(await answeredBy('person', { people: [person] }), ['ANSWERED', grace])
 })
 
 test('a colleague sees the user who calls, unless the caller requests a number of the account', async () => {

@@ -75,6 +75,8 @@ export type CallControlDeps = {
 export type CallControl = VoiceCallControl & {
   /** Prepares a platform call for placing. Returns null if the call is not allowed any more; it is then ended. */
   placeQueuedCall(call: QueuedCall): Promise<{ plan: VoicePlan; entry: VoiceCodeEntry } | null>
+  /** Returns the accounts of the calls that run here. */
+  callingAccounts(): readonly string[]
   /** Returns users that may be registered or in a call. */
   registeredUsers(): readonly VoiceUser[]
   /** Returns registered users whose credentials were revoked. */
@@ -119,7 +121,7 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
     const { isRecorded, ...way } = plan
     const refuseIt = call.direction === 'I' ? refuseInbound : storeRefusal
     const full = isRecorded ? await deps.quotas.storageExhausted(db, call.account_id) : null
-    const prepared = isRecorded && !full ? await recordings.prepareFolder(deps.config, call.account_id, call.id) : null
+    const prepared = isRecorded && !full ? await recordings.prepareRecording(deps.config, call.account_id) : null
     const record = prepared instanceof Error ? null : prepared
     try {
       const limited = await db.begin(async (tx) => {
@@ -127,7 +129,7 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
         const limited = await checkCallLimits(tx, call.account_id, rate, deps.config)
         if (limited) return limited
         await beginCall(tx, { ...call, tenure: deps.epoch })
-        if (record !== null) await recordings.insertRecording(tx, call.account_id, call.id, record.home)
+        if (record !== null) await recordings.insertRecording(tx, call.account_id, call.id, record)
         return null
       })
       if (limited) return await refuseIt(call, limited)
@@ -152,7 +154,16 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
       ])
     }
     const seconds = call.is_trunk && call.direction === 'O' ? ringTimeoutSeconds.trunk : ringTimeoutSeconds.people
-    return { value: { call: call.id, ...way, ringSeconds: seconds, record: record?.file ?? null, mostSeconds: null } }
+    const limits = { ringSeconds: seconds, mostSeconds: null }
+    return {
+      value: {
+        call: call.id,
+        account: call.account_id,
+        ...way,
+        ...limits,
+        record: record && { id: record.id, path: record.path },
+      },
+    }
   }
 
   return { getsCdr, storeRefusal, refuseInbound, admitCall }
@@ -276,6 +287,7 @@ const makePlaceQueuedCall = (
     }
     const plan = {
       call,
+      account,
       callerId,
       targets: found.targets,
       ringSeconds: ringTimeoutSeconds.trunk,
@@ -309,7 +321,7 @@ const makeCallProgress = (
       const known = running.get(call)
       if (!known) return refused(callRefusals.closed())
       const { account, direction } = known
-      const user = direction === 'I' && 'people' in by ? (by.people[0]?.user ?? null) : null
+      const user = direction === 'I' && by !== null && 'people' in by ? (by.people[0]?.user ?? null) : null
       const isOpen = await db.begin((tx) => callAnswered(tx, account, call, user, openDialogs))
       if (!isOpen) return refused(callRefusals.closed())
       known.isAnswered = true
@@ -343,16 +355,19 @@ const makeCallProgress = (
       const known = running.get(call)
       if (!known) return
       const began = performance.now()
-      const recording = known.isRecorded
-        ? await recordings.encryptFinished({ ...deps, cipher }, known.account, call, end.recording)
-        : 'left'
+      const { account, isRecorded } = known
+      // Unfinished recordings are repaired later.
+      const finished = await recordings.encryptFinished({ ...deps, cipher }, account, end.recordings)
       await db.begin(async (tx) => {
-        // Unfinished recordings are repaired later.
-        if (recording !== 'left')
-          await recordings.completeRecording(tx, known.account, call, recording, recording?.isEncrypted)
+        if (isRecorded) {
+          const begun = end.recordings.map(({ id }) => id)
+          await recordings.forgetUnbegun(tx, account, call, begun)
+        }
+        for (const { id, content, isEncrypted } of finished)
+          await recordings.completeRecording(tx, account, id, content, isEncrypted)
         const agoMs = end.agoMs + performance.now() - began
-        await callEnded(tx, known.account, call, callEndOf({ ...end, agoMs }, known), deps.linkOf)
-        await dialogs.deleteDialogs(tx, known.account, call)
+        await callEnded(tx, account, call, callEndOf({ ...end, agoMs }, known), deps.linkOf)
+        await dialogs.deleteDialogs(tx, account, call)
       })
       clearTimeout(known.timer)
       timelines.append(call, summary(end))
@@ -390,13 +405,15 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   const presence = makeRegisteredUsers(db, sipSecret(seal))
   const timelines = makeCallTimelines(db)
   const admission = makeAdmission(deps, running, timelines)
+  const callingAccounts = () => new Set([...running.values()].map(({ account }) => account))
 
   return {
     password: presence.password,
     admit: makeAdmitUser(db, presence),
     // A newer device of the same user has replaced it; other users may still be in a call.
     left: () => {},
-    registeredUsers: () => presence.active(new Set([...running.values()].map(({ account }) => account))),
+    callingAccounts: () => [...callingAccounts()],
+    registeredUsers: () => presence.active(callingAccounts()),
     revokedUsers: presence.revoked,
 
     placeCall: makePlaceCall(deps, admission),

@@ -54,7 +54,7 @@ test('concurrent attempts start no more calls than the account’s limit', async
   assert.equal(placed.filter((one) => typeof one !== 'string').length, 2)
   assert.ok(placed.includes('403 The account may have 2 concurrent calls'))
   assert.equal((await reasons(who)).filter((reason) => reason === 'too_many_calls').length, 4)
-  const end = { how: 'busy', status: 486, reason: 'Busy', by: 'callee', agoMs: 0, stats: [], recording: null } as const
+  const end = { how: 'busy', status: 486, reason: 'Busy', by: 'callee', agoMs: 0, stats: [], recordings: [] } as const
   await callControl.ended(plan?.call ?? '', end)
   assert.equal(typeof (await place()), 'object')
 })
@@ -95,7 +95,7 @@ test('the spend limit of a day holds: calls that would exceed it do not start, a
   assert.deepEqual(await callControl.heartbeat(name, []), {
     refused: { status: 402, reason: 'The daily spend limit is reached' },
   })
-  const end = { how: 'balance', status: 402, reason: '', by: null, agoMs: 0, stats: [], recording: null } as const
+  const end = { how: 'balance', status: 402, reason: '', by: null, agoMs: 0, stats: [], recordings: [] } as const
   await callControl.ended(name, end)
   assert.ok((await reasons(who)).includes('spend_limit'))
   await pass(86_400)

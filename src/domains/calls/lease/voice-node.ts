@@ -4,6 +4,7 @@ import type { Db } from '../../../platform/db/sql.ts'
 import type { Quotas } from '../../../platform/http/quotas.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import type { VoiceCallControl, VoiceGateway, VoiceTrunkChange } from '../../../ports/voice.ts'
+import { blockedAccounts } from '../../accounts/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { findBarred } from '../../users/ops.ts'
 import type { RecordingLink } from '../call-presenter.ts'
@@ -19,8 +20,8 @@ import { startVoiceDrivers, type VoiceDrivers } from './voice-drivers.ts'
 export type VoiceNode = VoiceDrivers & {
   /** Epoch of the lease under which the node was opened. */
   readonly epoch: number
-  /** Drops registrations of suspended users and revoked credentials. Runs on change and periodically, as a user may
-   *  register during a check. */
+  /** Drops registrations of suspended users and revoked credentials, and ends the calls of suspended users and blocked
+   *  accounts. Runs on change and periodically, as a user may register, and a call start, during a check. */
   checkUsers(): Promise<void>
   /** Ends calls with a hang-up request. Runs on request and periodically, as a starting call cannot be ended yet. */
   hangUp(): Promise<void>
@@ -99,7 +100,12 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     await control.flush().catch(fault)
   }
 
-  const lookOnce = async () => {
+  const checkAccounts = async () => {
+    const accounts = control.callingAccounts()
+    if (accounts.length > 0) await drivers.gateway.endCallsOf(await blockedAccounts(db, accounts))
+  }
+
+  const checkPeople = async () => {
     const people = control.registeredUsers()
     if (people.length === 0) return
     const barred = new Set(
@@ -111,6 +117,11 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     const gone = people.filter(({ user }) => barred.has(user))
     await drivers.gateway.dropRegistrations(gone, 'suspended', true)
     await drivers.gateway.dropRegistrations(await control.revokedUsers(), 'expired', true)
+  }
+
+  const lookOnce = async () => {
+    await checkPeople()
+    await checkAccounts()
   }
   let isDue = false
   let looking: Promise<void> | null = null

@@ -10,7 +10,7 @@ import { parse } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { refusals } from '../refusals.ts'
 import * as recordings from './recording-files.ts'
-import { recordingLinks } from './recording-links.ts'
+import { linkedFileOf, recordingLinks } from './recording-links.ts'
 import { storeKeyOf, storeOf } from './recording-upload.ts'
 
 type DownloadRequest = {
@@ -29,7 +29,6 @@ const unlessMissing = (error: unknown): null => {
 
 type RecordingSource = {
   readonly account: string
-  readonly call: string
   readonly config: Services['config']
   readonly cipher: FileCipher
   readonly store: FileStore | null
@@ -40,19 +39,19 @@ type RecordingSource = {
 /** Opens the recording from the disk, then from the store, as it may move meanwhile. */
 const openRecording = async (
   where: RecordingSource,
-  { kept, is_new, bytes, encrypted }: recordings.AvailableRecording,
+  { id, kept, is_new, bytes, encrypted }: recordings.AvailableRecording,
   span: ByteRange | null,
 ) => {
-  const { account, call, config, cipher, store, failed } = where
+  const { account, config, cipher, store, failed } = where
   const part = span ?? undefined
   const read = (get: (part?: ByteRange) => Promise<Readable>): Promise<Readable> =>
-    encrypted ? recordings.decryptRecording(cipher, get, { account, call, bytes }, part) : get(part)
-  const path = recordings.fileOf(config, account, call) + (encrypted ? recordings.encryptedSuffix : '')
+    encrypted ? recordings.decryptRecording(cipher, get, { account, id, bytes }, part) : get(part)
+  const path = recordings.fileOf(config, account, id) + (encrypted ? recordings.encryptedSuffix : '')
   const here = kept === 'store' ? null : await read((part) => openFile(path, part)).catch(unlessMissing)
   if (here) return here
   const available =
     store &&
-    (await read((part) => store.get(storeKeyOf(account, call, encrypted), part)).catch((error: unknown) => {
+    (await read((part) => store.get(storeKeyOf(account, id, encrypted), part)).catch((error: unknown) => {
       if (error instanceof FileNotFound) return null
       if (error instanceof UnreadableFile) throw error
       failed(error)
@@ -71,17 +70,22 @@ export const installRecordingDownloads = (app: FastifyInstance, parts: Services)
   const store = storeOf(parts.config)
   const cipher = recordingCipher(parts.seal)
   app.get<DownloadRequest>('/recordings/:file', async ({ params, query, headers }, reply) => {
-    const call = params.file.endsWith('.wav') ? parse('CDR', params.file.slice(0, -4)) : null
+    const file = linkedFileOf(params.file)
     const account = parse('ACC', `ACC${query.account ?? ''}`)
-    if (!call || !account || !links.isValid(account, call, String(query.until), String(query.signature)))
+    if (!file || !account || !links.isValid(account, file, String(query.until), String(query.signature)))
       throw refusals.recordingNotFound()
     countDownload(parts.limiters, account, reply)
-    const known = (await recordings.findRecording(parts.db, account, call)) ?? refuse(refusals.recordingNotFound())
+    const known =
+      (await ('call' in file
+        ? recordings.findFirstRecording(parts.db, account, file.call)
+        : recordings.findRecording(parts.db, account, file.recording))) ?? refuse(refusals.recordingNotFound())
     const span = byteRangeOf(headers, known.bytes)
     if (span === 'none') return reply.code(416).header('content-range', `bytes */${known.bytes}`).send()
-    const failed = (error: unknown) => parts.log.error({ call, err: error }, 'recordings: store request failed')
-    const broken = (error: unknown) => parts.log.error({ call, err: error }, 'recordings: reading failed')
-    const where = { account, call, config: parts.config, cipher, store, failed }
+    const failed = (error: unknown) =>
+      parts.log.error({ recording: known.id, err: error }, 'recordings: store request failed')
+    const broken = (error: unknown) =>
+      parts.log.error({ recording: known.id, err: error }, 'recordings: reading failed')
+    const where = { account, config: parts.config, cipher, store, failed }
     const stream = (await openRecording(where, known, span)).once('error', broken)
     reply.headers({
       'content-type': 'audio/wav',

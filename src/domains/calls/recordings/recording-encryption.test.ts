@@ -80,17 +80,27 @@ const record = async (who: Tenant, content = wav, at = deps) => {
   const request = { person, to: await user('Grace'), from: null, headers: { 'X-Record': 'true' }, callId: 'c' }
   const placed = await callControl.placeCall(request)
   assert.ok('value' in placed && placed.value.record !== null)
-  const { call: id, record: file, targets } = placed.value
+  const { call: id, targets } = placed.value
+  const { id: recording, path: file } = placed.value.record
   const [target] = targets
   assert.ok(target)
   await callControl.answered(id, target, [])
   writeFileSync(file, content, { mode: 0o600 })
   const end = async (isLeft = false) => {
-    const recording = isLeft ? ('left' as const) : await repairWav(file)
-    const said = { how: 'completed', status: 200, reason: '', by: 'caller', agoMs: 0, stats: [], recording } as const
+    const content = isLeft ? ('left' as const) : await repairWav(file)
+    const begun = content === null ? [] : [{ id: recording, content }]
+    const said = {
+      how: 'completed',
+      status: 200,
+      reason: '',
+      by: 'caller',
+      agoMs: 0,
+      stats: [],
+      recordings: begun,
+    } as const
     await callControl.ended(id, said)
   }
-  return { id, file, encrypted: `${file}.enc`, end }
+  return { id, recording, file, encrypted: `${file}.enc`, end }
 }
 
 const urlOf = async (who: Tenant, id: string): Promise<string | undefined> =>
@@ -122,14 +132,14 @@ const isHeardWhole = async (who: Tenant, id: string) => {
 
 test('a finished recording is ciphertext on disk and in the bucket, and is served whole and in parts from both', async () => {
   const who = await tenant()
-  const { id, file, encrypted, end } = await record(who)
+  const { id, recording, file, encrypted, end } = await record(who)
   await end()
   assert.deepEqual([existsSync(file), isPlain(encrypted), statSync(encrypted).mode & 0o777], [false, false, 0o600])
   await isHeardWhole(who, id)
   await move()
   assert.deepEqual(
     [...bucket.objects].map(([name, bytes]) => [name, bytes.includes(marker)]),
-    [[`/files/kept/recordings/${who.id}/${id}.wav.enc`, false]],
+    [[`/files/kept/recordings/${who.id}/${recording}.wav.enc`, false]],
   )
   assert.equal(existsSync(encrypted), false)
   await isHeardWhole(who, id)
@@ -183,7 +193,7 @@ test('a recording left by a crash is repaired and encrypted, at whichever step t
   // The crash comes after the encrypted file is complete: before the plain one is removed, or before the commit.
   for (const hasPlain of [true, false]) {
     const later = await record(who)
-    await recordings.encrypt(deps, who.id, later.id)
+    await recordings.encrypt(deps, who.id, later.recording)
     await later.end(true)
     if (hasPlain) leave(later.file)
     await pass(10)
@@ -196,7 +206,7 @@ test('a recording left by a crash is repaired and encrypted, at whichever step t
 
 test('a recording is withheld until its encryption succeeds', async () => {
   const who = await tenant()
-  const { id, file, encrypted, end } = await record(who)
+  const { id, recording, file, encrypted, end } = await record(who)
   failures.length = 0
   // A folder in place of the encrypted file makes the encryption fail.
   mkdirSync(encrypted)
@@ -212,8 +222,8 @@ test('a recording is withheld until its encryption succeeds', async () => {
   assert.equal(existsSync(file), false)
   await isHeardWhole(who, id)
   assert.deepEqual(
-    readdirSync(dirname(file)).filter((name) => name.startsWith(id)),
-    [`${id}.wav.enc`],
+    readdirSync(dirname(file)).filter((name) => name.startsWith(recording)),
+    [`${recording}.wav.enc`],
   )
 })
 
@@ -258,12 +268,12 @@ test('a modified, truncated, exchanged or decrypted recording is refused; one mo
 
 test('a wrong master key is named in the log', async () => {
   const who = await tenant()
-  const { id, encrypted, end } = await record(who)
+  const { id, recording, encrypted, end } = await record(who)
   const stranger = { ...deps, cipher: recordingCipher(makeSeal(randomBytes(32))) }
   await end(true)
   const plain = encrypted.slice(0, -4)
   copyFileSync(plain, `${plain}.copy`)
-  await recordings.encrypt(stranger, who.id, id)
+  await recordings.encrypt(stranger, who.id, recording)
   await pass(10)
   await repairRecordings(deps)
   assert.match(String(failed.splice(0)[0]), /under another master key \([0-9a-f]{16}\)/)

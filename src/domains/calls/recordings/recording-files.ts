@@ -18,9 +18,12 @@ type RecordingLocation = Pick<Config, 'home' | 'mediaStore'>
 const folderOf = ({ home, mediaStore }: RecordingLocation): string =>
   join(resolve(mediaStore === null || mediaStore.startsWith('s3://') ? home : mediaStore), 'recordings')
 
-/** Returns the path of a recording while it is written, even if it is uploaded into a store afterwards. */
-export const fileOf = (where: RecordingLocation, account: string, call: string): string =>
-  join(folderOf(where), account, `${call}.wav`)
+/**
+ * Returns the path of a recording while it is written, even if it is uploaded into a store afterwards.
+ * @param id of the recording, without prefix, as in every function of this file
+ */
+export const fileOf = (where: RecordingLocation, account: string, id: string): string =>
+  join(folderOf(where), account, `${id}.wav`)
 
 /** File name suffix of encrypted recordings, on the disk and in the store. */
 export const encryptedSuffix = '.enc'
@@ -31,26 +34,26 @@ export type RecordingStorage = {
   readonly cipher: FileCipher
 }
 
-const encryptedFile = (account: string, call: string, size: number): EncryptedFile => ({
+const encryptedFile = (account: string, id: string, size: number): EncryptedFile => ({
   ...{ account, size },
-  place: `recordings/${account}/${call}`,
+  place: `recordings/${account}/${id}`,
 })
 
 /** Decrypts a recording. @throws Unreadable if decryption fails, and any error of `get` */
 export const decryptRecording = (
   cipher: FileCipher,
   get: (span: ByteRange) => Promise<Readable>,
-  { account, call, bytes }: { account: string; call: string; bytes: number },
+  { account, id, bytes }: { account: string; id: string; bytes: number },
   span?: ByteRange,
-): Promise<Readable> => cipher.open(get, encryptedFile(account, call, bytes), span)
+): Promise<Readable> => cipher.open(get, encryptedFile(account, id, bytes), span)
 
-const writeEncrypted = async (cipher: FileCipher, account: string, call: string, from: string, to: string) => {
+const writeEncrypted = async (cipher: FileCipher, account: string, id: string, from: string, to: string) => {
   const beside = `${to}.${uuid()}`
   const encryption = cipher.encrypt(account)
   try {
     const output = createWriteStream(beside, { flags: 'wx', mode: 0o600 })
     await pipeline(createReadStream(from), (source: AsyncIterable<Buffer>) => encryption.body(source), output)
-    await encryption.finish(beside, encryptedFile(account, call, 0).place)
+    await encryption.finish(beside, encryptedFile(account, id, 0).place)
     await rename(beside, to)
   } catch (error) {
     await rm(beside, { force: true })
@@ -64,12 +67,8 @@ const writeEncrypted = async (cipher: FileCipher, account: string, call: string,
  * Idempotent.
  * @returns whether the recording is encrypted
  */
-export const encrypt = async (
-  { config, cipher }: RecordingStorage,
-  account: string,
-  call: string,
-): Promise<boolean> => {
-  const plain = fileOf(config, account, call)
+export const encrypt = async ({ config, cipher }: RecordingStorage, account: string, id: string): Promise<boolean> => {
+  const plain = fileOf(config, account, id)
   const encrypted = plain + encryptedSuffix
   if (!(await fileExists(plain))) return fileExists(encrypted)
   if (!config.encryptFiles) {
@@ -77,35 +76,39 @@ export const encrypt = async (
     await rm(encrypted, { force: true })
     return false
   }
-  await writeEncrypted(cipher, account, call, plain, encrypted)
+  await writeEncrypted(cipher, account, id, plain, encrypted)
   await rm(plain)
   await syncToDisk(dirname(plain))
   return true
 }
 
-/** Encrypts the recording of a call that ends. On failure it stays on the disk, unavailable until a retry succeeds. */
+/** A recording that is complete. */
+type FinishedRecording = { readonly id: string; readonly content: MediaRecording; readonly isEncrypted: boolean }
+
+/**
+ * Encrypts the recordings of a call that ends. On failure a recording stays on the disk, unavailable until a retry
+ * succeeds. @returns those that are complete
+ */
 export const encryptFinished = async (
   archive: RecordingStorage & { readonly log: Pick<Logger, 'error'> },
   account: string,
-  call: string,
-  recording: VoiceEnd['recording'],
-): Promise<(MediaRecording & { readonly isEncrypted: boolean }) | 'left' | null> => {
-  if (recording === 'left' || recording === null) return recording
-  try {
-    return { ...recording, isEncrypted: await encrypt(archive, account, call) }
-  } catch (error) {
-    archive.log.error({ call, err: error }, 'recordings: encryption failed, will be retried')
-    return 'left'
+  begun: VoiceEnd['recordings'],
+): Promise<readonly FinishedRecording[]> => {
+  const finished: FinishedRecording[] = []
+  for (const { id, content } of begun) {
+    if (content === 'left') continue
+    try {
+      finished.push({ id, content, isEncrypted: await encrypt(archive, account, id) })
+    } catch (error) {
+      archive.log.error({ recording: id, err: error }, 'recordings: encryption failed, will be retried')
+    }
   }
+  return finished
 }
 
 /** Removes partly written encrypted files that a crash left. */
-export const removePartialFiles = async (
-  { config }: RecordingStorage,
-  account: string,
-  call: string,
-): Promise<void> => {
-  const plain = fileOf(config, account, call)
+export const removePartialFiles = async ({ config }: RecordingStorage, account: string, id: string): Promise<void> => {
+  const plain = fileOf(config, account, id)
   const beginning = `${basename(plain)}${encryptedSuffix}.`
   for (const name of await readdir(dirname(plain)))
     if (name.startsWith(beginning)) await rm(join(dirname(plain), name), { force: true })
@@ -115,12 +118,12 @@ export const removePartialFiles = async (
 export const openEncryptedLeft = async (
   { config, cipher }: RecordingStorage,
   account: string,
-  call: string,
+  id: string,
 ): Promise<Readable | null> => {
-  const path = fileOf(config, account, call) + encryptedSuffix
+  const path = fileOf(config, account, id) + encryptedSuffix
   if (!(await fileExists(path))) return null
   const bytes = plainSize((await stat(path)).size)
-  return decryptRecording(cipher, (span) => openFile(path, span), { account, call, bytes })
+  return decryptRecording(cipher, (span) => openFile(path, span), { account, id, bytes })
 }
 
 const idFile = (where: RecordingLocation) => join(folderOf(where), 'id')
@@ -157,59 +160,79 @@ export const ensureFolderId = async (where: RecordingLocation): Promise<string> 
 export const isRequested = (headers: VoiceOutboundCall['headers']): boolean =>
   Object.entries(headers).some(([name, value]) => name.toLowerCase() === 'x-record' && value.toLowerCase() === 'true')
 
-/** Makes the folder of a recording. @returns an Error on failure, as a call need not fail for that */
-export const prepareFolder = async (
-  where: RecordingLocation,
-  account: string,
-  call: string,
-): Promise<{ file: string; home: string } | Error> => {
-  const file = fileOf(where, account, call)
+/** A recording that is about to begin. `home`: the id of its folder. */
+export type NewRecording = { readonly id: string; readonly path: string; readonly home: string }
+
+/** Makes the id and the folder of a new recording. @returns an Error on failure, as a call need not fail for that */
+export const prepareRecording = async (where: RecordingLocation, account: string): Promise<NewRecording | Error> => {
+  const id = uuid()
+  const path = fileOf(where, account, id)
   try {
     const home = await ensureFolderId(where)
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    return { file, home }
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    return { id, path, home }
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }
 }
 
-/** Stores that a call will be recorded, before the recording starts. @param home id of the folder */
-export const insertRecording = (tx: Tx, account: string, call: string, home: string) => tx.run`
-  insert into call_recordings (account_id, call_id, home) values (${account}, ${call}, ${home}) on conflict do nothing`
+/** Stores that a call will be recorded, before the recording starts. A call may have several recordings. */
+export const insertRecording = (tx: Tx, account: string, call: string, { id, home }: Omit<NewRecording, 'path'>) =>
+  tx.run`
+    insert into call_recordings (account_id, id, call_id, home) values (${account}, ${id}, ${call}, ${home})
+    on conflict do nothing`
 
-/** Makes a recording available. @param recording null if there is none @returns true if it became available now */
+/** Forgets the recordings of a call that did not begin. @param begun ids of those that did */
+export const forgetUnbegun = (tx: Tx, account: string, call: string, begun: readonly string[]) => tx.run`
+  delete from call_recordings
+  where account_id = ${account} and call_id = ${call} and ready_at is null and id <> all (${begun}::uuid[])`
+
+/** Makes a recording available. @param content null if there is none @returns true if it became available now */
 export const completeRecording = async (
   tx: Tx,
   account: string,
-  call: string,
-  recording: MediaRecording | null,
+  id: string,
+  content: MediaRecording | null,
   isEncrypted = false,
 ): Promise<boolean> => {
-  if (!recording) {
-    await tx.run`
-      delete from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is null`
+  if (!content) {
+    await tx.run`delete from call_recordings where account_id = ${account} and id = ${id} and ready_at is null`
     return false
   }
-  const { seconds, bytes, sha256 } = recording
-  const known = await tx.run`
+  const { seconds, bytes, sha256 } = content
+  const completed = await tx.maybe<{ call_id: string }>`
     update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, ready_at = app_now(),
       tried_at = null, encrypted = ${isEncrypted}
-    where account_id = ${account} and call_id = ${call} and ready_at is null`
-  if (known === 0) {
+    where account_id = ${account} and id = ${id} and ready_at is null
+    returning call_id`
+  if (!completed) {
     // Repaired while a hanging process still wrote to it. A recording in the store stays unchanged.
     await tx.run`
       update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, encrypted = ${isEncrypted}
-      where account_id = ${account} and call_id = ${call} and kept = 'disk'`
+      where account_id = ${account} and id = ${id} and kept = 'disk'`
     return false
   }
   await tx.run`
-    update calls set recorded_at = app_now(), updated_at = app_now() where account_id = ${account} and id = ${call}`
+    update calls set recorded_at = coalesce(recorded_at, app_now()), updated_at = app_now()
+    where account_id = ${account} and id = ${completed.call_id}`
   return true
 }
 
 /** An available recording. `is_new`: it may still be on its way into the store. */
-export type AvailableRecording = { bytes: number; kept: 'disk' | 'both' | 'store'; encrypted: boolean; is_new: boolean }
+export type AvailableRecording = {
+  id: string
+  bytes: number
+  kept: 'disk' | 'both' | 'store'
+  encrypted: boolean
+  is_new: boolean
+}
 
-export const findRecording = (db: Db, account: string, call: string) => db.maybe<AvailableRecording>`
-  select bytes, kept, encrypted, ready_at > app_now() - interval '10 minutes' as is_new
-  from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is not null`
+export const findRecording = (db: Db, account: string, id: string) => db.maybe<AvailableRecording>`
+  select id, bytes, kept, encrypted, ready_at > app_now() - interval '10 minutes' as is_new
+  from call_recordings where account_id = ${account} and id = ${id} and ready_at is not null`
+
+/** Returns the first recording of a call that is left. */
+export const findFirstRecording = (db: Db, account: string, call: string) => db.maybe<AvailableRecording>`
+  select id, bytes, kept, encrypted, ready_at > app_now() - interval '10 minutes' as is_new
+  from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is not null
+  order by created_at, id limit 1`

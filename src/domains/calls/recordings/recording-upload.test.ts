@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { startBucket } from '../../../../test/bucket.ts'
+import { until } from '../../../../test/platform.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
 import { repairWav, wavHeader } from '../../../adapters/media/recording/wav.ts'
@@ -41,22 +42,27 @@ const forget = (from: RecordingDeps) => deleteExpired(from, new AbortController(
 const move = (more: Partial<RecordingDeps> = {}) =>
   uploadRecordings({ ...withStore, ...more }, new AbortController().signal)
 
-/** Makes an ended call whose recording is unfinished. */
+const newRecording = async (who: Tenant) => {
+  const made = await recordings.prepareRecording(withStore.config, who.id)
+  assert.ok(!(made instanceof Error))
+  return made
+}
+
+/** Makes an ended call whose recording is unfinished. `id`: of the call. */
 const record = async (who: Tenant, isAnswered = true) => {
   const id = uuid()
-  const prepared = await recordings.prepareFolder(withStore.config, who.id, id)
-  assert.ok(!(prepared instanceof Error))
+  const recording = await newRecording(who)
   await db.begin(async (tx) => {
     await beginCall(tx, {
       ...{ account_id: who.id, id, callid: id, direction: 'O', user_id: null, from_number: null, rate: '0' },
       ...{ to_number: '+447700900123', iso_country_code: 'GB', is_msgapp: false, is_trunk: true, caller_id: null },
       ...{ caller_id_used: '+441632960000', virtual_number_id: null, toll_free: false },
     })
-    await recordings.insertRecording(tx, who.id, id, prepared.home)
+    await recordings.insertRecording(tx, who.id, id, recording)
     if (isAnswered) await callAnswered(tx, who.id, id, null)
     await callEnded(tx, who.id, id, { status: isAnswered ? 'COMPLETED' : 'NO_ANSWER', reason: '200' })
   })
-  return { id, file: prepared.file }
+  return { id, recording: recording.id, file: recording.path }
 }
 
 /** Writes a file as a killed process leaves it, a while ago. */
@@ -67,11 +73,11 @@ const leave = (file: string, bytes = Buffer.concat([wavHeader(0), Buffer.from('1
 
 /** Makes an available recording. */
 const hearable = async (who: Tenant) => {
-  const { id, file } = await record(who)
-  leave(file)
+  const made = await record(who)
+  leave(made.file)
   await pass(10)
   await repairRecordings(withStore)
-  return { id, file }
+  return made
 }
 
 /** Clears recordings of earlier tests that still wait. */
@@ -81,7 +87,7 @@ const alone = async () => {
   return await tenant()
 }
 
-const find = (who: Tenant, id: string) => recordings.findRecording(db, who.id, id)
+const find = (who: Tenant, call: string) => recordings.findFirstRecording(db, who.id, call)
 const mended = async (who: Tenant, id: string) => (await find(who, id))?.bytes ?? null
 const where = async (who: Tenant, id: string) => (await find(who, id))?.kept
 const urlOf = async (who: Tenant, id: string): Promise<string | undefined> =>
@@ -139,7 +145,7 @@ test('the recording of an unanswered call is given up at once', async () => {
 
 test('a recording is uploaded, is served from disk or store, whole or in part, and expires', async (t) => {
   const who = await alone()
-  const { id, file } = await hearable(who)
+  const { id, recording, file } = await hearable(who)
   const whole = async () => {
     const { statusCode, rawPayload } = await hear(who, id)
     return [statusCode, rawPayload.length, String(rawPayload.subarray(44))]
@@ -156,7 +162,7 @@ test('a recording is uploaded, is served from disk or store, whole or in part, a
   await db.run`update call_recordings set tried_at = null where call_id = ${id}`
   await move()
   assert.deepEqual([await where(who, id), existsSync(file)], ['store', false])
-  assert.deepEqual([...bucket.objects.keys()], [`/files/kept/recordings/${who.id}/${id}.wav`])
+  assert.deepEqual([...bucket.objects.keys()], [`/files/kept/recordings/${who.id}/${recording}.wav`])
   assert.deepEqual(await whole(), [200, 52, '12345678'])
   const part = await hear(who, id, 'bytes=44-45')
   assert.deepEqual([part.statusCode, part.body, part.headers['content-range']], [206, '12', 'bytes 44-45/52'])
@@ -190,7 +196,7 @@ test('a recording is available on its last day, and is deleted after it', async 
 
 test('a recording leaves the disk only once the store has it, at whichever step a crash comes', async () => {
   const who = await alone()
-  const { id, file } = await hearable(who)
+  const { id, recording, file } = await hearable(who)
   const place = makeS3Store(bucket.address)
   const crash = () => {
     throw new Error('a crash')
@@ -199,7 +205,7 @@ test('a recording leaves the disk only once the store has it, at whichever step 
   assert.deepEqual([await where(who, id), existsSync(file), bucket.objects.size], ['disk', true, 0])
   // The upload was committed, but the file was not removed.
   const digest = createHash('sha256').update(readFileSync(file)).digest()
-  await place.put(`recordings/${who.id}/${id}.wav`, { path: file, size: 52, digest }, 'audio/wav')
+  await place.put(`recordings/${who.id}/${recording}.wav`, { path: file, size: 52, digest }, 'audio/wav')
   await db.run`update call_recordings set kept = 'both', tried_at = null where call_id = ${id}`
   await move()
   assert.deepEqual([await where(who, id), existsSync(file), (await hear(who, id)).statusCode], ['store', false, 200])
@@ -264,7 +270,7 @@ test('recordings from before folders had ids are assigned to the machine that ha
 
 test('a recording that may still be open is not repaired; data written after a repair is included', async () => {
   const who = await tenant()
-  const { id, file } = await record(who)
+  const { id, recording, file } = await record(who)
   leave(file)
   const now = Date.now() / 1_000 + 60
   utimesSync(file, now, now)
@@ -276,16 +282,16 @@ test('a recording that may still be open is not repaired; data written after a r
   assert.equal(await mended(who, id), 52)
   leave(file, Buffer.concat([wavHeader(0), Buffer.alloc(16)]))
   const longer = await repairWav(file)
-  assert.equal(await db.begin((tx) => recordings.completeRecording(tx, who.id, id, longer)), false)
+  assert.equal(await db.begin((tx) => recordings.completeRecording(tx, who.id, recording, longer)), false)
   assert.equal(await mended(who, id), 60)
 })
 
 test('a recording uploaded before a crash, or during its deletion, is deleted from the store too', async () => {
   const who = await alone()
   const place = makeS3Store(bucket.address)
-  const put = async ({ id, file }: { id: string; file: string }) => {
+  const put = async ({ recording, file }: { recording: string; file: string }) => {
     const digest = createHash('sha256').update(readFileSync(file)).digest()
-    await place.put(`recordings/${who.id}/${id}.wav`, { path: file, size: 52, digest }, 'audio/wav')
+    await place.put(`recordings/${who.id}/${recording}.wav`, { path: file, size: 52, digest }, 'audio/wav')
   }
   const one = await hearable(who)
   await put(one)
@@ -304,6 +310,71 @@ test('a recording uploaded before a crash, or during its deletion, is deleted fr
   assert.deepEqual([await where(who, other.id), bucket.objects.size], ['both', 1])
   await forget(withStore)
   assert.deepEqual([await where(who, other.id), bucket.objects.size], [undefined, 0])
+})
+
+test('each recording of a call has a file, a link, an object in the store and an age of its own', async () => {
+  const who = await alone()
+  const { urlOf: urlOfCall, urlOfRecording } = recordingLinks(world.parts)
+  const first = await hearable(who)
+  const second = await newRecording(who)
+  await db.begin((tx) => recordings.insertRecording(tx, who.id, first.id, second))
+  leave(second.path, Buffer.concat([wavHeader(0), Buffer.from('abcdefgh')]))
+  await pass(86_400)
+  await repairRecordings(withStore)
+  const get = async (url: string) => {
+    const { pathname, search } = new URL(url)
+    const { statusCode, rawPayload } = await app.inject({ url: pathname + search })
+    return statusCode === 200 ? String(rawPayload.subarray(44)) : statusCode
+  }
+  const heard = () =>
+    Promise.all(
+      [urlOfCall(who.id, first.id), ...[first.recording, second.id].map((id) => urlOfRecording(who.id, id))].map(get),
+    )
+  assert.notEqual(first.recording, second.id)
+  assert.deepEqual(await heard(), ['12345678', '12345678', 'abcdefgh'])
+  await move()
+  assert.deepEqual(await heard(), ['12345678', '12345678', 'abcdefgh'])
+  assert.deepEqual(
+    [...bucket.objects.keys()].sort(),
+    [first.recording, second.id].map((id) => `/files/kept/recordings/${who.id}/${id}.wav`).sort(),
+  )
+  // A link to one recording opens no other, and a foreign account none.
+  const swapped = urlOfRecording(who.id, first.recording).replace(first.recording, second.id)
+  assert.deepEqual([await get(swapped), await get(urlOfRecording((await tenant()).id, second.id))], [404, 404])
+
+  await pass(89.5 * 86_400)
+  await forget(withStore)
+  assert.deepEqual(await heard(), ['abcdefgh', 404, 'abcdefgh'])
+  assert.equal(await urlOf(who, first.id), urlOfCall(who.id, first.id))
+  await pass(86_400)
+  await forget(withStore)
+  assert.deepEqual(await heard(), [404, 404, 404])
+  assert.deepEqual([await urlOf(who, first.id), bucket.objects.size], [undefined, 0])
+})
+
+test('a call whose recordings are deleted by two processes at once has none to play', async () => {
+  const who = await alone()
+  const { id, recording } = await hearable(who)
+  const second = await newRecording(who)
+  await db.begin((tx) => recordings.insertRecording(tx, who.id, id, second))
+  leave(second.path)
+  await pass(10)
+  await repairRecordings(withStore)
+  await move()
+  await pass(91 * 86_400)
+  // The other process has the file of the first, and has not committed its deletion.
+  await db.run`update call_recordings set kept = 'disk', home = ${uuid()} where id = ${recording}`
+  let forgotten: Promise<void> = Promise.resolve()
+  await db.begin(async (tx) => {
+    await tx.run`delete from call_recordings where id = ${recording}`
+    await tx.run`select from calls where id = ${id} for update`
+    forgotten = forget(withStore)
+    const isWaiting = async () => (await db.many`select from pg_locks where not granted`).length > 0
+    await Promise.race([forgotten, until(isWaiting)])
+  })
+  await forgotten
+  assert.equal(await db.maybe`select from call_recordings where call_id = ${id}`, null)
+  assert.equal(await urlOf(who, id), undefined)
 })
 
 test('the end of a process does not wait for a hanging store', async () => {

@@ -29,8 +29,8 @@ export const storeOf = ({ mediaStore }: Pick<Config, 'mediaStore'>): FileStore |
   mediaStore?.startsWith('s3://') ? makeS3Store(mediaStore) : null
 
 /** Returns the key of a recording in the store. */
-export const storeKeyOf = (account: string, call: string, isEncrypted: boolean): string =>
-  `recordings/${account}/${call}.wav${isEncrypted ? encryptedSuffix : ''}`
+export const storeKeyOf = (account: string, id: string, isEncrypted: boolean): string =>
+  `recordings/${account}/${id}.wav${isEncrypted ? encryptedSuffix : ''}`
 
 export type RecordingDeps = RecordingStorage & {
   readonly db: Db
@@ -45,36 +45,37 @@ const zeroUuid = '00000000-0000-0000-0000-000000000000'
 
 /** Assigns this folder's id to its recordings from before folders had ids. */
 export const assignFolderId = async ({ db, config }: RecordingDeps): Promise<void> => {
-  let last = { account_id: zeroUuid, call_id: zeroUuid }
+  let last = { account_id: zeroUuid, id: zeroUuid }
   for (;;) {
     const homeless = await db.many<typeof last>`
-      select account_id, call_id from call_recordings
-      where home is null and kept <> 'store' and (account_id, call_id) > (${last.account_id}, ${last.call_id})
-      order by account_id, call_id limit ${uploadBatchSize}`
-    for (const { account_id: account, call_id: call } of homeless)
-      if (await fileExists(fileOf(config, account, call)))
+      select account_id, id from call_recordings
+      where home is null and kept <> 'store' and (account_id, id) > (${last.account_id}, ${last.id})
+      order by account_id, id limit ${uploadBatchSize}`
+    for (const { account_id: account, id } of homeless)
+      if (await fileExists(fileOf(config, account, id)))
         await db.run`
           update call_recordings set home = ${await ensureFolderId(config)}
-          where account_id = ${account} and call_id = ${call} and home is null`
+          where account_id = ${account} and id = ${id} and home is null`
     const end = homeless.at(-1)
     if (!end) return
     last = end
   }
 }
 
-type UnfinishedRecording = { account_id: string; call_id: string; is_hopeless: boolean }
+type UnfinishedRecording = { account_id: string; id: string; call_id: string; is_hopeless: boolean }
 
 /** Returns unfinished recordings of ended calls, least recently tried first. */
 const claimUnfinished = (db: Db, home: string | null) => db.many<UnfinishedRecording>`
   update call_recordings set tried_at = now()
-  where (account_id, call_id) in (
-    select r.account_id, r.call_id
+  where (account_id, id) in (
+    select r.account_id, r.id
     from call_recordings r join calls c on c.account_id = r.account_id and c.id = r.call_id
     where r.ready_at is null and c.ended_at < app_now() - interval '5 seconds'
       and (r.home = ${home} or c.answered_at is null)
     order by r.tried_at nulls first, r.created_at limit 20)
-  returning account_id, call_id, created_at < app_now() - interval '1 day' or not exists (
-    select from calls c where c.account_id = call_recordings.account_id and c.id = call_id and c.answered_at is not null
+  returning account_id, id, call_id, created_at < app_now() - interval '1 day' or not exists (
+    select from calls c
+    where c.account_id = call_recordings.account_id and c.id = call_recordings.call_id and c.answered_at is not null
   ) as is_hopeless`
 
 const isOpen = (path: string): Promise<boolean> =>
@@ -86,14 +87,14 @@ const isOpen = (path: string): Promise<boolean> =>
 type RepairResult = { readonly recording: MediaRecording | null; readonly isEncrypted: boolean }
 
 /** Repairs a recording, and encrypts it if the setting requires it. @throws Error if encryption fails */
-const repairAndEncrypt = async (deps: RecordingDeps, account: string, call: string): Promise<RepairResult> => {
-  const recording = await repairRecording(fileOf(deps.config, account, call))
+const repairAndEncrypt = async (deps: RecordingDeps, account: string, id: string): Promise<RepairResult> => {
+  const recording = await repairRecording(fileOf(deps.config, account, id))
   if (recording) {
-    await removePartialFiles(deps, account, call)
-    return { recording, isEncrypted: await encrypt(deps, account, call) }
+    await removePartialFiles(deps, account, id)
+    return { recording, isEncrypted: await encrypt(deps, account, id) }
   }
   // A crash came between the encryption and its commit.
-  const left = await openEncryptedLeft(deps, account, call)
+  const left = await openEncryptedLeft(deps, account, id)
   return { recording: left && (await summariseRecording(left)), isEncrypted: left !== null }
 }
 
@@ -103,17 +104,15 @@ const repairAndEncrypt = async (deps: RecordingDeps, account: string, call: stri
  */
 export const repairRecordings = async (deps: RecordingDeps): Promise<void> => {
   const { db, config, linkOf, failed } = deps
-  for (const { account_id: account, call_id: call, is_hopeless } of await claimUnfinished(
-    db,
-    await folderIdOf(config),
-  )) {
-    const path = fileOf(config, account, call)
+  const unfinished = await claimUnfinished(db, await folderIdOf(config))
+  for (const { account_id: account, id, call_id: call, is_hopeless } of unfinished) {
+    const path = fileOf(config, account, id)
     if (await isOpen(path)) continue
-    const repaired = await repairAndEncrypt(deps, account, call).catch(failed)
+    const repaired = await repairAndEncrypt(deps, account, id).catch(failed)
     if (!repaired || (!repaired.recording && !is_hopeless)) continue
     const { recording, isEncrypted } = repaired
     await db.begin(async (tx) => {
-      if (await completeRecording(tx, account, call, recording, isEncrypted))
+      if (await completeRecording(tx, account, id, recording, isEncrypted))
         await recordingReady(tx, account, call, linkOf)
     })
   }
@@ -121,7 +120,7 @@ export const repairRecordings = async (deps: RecordingDeps): Promise<void> => {
 
 type CompleteRecording = {
   account_id: string
-  call_id: string
+  id: string
   kept: 'disk' | 'both'
   bytes: number
   sha256: string
@@ -131,12 +130,12 @@ type CompleteRecording = {
 /** Returns the recording that has waited longest for its upload. Failed uploads are retried after ten minutes. */
 const claimNextUpload = (db: Db, home: string | null) => db.maybe<CompleteRecording>`
   update call_recordings set tried_at = now()
-  where (account_id, call_id) = (
-    select account_id, call_id from call_recordings
+  where (account_id, id) = (
+    select account_id, id from call_recordings
     where ready_at is not null and kept <> 'store' and (tried_at is null or tried_at < now() - interval '10 minutes')
       and home = ${home}
     order by tried_at nulls first limit 1 for update skip locked)
-  returning account_id, call_id, kept, bytes, sha256, encrypted`
+  returning account_id, id, kept, bytes, sha256, encrypted`
 
 /** Returns the number of complete recordings that are not in the store, up to 100,000. */
 export const countWaiting = async (db: Db): Promise<number> =>
@@ -151,11 +150,11 @@ export const countWaiting = async (db: Db): Promise<number> =>
 const uploadRecording = async (
   { db, config }: RecordingDeps,
   store: FileStore,
-  { account_id: account, call_id: call, kept, bytes, sha256, encrypted }: CompleteRecording,
+  { account_id: account, id, kept, bytes, sha256, encrypted }: CompleteRecording,
   signal: AbortSignal,
 ) => {
-  const path = fileOf(config, account, call) + (encrypted ? encryptedSuffix : '')
-  const key = storeKeyOf(account, call, encrypted)
+  const path = fileOf(config, account, id) + (encrypted ? encryptedSuffix : '')
+  const key = storeKeyOf(account, id, encrypted)
   if (kept === 'disk') {
     // Deleted by hand.
     if (!(await fileExists(path))) return
@@ -163,12 +162,12 @@ const uploadRecording = async (
     await store.put(key, file, encrypted ? 'application/octet-stream' : 'audio/wav', signal)
     const known = await db.run`
       update call_recordings set kept = 'both'
-      where account_id = ${account} and call_id = ${call} and sha256 = ${sha256}`
+      where account_id = ${account} and id = ${id} and sha256 = ${sha256}`
     // The recording expired or grew meanwhile.
     if (known === 0) return await store.delete(key)
   }
   await rm(path, { force: true })
-  await db.run`update call_recordings set kept = 'store' where account_id = ${account} and call_id = ${call}`
+  await db.run`update call_recordings set kept = 'store' where account_id = ${account} and id = ${id}`
 }
 
 /** Uploads complete recordings until none is left or the store fails. */
@@ -183,24 +182,34 @@ export const uploadRecordings = async (deps: RecordingDeps, signal: AbortSignal)
   }
 }
 
-type ExpiredRecording = { account_id: string; call_id: string; kept: 'disk' | 'both' | 'store'; encrypted: boolean }
+type ExpiredRecording = {
+  account_id: string
+  id: string
+  call_id: string
+  kept: 'disk' | 'both' | 'store'
+  encrypted: boolean
+}
 
 const deleteRecording = async (
   { db, config, store }: RecordingDeps,
-  { account_id: account, call_id: call, kept, encrypted }: ExpiredRecording,
+  { account_id: account, id, call_id: call, kept, encrypted }: ExpiredRecording,
   signal: AbortSignal,
 ): Promise<void> => {
   // The file first: a row without a file is retried, a file without a row would stay forever.
-  for (const ending of ['', encryptedSuffix]) await rm(fileOf(config, account, call) + ending, { force: true })
+  for (const ending of ['', encryptedSuffix]) await rm(fileOf(config, account, id) + ending, { force: true })
   // Includes uploads that were not committed because of a crash. Files in a store that the setting no longer names are
   // unavailable, and their deletion is up to the store's owner.
-  await store?.delete(storeKeyOf(account, call, encrypted), signal)
+  await store?.delete(storeKeyOf(account, id, encrypted), signal)
   await db.begin(async (tx) => {
     const gone = await tx.run`
-      delete from call_recordings where account_id = ${account} and call_id = ${call} and kept = ${kept}`
+      delete from call_recordings where account_id = ${account} and id = ${id} and kept = ${kept}`
     // Uploaded meanwhile: the next run deletes the object in the store.
     if (gone === 0) return
-    await tx.run`update calls set recorded_at = null where account_id = ${account} and id = ${call}`
+    // The lock first: another process may delete or complete another recording of the call, which the next statement sees.
+    await tx.run`select from calls where account_id = ${account} and id = ${call} for update`
+    await tx.run`
+      update calls set recorded_at = null where account_id = ${account} and id = ${call} and not exists (
+        select from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is not null)`
   })
 }
 
@@ -210,12 +219,12 @@ export const deleteExpired = async (deps: RecordingDeps, signal: AbortSignal): P
   const { db, config, failed } = deps
   const old = await db.many<ExpiredRecording>`
     update call_recordings set tried_at = now()
-    where (account_id, call_id) in (
-      select account_id, call_id from call_recordings
+    where (account_id, id) in (
+      select account_id, id from call_recordings
       where ready_at < app_now() - make_interval(days => ${config.recordingDays})
         and (home = ${await folderIdOf(config)} or kept = 'store')
       order by tried_at nulls first, ready_at limit ${uploadBatchSize})
-    returning account_id, call_id, kept, encrypted`
+    returning account_id, id, call_id, kept, encrypted`
   let failures = 0
   for (const one of old) {
     if (failures >= maxUploadFailures || signal.aborted) return

@@ -100,7 +100,7 @@ test('the measurements of a side are rounded to tenths of a millisecond', () => 
     reason: 'Hung up',
     by: 'caller' as const,
     agoMs: 0,
-    recording: null,
+    recordings: [],
   }
   const [measured] = summary({ ...end, stats: [side] })
   assert.equal(measured?.text, 'pcmu; received 144 packets, 0 lost, jitter 5 ms; sent 142 packets; round trip 40.3 ms')

@@ -20,7 +20,7 @@ const reasons = new Map<string, Reason>([
   ['no_sdp', reason('One side answered without a description of its audio', askOperator('to check the trunk'))],
   ['balance', reason('The balance was used up', { kind: 'top_up', text: 'Add credit to the account.' })],
   ['spend_limit', reason('The daily spend limit of calls was reached', askOperator('to raise the spend limit'))],
-  ['suspended', reason('The number or its user was suspended', askOperator('why it is suspended'))],
+  ['suspended', reason('The number, its user or the account was suspended', askOperator('why it is suspended'))],
   ['operator', reason('The operator ended the call', askOperator('why the call was ended'))],
   ['code_right', reason('The verification code was right', nothingToDo)],
   ['code_wrong', reason('The verification code was wrong', callAgain('Request a new code.'))],

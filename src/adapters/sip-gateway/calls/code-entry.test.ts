@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
-import { settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
+import { ManualTimers, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
+import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
-import type { VoiceCodeEntry, VoiceEnd, VoiceTarget } from '../../../ports/voice.ts'
-import { answer, closedAfter, makeCallControl, openCarrier, openGateway, openMedia, trunkOf } from '../testing.ts'
+import type { VoiceCodeEntry, VoicePlan, VoiceTarget } from '../../../ports/voice.ts'
+import type { GatewaySettings } from '../gateway.ts'
+import { answer, closedAfter, mediaFlow, openCarrier, openMedia, openWorld, trunkOf } from '../testing.ts'
 
 const media = await openMedia()
 after(() => media.close())
@@ -12,24 +14,33 @@ const number = '+442079460123'
 const toCarrier: VoiceTarget = { trunk: 'carrier', number }
 
 /** A gateway with a carrier, and a way to place calls that accept entries of three keys. */
-const open = async (t: TestContext) => {
-  const callControl = makeCallControl(() => assert.fail('unexpected call'))
-  const { gateway } = await openGateway(t, { callControl: callControl.callControl, media })
-  const carrier = await openCarrier(t)
-  await gateway.apply([trunkOf(carrier.port)])
-  await until(() => gateway.trunk('carrier')?.state === 'up')
+const open = async (t: TestContext, settings: Partial<GatewaySettings> = {}) => {
+  const world = await openWorld(t, () => assert.fail('unexpected call'), { media, ...settings })
+  const { gateway } = world
   const entries: string[] = []
-  const dial = (more: Partial<VoiceCodeEntry> = {}, targets: readonly VoiceTarget[] = [toCarrier]) => {
+  const dial = (more: Partial<VoiceCodeEntry> = {}, planned: Partial<VoicePlan> = {}) => {
     const judge: VoiceCodeEntry['check'] = async (typed) => {
       entries.push(typed)
       return typed === '999' ? { done: 'right' } : 'again'
     }
-    const plan = { call: 'own', callerId: '+447700900001', targets, ringSeconds: 20, record: null, mostSeconds: null }
-    void gateway.dial(plan, { length: 3, seconds: 30, check: judge, ...more })
+    const plan = { call: 'own', account: 'one', callerId: '+447700900001', targets: [toCarrier], ringSeconds: 20 }
+    const limits = { record: null, mostSeconds: null }
+    void gateway.dial({ ...plan, ...limits, ...planned }, { length: 3, seconds: 30, check: judge, ...more })
   }
   const telephone = () => closedAfter(t, makeTelephone())
-  const ended = () => until(() => callControl.of('ended')[0]?.about as VoiceEnd | undefined, 'the end of the call')
-  return { callControl, gateway, carrier, entries, dial, telephone, ended }
+  return { ...world, entries, dial, telephone }
+}
+
+/** A platform call whose callee answers in a browser. */
+const callBrowser = async (t: TestContext, settings: Partial<GatewaySettings> = {}) => {
+  const world = await open(t, settings)
+  const bob = await world.browser('BOB')
+  world.dial({ seconds: 300 }, { targets: [{ people: [{ account: 'one', user: 'BOB' }] }] })
+  const softphone = await closedAfter(t, makeSoftphone())
+  const { ends } = await answer(await until(() => bob.calls.shift(), 'a call at the browser'), softphone)
+  await until(() => world.callControl.of('answered').length > 0)
+  await mediaFlow(softphone)
+  return { ...world, bob, ends }
 }
 
 /** The call accepts keys once the callee hears the tone. */
@@ -85,7 +96,7 @@ test('another trunk is tried after a failure, and a refusal by the callee ends t
   const second = await openCarrier(t)
   await gateway.apply([trunkOf(carrier.port), trunkOf(second.port, { id: 'second' })])
   await until(() => gateway.trunk('second')?.state === 'up')
-  dial({}, [toCarrier, { trunk: 'second', number }])
+  dial({}, { targets: [toCarrier, { trunk: 'second', number }] })
   const first = await carrier.call()
   first.refuse({ status: 503 })
   const invited = await second.call()
@@ -108,6 +119,52 @@ test('a ringing call ends when an operator ends it or the gateway closes', async
   ;(await other.carrier.call()).ring({ status: 180 })
   await other.gateway.close(0)
   assert.equal((await other.ended()).how, 'interrupted')
+})
+
+test('a suspended user is disconnected from a platform call', async (t) => {
+  const { gateway, ended, ends, bob } = await callBrowser(t)
+  await gateway.dropRegistrations([{ account: 'one', user: 'BOB' }], 'suspended', true)
+  assert.deepEqual([(await ended()).how, (await ended()).by], ['suspended', null])
+  await until(() => ends.length === 1 && bob.code === 4003)
+})
+
+test('a browser in a platform call may reconnect within 30 s', async (t) => {
+  const timers = new ManualTimers()
+  const { callControl, gateway, ended, bob } = await callBrowser(t, { timers })
+  bob.cut()
+  await until(() => !gateway.isRegistered({ account: 'one', user: 'BOB' }))
+  timers.advance(20_000)
+  await bob.connect()
+  await bob.register()
+  timers.advance(20_000)
+  await settleSockets()
+  assert.equal(callControl.of('ended').length, 0)
+  bob.cut()
+  await until(() => {
+    timers.advance(1_000)
+    return callControl.of('ended').length > 0
+  })
+  assert.deepEqual([(await ended()).how, (await ended()).by], ['interrupted', 'callee'])
+})
+
+test('all calls of a blocked account end, ringing or answered, and those of other accounts go on', async (t) => {
+  const { callControl, gateway, carrier, dial, telephone } = await open(t)
+  dial({}, { call: 'answered' })
+  const { ends } = await answer(await carrier.call(), await telephone())
+  await until(() => callControl.of('answered').length === 1)
+  dial({}, { call: 'ringing' })
+  const ringing = await carrier.call()
+  ringing.ring({ status: 180 })
+  dial({}, { call: 'other', account: 'two' })
+  const other = await carrier.call()
+  other.ring({ status: 180 })
+  await until(() => callControl.of('ringing').length === 2)
+  await gateway.endCallsOf(['one', 'three'])
+  await until(() => gateway.calls() === 1)
+  const hows = callControl.of('ended').map(({ about }) => Object(about).how)
+  assert.deepEqual(hows, ['suspended', 'suspended'])
+  await until(() => ends.length === 1 && !ringing.isPending)
+  assert.equal(other.isPending, true)
 })
 
 test('the end of a call is persisted after its answer, and the call keeps its place on the trunk until then', async (t) => {
