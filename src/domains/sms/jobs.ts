@@ -20,6 +20,7 @@ import {
   waitingPageSize,
 } from './limits.ts'
 import { publishEvents } from './message-presenter.ts'
+import { makePartCallbacks } from './part-tokens.ts'
 import { type CarrierReceipt, storedReceipt } from './receipts/carrier-receipt.ts'
 import { findMissingReceipts } from './receipts/receipt-queries.ts'
 import { deleteOldUnparsedReceipts } from './receipts/unparsed-receipt-store.ts'
@@ -184,7 +185,7 @@ const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'
 
 type JobDeps = Pick<
   Services,
-  'db' | 'changes' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts'
+  'db' | 'changes' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts' | 'seal' | 'publicUrl'
 >
 
 /** Job kinds of the SMS domain. */
@@ -198,6 +199,7 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
     submitter: makeFailoverSubmitter(carriers, makeConnectionHealth()),
     sequencer,
     progress: makeSubmitProgress(db, carriers.pendingCommits, config.optOut),
+    callbackOf: makePartCallbacks(parts.seal, parts.publicUrl),
   })
   const { leases } = carriers
   const capacity = () => {
