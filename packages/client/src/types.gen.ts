@@ -2546,9 +2546,9 @@ export type ConnectionSettingsChanges = {
   /** PEM of the only trusted certificate authority */
   tls_ca?: string | null
   tls_server_name?: string | null
-  /** Window: unanswered submits per bind. Default: 10 */
+  /** Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10 */
   window?: number | null
-  /** Parts per second over all binds. Default: no limit */
+  /** Parts per second over all binds and workers. Default: no limit */
   tps?: number | null
   /** Parts per second of one sending number. Default: no limit */
   tps_per_sender?: number | null
@@ -2589,18 +2589,111 @@ export type ConnectionSettingsChanges = {
   priority?: number | null
   /** Share of the messages among connections of the same prefix and priority. Default: 1 */
   weight?: number | null
-  /** When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again */
+  /** When the response to a submit is lost: submit again at once (default of smpp), wait a minute for a receipt and then submit again (default of sms-http), or never submit again */
   policy?: 'resubmit' | 'hold' | 'at_most_once' | null
   /** Validity period of a message, for us and for the carrier. Default: 48 hours, for us only */
   validity_seconds?: number | null
   /** Simulated carrier: carries only destinations that no other connection has prefixes for, and only for sandbox accounts */
   sandbox?: boolean | null
-  /** Key of API 3, from the user panel; sealed at rest and never returned */
-  api_key?: string | null
-  /** The callback secret that is enabled in the user panel; without one, orders are only polled; sealed at rest and never returned */
-  callback_secret?: string | null
-  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com */
+  /** The provider’s interface. twilio: account_sid, auth_token; base_url for other systems of its shape. telnyx: api_key, public_key. vonage: api_key, api_secret, signature_secret. bandwidth: account_id, application_id, username, password, callback_username, callback_secret. kannel: base_url, username, password. generic: url and what describes the interface */
+  provider?: 'generic' | 'twilio' | 'telnyx' | 'vonage' | 'bandwidth' | 'kannel' | null
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
   base_url?: string | null
+  /** twilio: the account’s SID, AC…, or its name in other systems */
+  account_sid?: string | null
+  /** twilio: the account’s token, which also signs callbacks; sealed at rest and never returned */
+  auth_token?: string | null
+  /** twilio: messaging service that chooses the sender. Default: our number is the sender */
+  messaging_service_sid?: string | null
+  /** didww: key of API 3, from the user panel. telnyx, vonage: the key of the API; sealed at rest and never returned */
+  api_key?: string | null
+  /** telnyx: the account’s public key, in base64: callbacks are signed with its private key */
+  public_key?: string | null
+  /** telnyx: messaging profile of the sender. Default: the one of the number */
+  messaging_profile_id?: string | null
+  /** vonage: the secret of api_key; sealed at rest and never returned */
+  api_secret?: string | null
+  /** vonage: the secret that signs callbacks; sealed at rest and never returned */
+  signature_secret?: string | null
+  /** vonage: how callbacks are signed. Default: sha256 */
+  signature_method?: 'md5hash' | 'md5' | 'sha1' | 'sha256' | 'sha512' | null
+  /** bandwidth: the account’s id */
+  account_id?: string | null
+  /** bandwidth: the messaging application’s id, whose callbacks come to us */
+  application_id?: string | null
+  username?: string | null
+  /** bandwidth: user of the application’s callbacks */
+  callback_username?: string | null
+  /** didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password; sealed at rest and never returned */
+  callback_secret?: string | null
+  /** kannel: the smsc-id to send over. Default: the routes of Kannel */
+  smsc?: string | null
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  url?: string | null
+  /** generic: default POST with a body, else GET */
+  method?: 'GET' | 'POST' | null
+  /** generic: headers of requests; write secrets as {token} or {basic} */
+  headers?: Record<string, unknown> | null
+  /** generic: body of a submit: a template as url */
+  body?: string | null
+  /** generic: media type of body, and how values are escaped. Default: json */
+  body_type?: 'json' | 'form' | 'text' | null
+  /** sandbox: the credential for the network. sms-http: the {token} of templates of generic; sealed at rest and never returned */
+  token?: string | null
+  /** generic: numbers in templates with a +, or without. Default: e164 */
+  number_form?: 'e164' | 'digits' | null
+  /** generic: statuses of an answer that takes the message. Default: 200 to 299 */
+  success_status?: readonly (number)[] | null
+  /** generic: what the body of such an answer must contain; without look-around */
+  success_pattern?: string | null
+  /** generic: JSON pointer of the provider’s id in the answer. Without id_path and id_pattern, ours is used */
+  id_path?: string | null
+  /** generic: finds that id; its first group is the id; without look-around */
+  id_pattern?: string | null
+  /** generic: JSON pointer of the provider’s code in a refusal */
+  error_path?: string | null
+  /** generic: finds that code; its first group is the code; without look-around */
+  error_pattern?: string | null
+  /** generic: codes after which the message is submitted again later, as after the statuses 429, 503 */
+  retry_codes?: readonly (string)[] | null
+  /** generic: codes of refused credentials, after which messages wait, as after the status 401 */
+  denied_codes?: readonly (string)[] | null
+  /** generic: address for connections test, such as that of the balance: a template as url */
+  test_url?: string | null
+  /** generic: the word for the state in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_state?: string | null
+  /** generic: the provider’s id in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_id?: string | null
+  /** generic: the network’s code in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_error?: string | null
+  /** generic: where a receipt repeats {reference}, if it does not come to {callback}: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_token?: string | null
+  /** generic: the sender of an inbound message: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_from?: string | null
+  /** generic: its recipient: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_to?: string | null
+  /** generic: its text: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_text?: string | null
+  /** generic: its id, which a repetition has, too: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_id?: string | null
+  /** generic: the number that the parts of a long inbound message share: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_reference?: string | null
+  /** generic: the position of such a part, from 1: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_part?: string | null
+  /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_parts?: string | null
+  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  callback_header?: string | null
+  /** generic: default sha256 */
+  callback_hash?: 'sha1' | 'sha256' | 'sha512' | null
+  /** generic: default hex */
+  callback_encoding?: 'hex' | 'base64' | null
+  /** generic: IP addresses or networks that callbacks must come from */
+  callback_addresses?: readonly (string)[] | null
+  /** generic: body of our answer to a callback. Default: empty */
+  callback_answer?: string | null
+  /** Workers that may share the connection; each has its part of window and pace. Default: 1 */
+  slots?: number | null
   /** ISO 3166-1 alpha-2 of the offered countries. Default: all */
   countries?: readonly (string)[] | null
   /** Limit per process; the supplier allows 20 per key. Default: 5, for three processes */
@@ -2609,8 +2702,6 @@ export type ConnectionSettingsChanges = {
   markup_percent?: number | null
   /** Price of an inbound minute in US dollars. Default: 0.00 */
   ppm?: string | null
-  /** The credential for the network; sealed at rest and never returned */
-  token?: string | null
   /** component: one link for all numbers (XEP-0114); client: a login for each number */
   mode?: 'component' | 'client' | null
   /** Domain of the contacts: +447911123456 is 447911123456@domain */
@@ -2631,7 +2722,6 @@ export type ConnectionSettingsChanges = {
   upload?: string | null
   /** Default: udp */
   transport?: 'udp' | 'tcp' | 'tls' | null
-  username?: string | null
   /** Registers with the carrier, so that it can route calls to us; requires username and password */
   register?: boolean | null
   /** IP addresses or networks that calls may come from, in addition to the addresses of host; others get no answer */
@@ -2734,7 +2824,7 @@ export type Connection = {
   /** Starts with CNX */
   uuid: string
   /** Protocol of the connection */
-  kind: 'smpp' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web'
+  kind: 'smpp' | 'sms-http' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web'
   name: string
   /** Without secrets: they are never returned */
   settings: Record<string, unknown>
@@ -2767,9 +2857,9 @@ export type ConnectionSettings = {
   /** PEM of the only trusted certificate authority */
   tls_ca?: string
   tls_server_name?: string
-  /** Window: unanswered submits per bind. Default: 10 */
+  /** Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10 */
   window?: number
-  /** Parts per second over all binds. Default: no limit */
+  /** Parts per second over all binds and workers. Default: no limit */
   tps?: number
   /** Parts per second of one sending number. Default: no limit */
   tps_per_sender?: number
@@ -2810,18 +2900,111 @@ export type ConnectionSettings = {
   priority?: number
   /** Share of the messages among connections of the same prefix and priority. Default: 1 */
   weight?: number
-  /** When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again */
+  /** When the response to a submit is lost: submit again at once (default of smpp), wait a minute for a receipt and then submit again (default of sms-http), or never submit again */
   policy?: 'resubmit' | 'hold' | 'at_most_once'
   /** Validity period of a message, for us and for the carrier. Default: 48 hours, for us only */
   validity_seconds?: number
   /** Simulated carrier: carries only destinations that no other connection has prefixes for, and only for sandbox accounts */
   sandbox?: boolean
-  /** Key of API 3, from the user panel; sealed at rest and never returned */
-  api_key?: string
-  /** The callback secret that is enabled in the user panel; without one, orders are only polled; sealed at rest and never returned */
-  callback_secret?: string
-  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com */
+  /** The provider’s interface. twilio: account_sid, auth_token; base_url for other systems of its shape. telnyx: api_key, public_key. vonage: api_key, api_secret, signature_secret. bandwidth: account_id, application_id, username, password, callback_username, callback_secret. kannel: base_url, username, password. generic: url and what describes the interface */
+  provider?: 'generic' | 'twilio' | 'telnyx' | 'vonage' | 'bandwidth' | 'kannel'
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
   base_url?: string
+  /** twilio: the account’s SID, AC…, or its name in other systems */
+  account_sid?: string
+  /** twilio: the account’s token, which also signs callbacks; sealed at rest and never returned */
+  auth_token?: string
+  /** twilio: messaging service that chooses the sender. Default: our number is the sender */
+  messaging_service_sid?: string
+  /** didww: key of API 3, from the user panel. telnyx, vonage: the key of the API; sealed at rest and never returned */
+  api_key?: string
+  /** telnyx: the account’s public key, in base64: callbacks are signed with its private key */
+  public_key?: string
+  /** telnyx: messaging profile of the sender. Default: the one of the number */
+  messaging_profile_id?: string
+  /** vonage: the secret of api_key; sealed at rest and never returned */
+  api_secret?: string
+  /** vonage: the secret that signs callbacks; sealed at rest and never returned */
+  signature_secret?: string
+  /** vonage: how callbacks are signed. Default: sha256 */
+  signature_method?: 'md5hash' | 'md5' | 'sha1' | 'sha256' | 'sha512'
+  /** bandwidth: the account’s id */
+  account_id?: string
+  /** bandwidth: the messaging application’s id, whose callbacks come to us */
+  application_id?: string
+  username?: string
+  /** bandwidth: user of the application’s callbacks */
+  callback_username?: string
+  /** didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password; sealed at rest and never returned */
+  callback_secret?: string
+  /** kannel: the smsc-id to send over. Default: the routes of Kannel */
+  smsc?: string
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  url?: string
+  /** generic: default POST with a body, else GET */
+  method?: 'GET' | 'POST'
+  /** generic: headers of requests; write secrets as {token} or {basic} */
+  headers?: Record<string, unknown>
+  /** generic: body of a submit: a template as url */
+  body?: string
+  /** generic: media type of body, and how values are escaped. Default: json */
+  body_type?: 'json' | 'form' | 'text'
+  /** sandbox: the credential for the network. sms-http: the {token} of templates of generic; sealed at rest and never returned */
+  token?: string
+  /** generic: numbers in templates with a +, or without. Default: e164 */
+  number_form?: 'e164' | 'digits'
+  /** generic: statuses of an answer that takes the message. Default: 200 to 299 */
+  success_status?: readonly (number)[]
+  /** generic: what the body of such an answer must contain; without look-around */
+  success_pattern?: string
+  /** generic: JSON pointer of the provider’s id in the answer. Without id_path and id_pattern, ours is used */
+  id_path?: string
+  /** generic: finds that id; its first group is the id; without look-around */
+  id_pattern?: string
+  /** generic: JSON pointer of the provider’s code in a refusal */
+  error_path?: string
+  /** generic: finds that code; its first group is the code; without look-around */
+  error_pattern?: string
+  /** generic: codes after which the message is submitted again later, as after the statuses 429, 503 */
+  retry_codes?: readonly (string)[]
+  /** generic: codes of refused credentials, after which messages wait, as after the status 401 */
+  denied_codes?: readonly (string)[]
+  /** generic: address for connections test, such as that of the balance: a template as url */
+  test_url?: string
+  /** generic: the word for the state in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_state?: string
+  /** generic: the provider’s id in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_id?: string
+  /** generic: the network’s code in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_error?: string
+  /** generic: where a receipt repeats {reference}, if it does not come to {callback}: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_token?: string
+  /** generic: the sender of an inbound message: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_from?: string
+  /** generic: its recipient: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_to?: string
+  /** generic: its text: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_text?: string
+  /** generic: its id, which a repetition has, too: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_id?: string
+  /** generic: the number that the parts of a long inbound message share: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_reference?: string
+  /** generic: the position of such a part, from 1: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_part?: string
+  /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_parts?: string
+  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  callback_header?: string
+  /** generic: default sha256 */
+  callback_hash?: 'sha1' | 'sha256' | 'sha512'
+  /** generic: default hex */
+  callback_encoding?: 'hex' | 'base64'
+  /** generic: IP addresses or networks that callbacks must come from */
+  callback_addresses?: readonly (string)[]
+  /** generic: body of our answer to a callback. Default: empty */
+  callback_answer?: string
+  /** Workers that may share the connection; each has its part of window and pace. Default: 1 */
+  slots?: number
   /** ISO 3166-1 alpha-2 of the offered countries. Default: all */
   countries?: readonly (string)[]
   /** Limit per process; the supplier allows 20 per key. Default: 5, for three processes */
@@ -2830,8 +3013,6 @@ export type ConnectionSettings = {
   markup_percent?: number
   /** Price of an inbound minute in US dollars. Default: 0.00 */
   ppm?: string
-  /** The credential for the network; sealed at rest and never returned */
-  token?: string
   /** component: one link for all numbers (XEP-0114); client: a login for each number */
   mode?: 'component' | 'client'
   /** Domain of the contacts: +447911123456 is 447911123456@domain */
@@ -2852,7 +3033,6 @@ export type ConnectionSettings = {
   upload?: string
   /** Default: udp */
   transport?: 'udp' | 'tcp' | 'tls'
-  username?: string
   /** Registers with the carrier, so that it can route calls to us; requires username and password */
   register?: boolean
   /** IP addresses or networks that calls may come from, in addition to the addresses of host; others get no answer */
@@ -2907,9 +3087,9 @@ export type SmppSettings = {
   /** PEM of the only trusted certificate authority */
   tls_ca?: string
   tls_server_name?: string
-  /** Window: unanswered submits per bind. Default: 10 */
+  /** Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10 */
   window?: number
-  /** Parts per second over all binds. Default: no limit */
+  /** Parts per second over all binds and workers. Default: no limit */
   tps?: number
   /** Parts per second of one sending number. Default: no limit */
   tps_per_sender?: number
@@ -2950,7 +3130,133 @@ export type SmppSettings = {
   priority?: number
   /** Share of the messages among connections of the same prefix and priority. Default: 1 */
   weight?: number
-  /** When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again */
+  /** When the response to a submit is lost: submit again at once (default of smpp), wait a minute for a receipt and then submit again (default of sms-http), or never submit again */
+  policy?: 'resubmit' | 'hold' | 'at_most_once'
+  /** Validity period of a message, for us and for the carrier. Default: 48 hours, for us only */
+  validity_seconds?: number
+  /** Simulated carrier: carries only destinations that no other connection has prefixes for, and only for sandbox accounts */
+  sandbox?: boolean
+}
+
+export type SmsHttpSettings = {
+  /** The provider’s interface. twilio: account_sid, auth_token; base_url for other systems of its shape. telnyx: api_key, public_key. vonage: api_key, api_secret, signature_secret. bandwidth: account_id, application_id, username, password, callback_username, callback_secret. kannel: base_url, username, password. generic: url and what describes the interface */
+  provider: 'generic' | 'twilio' | 'telnyx' | 'vonage' | 'bandwidth' | 'kannel'
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
+  base_url?: string
+  /** twilio: the account’s SID, AC…, or its name in other systems */
+  account_sid?: string
+  /** twilio: the account’s token, which also signs callbacks; sealed at rest and never returned */
+  auth_token?: string
+  /** twilio: messaging service that chooses the sender. Default: our number is the sender */
+  messaging_service_sid?: string
+  /** didww: key of API 3, from the user panel. telnyx, vonage: the key of the API; sealed at rest and never returned */
+  api_key?: string
+  /** telnyx: the account’s public key, in base64: callbacks are signed with its private key */
+  public_key?: string
+  /** telnyx: messaging profile of the sender. Default: the one of the number */
+  messaging_profile_id?: string
+  /** vonage: the secret of api_key; sealed at rest and never returned */
+  api_secret?: string
+  /** vonage: the secret that signs callbacks; sealed at rest and never returned */
+  signature_secret?: string
+  /** vonage: how callbacks are signed. Default: sha256 */
+  signature_method?: 'md5hash' | 'md5' | 'sha1' | 'sha256' | 'sha512'
+  /** bandwidth: the account’s id */
+  account_id?: string
+  /** bandwidth: the messaging application’s id, whose callbacks come to us */
+  application_id?: string
+  username?: string
+  /** Sealed at rest and never returned */
+  password?: string
+  /** bandwidth: user of the application’s callbacks */
+  callback_username?: string
+  /** didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password; sealed at rest and never returned */
+  callback_secret?: string
+  /** kannel: the smsc-id to send over. Default: the routes of Kannel */
+  smsc?: string
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  url?: string
+  /** generic: default POST with a body, else GET */
+  method?: 'GET' | 'POST'
+  /** generic: headers of requests; write secrets as {token} or {basic} */
+  headers?: Record<string, unknown>
+  /** generic: body of a submit: a template as url */
+  body?: string
+  /** generic: media type of body, and how values are escaped. Default: json */
+  body_type?: 'json' | 'form' | 'text'
+  /** sandbox: the credential for the network. sms-http: the {token} of templates of generic; sealed at rest and never returned */
+  token?: string
+  /** generic: numbers in templates with a +, or without. Default: e164 */
+  number_form?: 'e164' | 'digits'
+  /** generic: statuses of an answer that takes the message. Default: 200 to 299 */
+  success_status?: readonly (number)[]
+  /** generic: what the body of such an answer must contain; without look-around */
+  success_pattern?: string
+  /** generic: JSON pointer of the provider’s id in the answer. Without id_path and id_pattern, ours is used */
+  id_path?: string
+  /** generic: finds that id; its first group is the id; without look-around */
+  id_pattern?: string
+  /** generic: JSON pointer of the provider’s code in a refusal */
+  error_path?: string
+  /** generic: finds that code; its first group is the code; without look-around */
+  error_pattern?: string
+  /** generic: codes after which the message is submitted again later, as after the statuses 429, 503 */
+  retry_codes?: readonly (string)[]
+  /** generic: codes of refused credentials, after which messages wait, as after the status 401 */
+  denied_codes?: readonly (string)[]
+  /** generic: address for connections test, such as that of the balance: a template as url */
+  test_url?: string
+  /** generic: the word for the state in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_state?: string
+  /** generic: the provider’s id in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_id?: string
+  /** generic: the network’s code in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_error?: string
+  /** generic: where a receipt repeats {reference}, if it does not come to {callback}: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_token?: string
+  /** States by the carrier’s words in receipts (stat), or by the numbers of message_state. They go before the known words. delivered, undelivered, expired and rejected are final */
+  receipt_states?: Record<string, unknown>
+  /** generic: the sender of an inbound message: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_from?: string
+  /** generic: its recipient: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_to?: string
+  /** generic: its text: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_text?: string
+  /** generic: its id, which a repetition has, too: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_id?: string
+  /** generic: the number that the parts of a long inbound message share: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_reference?: string
+  /** generic: the position of such a part, from 1: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_part?: string
+  /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_parts?: string
+  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  callback_header?: string
+  /** generic: default sha256 */
+  callback_hash?: 'sha1' | 'sha256' | 'sha512'
+  /** generic: default hex */
+  callback_encoding?: 'hex' | 'base64'
+  /** generic: IP addresses or networks that callbacks must come from */
+  callback_addresses?: readonly (string)[]
+  /** generic: body of our answer to a callback. Default: empty */
+  callback_answer?: string
+  /** Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10 */
+  window?: number
+  /** Parts per second over all binds and workers. Default: no limit */
+  tps?: number
+  /** Parts per second of one sending number. Default: no limit */
+  tps_per_sender?: number
+  /** Longest wait for a response. Default: 10 */
+  response_seconds?: number
+  /** Workers that may share the connection; each has its part of window and pace. Default: 1 */
+  slots?: number
+  /** Leading digits of the destinations that it carries; empty: every destination */
+  prefixes?: readonly (string)[]
+  /** Among equally matching connections the lowest priority is used. Default: 100 */
+  priority?: number
+  /** Share of the messages among connections of the same prefix and priority. Default: 1 */
+  weight?: number
+  /** When the response to a submit is lost: submit again at once (default of smpp), wait a minute for a receipt and then submit again (default of sms-http), or never submit again */
   policy?: 'resubmit' | 'hold' | 'at_most_once'
   /** Validity period of a message, for us and for the carrier. Default: 48 hours, for us only */
   validity_seconds?: number
@@ -2959,11 +3265,11 @@ export type SmppSettings = {
 }
 
 export type DidwwSettings = {
-  /** Key of API 3, from the user panel; sealed at rest and never returned */
+  /** didww: key of API 3, from the user panel. telnyx, vonage: the key of the API; sealed at rest and never returned */
   api_key: string
-  /** The callback secret that is enabled in the user panel; without one, orders are only polled; sealed at rest and never returned */
+  /** didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password; sealed at rest and never returned */
   callback_secret?: string
-  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com */
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
   base_url?: string
   /** ISO 3166-1 alpha-2 of the offered countries. Default: all */
   countries?: readonly (string)[]
@@ -2978,7 +3284,7 @@ export type DidwwSettings = {
 export type SandboxSettings = {
   host: string
   port: number
-  /** The credential for the network; sealed at rest and never returned */
+  /** sandbox: the credential for the network. sms-http: the {token} of templates of generic; sealed at rest and never returned */
   token: string
 }
 
@@ -3058,7 +3364,7 @@ export type WhatsappCloudSettings = {
   app_secret: string
   /** Any words; enter the same where the app is given our callback address; sealed at rest and never returned */
   verify_token: string
-  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com */
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
   base_url?: string
   /** Version of the Graph API. Default: v21.0 */
   version?: string
@@ -7332,7 +7638,7 @@ export type OperatorOperations = {
      */
     create(args: {
       /** Protocol of the connection */
-      kind: 'smpp' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web'
+      kind: 'smpp' | 'sms-http' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web'
       name: string
       settings: ConnectionSettings
       enabled?: boolean | undefined
@@ -7368,7 +7674,7 @@ export type OperatorOperations = {
      * Secrets are never returned. Disabled connections are listed too.
      */
     list(args?: {
-      kind?: 'smpp' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web' | undefined
+      kind?: 'smpp' | 'sms-http' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web' | undefined
       /** Only the connection of this name */
       name?: string | undefined
     }, options?: CallOptions): Promise<{
