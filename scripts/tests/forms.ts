@@ -19,7 +19,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   {
     why: 'programs of others; the fast form has one of SMPP, SIP and each chat network',
     files: [
-      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,net-smpp,prosody,sipp,srtp,tshark}.test.ts',
+      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,kannel-carrier,net-smpp,prosody,sipp,srtp,tshark}.test.ts',
       'src/domains/msgapp/networks/{prosody,ejabberd,whatsapp-web-links,whatsapp-web-refusals}.test.ts',
     ],
   },
@@ -109,6 +109,10 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
       'src/domains/{keys/rotation,callers/code-by-call,possession/stock-network,possession/displaced}.test.ts',
       'src/platform/http/request-limiters.test.ts',
     ],
+  },
+  {
+    why: 'each provider of SMS over HTTP; the fast form has the same suite over a provider that settings describe',
+    files: ['src/domains/sms/carrier-providers.test.ts'],
   },
   {
     why: 'the chat networks of WhatsApp; the fast form has the same suite on the sandbox’s network',
