@@ -207,6 +207,26 @@ export const benches: readonly Bench[] = [
     run: () => import('./fair.ts'),
   }),
   defineBench({
+    name: 'http-carrier',
+    about: 'SMS from HTTP to a carrier over HTTP, which reports on each message.',
+    seconds: 10,
+    rounds: 3,
+    flags: {
+      pace: { about: 'messages a second', default: 500 },
+      connections: { about: 'connections of the load', default: 32 },
+      window: { about: 'requests to the carrier at a time', default: 32 },
+    },
+    figures: {
+      p50: { label: 'from the answer to the submit over HTTP, p50', unit: 'ms' },
+      p99: { label: 'from the answer to the submit over HTTP, p99', unit: 'ms', isHeadline: true },
+      missing: { label: 'messages that did not arrive', unit: '×' },
+      repeated: { label: 'messages that arrived again', unit: '×' },
+      unreported: { label: 'receipts that were not taken', unit: '×' },
+      ...costFigures('cost', 'an SMS over HTTP with its receipt'),
+    },
+    run: () => import('./http-carrier.ts'),
+  }),
+  defineBench({
     name: 'inbox',
     about: 'The shared inbox: lists among 500,000 conversations, and accepting SMS with and without the projector.',
     rows: null,
