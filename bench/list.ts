@@ -24,6 +24,11 @@ const acceptFigures = (connections: number): { [key: string]: FigureSpec } => ({
   ...costFigures(`cost.${connections}`, `an accepted SMS, ${connections} connections`),
 })
 
+const compatFigures = (connections: number): { [key: string]: FigureSpec } => ({
+  [`compat.${connections}`]: { label: `accepted in the shape of Twilio, ${connections} connections`, unit: '/s' },
+  [`compat_ratio.${connections}`]: { label: `the same to the native interface, ${connections} connections`, unit: '×' },
+})
+
 const relayFigures = (key: string, what: string): { [key: string]: FigureSpec } => ({
   [`${key}.relayed`]: { label: `relayed, ${what}`, unit: '/s', isHeadline: true },
   [`${key}.kannel`]: { label: `Kannel with its file store, ${what}`, unit: '/s' },
@@ -372,7 +377,7 @@ export const benches: readonly Bench[] = [
       roles: { about: 'roles of the platform', default: 'api' },
       profile: { about: 'folder for a CPU profile of the platform', default: '' },
     },
-    figures: { ...acceptFigures(64), ...acceptFigures(256) },
+    figures: { ...acceptFigures(64), ...acceptFigures(256), ...compatFigures(64), ...compatFigures(256) },
     run: () => import('./sms.ts'),
   }),
   defineBench({

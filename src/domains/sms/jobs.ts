@@ -10,6 +10,7 @@ import { type CompletedMessage, completeSent } from './completion-store.ts'
 import { deleteOldFingerprints } from './inbound/dedup-store.ts'
 import { receiveIncomplete } from './inbound/inbound-receiver.ts'
 import {
+  expireKind,
   firstAdoptingAttempt,
   maxBatchAttempts,
   maxSubmissions,
@@ -238,7 +239,25 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
     capacity: () => claimable(parts, queue),
     onStopping: queue.close,
   })
-  return [own, batchJob(parts, queue, handler), receiptJob(parts)]
+  return [own, batchJob(parts, queue, handler), receiptJob(parts), expireJob]
+}
+
+/** Ends messages with a validity of their own that still wait when it is over. One that is being submitted then ends there. */
+const expireJob: JobKind = {
+  kind: expireKind,
+  concurrency: 4,
+  leaseSeconds: 30,
+  maxAttempts: 5,
+  fair: true,
+  onComplete: async (tx, done) => {
+    const expired: states.EndedMessage[] = []
+    for (const { job } of done) {
+      const { message } = Object(job.payload)
+      if (job.account !== null && (await cancelJob(tx, message)))
+        expired.push({ account: job.account, id: message, status: 'expired', code: 'validity' })
+    }
+    await endUnsent(tx, expired)
+  },
 }
 
 /**

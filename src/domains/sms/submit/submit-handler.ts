@@ -21,6 +21,8 @@ export type Submission = {
   text: string
   long?: Segmentation
   send_at?: string | null
+  /** Validity that the sender asked for, if it is shorter than that of the connection. */
+  valid_seconds?: number
   /** The sending that the message belongs to: it may be paused or canceled. */
   sending?: string
   /** Connections that refused the message, or were too busy, before another process passed it on. */
@@ -53,8 +55,13 @@ export type SubmitOutcome =
 export const defaultValidSeconds = 172_800
 
 /** End of the validity of a message, Unix milliseconds of the platform's clock. */
-export const validUntil = ({ send_at }: Submission, accepted: Date, first: Candidate | undefined): number =>
-  (send_at ? Date.parse(send_at) : accepted.getTime()) + (first?.validSeconds ?? defaultValidSeconds) * 1_000
+export const validUntil = (
+  { send_at, valid_seconds: own = Number.POSITIVE_INFINITY }: Submission,
+  accepted: Date,
+  first: Candidate | undefined,
+): number =>
+  (send_at ? Date.parse(send_at) : accepted.getTime()) +
+  Math.min(own, first?.validSeconds ?? defaultValidSeconds) * 1_000
 
 type KnownPart = StartedMessage['pieces'][number]
 const isAccepted = ({ status }: KnownPart) => status !== 'sending' && status !== 'doubtful'
