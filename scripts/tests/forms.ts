@@ -35,7 +35,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   {
     why: 'crashes at further moments',
     files: [
-      'test/chaos/{carrier-leases,inbox,links,msgapp,webhooks}.test.ts',
+      'test/chaos/{carrier-leases,http-carrier,inbox,links,msgapp,webhooks}.test.ts',
       'test/cluster/*.test.ts',
       'src/domains/calls/recordings/recording-encryption-crash.test.ts',
       'src/domains/callers/code-by-call-crash.test.ts',
