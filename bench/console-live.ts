@@ -6,7 +6,7 @@ import { benchRun } from './bench.ts'
 import { startWithInbox } from './filled-inbox.ts'
 import { from, key } from './platform.ts'
 
-// What people of a large team wait for in the inbox: a text of a handset, the answer and the typing of a colleague, and
+// Waits of people of a large team in the inbox: a text of a handset, the answer and the typing of a colleague, and
 // the results of a search. Times end with the paint in the browser.
 
 const { number, word, record } = benchRun()

@@ -24,6 +24,11 @@ const acceptFigures = (connections: number): { [key: string]: FigureSpec } => ({
   ...costFigures(`cost.${connections}`, `an accepted SMS, ${connections} connections`),
 })
 
+const compatFigures = (connections: number): { [key: string]: FigureSpec } => ({
+  [`compat.${connections}`]: { label: `accepted in the shape of Twilio, ${connections} connections`, unit: '/s' },
+  [`compat_ratio.${connections}`]: { label: `the same to the native interface, ${connections} connections`, unit: '×' },
+})
+
 const relayFigures = (key: string, what: string): { [key: string]: FigureSpec } => ({
   [`${key}.relayed`]: { label: `relayed, ${what}`, unit: '/s', isHeadline: true },
   [`${key}.kannel`]: { label: `Kannel with its file store, ${what}`, unit: '/s' },
@@ -207,6 +212,26 @@ export const benches: readonly Bench[] = [
     run: () => import('./fair.ts'),
   }),
   defineBench({
+    name: 'http-carrier',
+    about: 'SMS from HTTP to a carrier over HTTP, which reports on each message.',
+    seconds: 10,
+    rounds: 3,
+    flags: {
+      pace: { about: 'messages a second', default: 500 },
+      connections: { about: 'connections of the load', default: 32 },
+      window: { about: 'requests to the carrier at a time', default: 32 },
+    },
+    figures: {
+      p50: { label: 'from the answer to the submit over HTTP, p50', unit: 'ms' },
+      p99: { label: 'from the answer to the submit over HTTP, p99', unit: 'ms', isHeadline: true },
+      missing: { label: 'messages that did not arrive', unit: '×' },
+      repeated: { label: 'messages that arrived again', unit: '×' },
+      unreported: { label: 'receipts that were not taken', unit: '×' },
+      ...costFigures('cost', 'an SMS over HTTP with its receipt'),
+    },
+    run: () => import('./http-carrier.ts'),
+  }),
+  defineBench({
     name: 'inbox',
     about: 'The shared inbox: lists among 500,000 conversations, and accepting SMS with and without the projector.',
     rows: null,
@@ -352,7 +377,7 @@ export const benches: readonly Bench[] = [
       roles: { about: 'roles of the platform', default: 'api' },
       profile: { about: 'folder for a CPU profile of the platform', default: '' },
     },
-    figures: { ...acceptFigures(64), ...acceptFigures(256) },
+    figures: { ...acceptFigures(64), ...acceptFigures(256), ...compatFigures(64), ...compatFigures(256) },
     run: () => import('./sms.ts'),
   }),
   defineBench({

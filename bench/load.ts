@@ -60,10 +60,10 @@ export const load = async (port: number, connections: number, seconds: number, n
   return { count: times.length, seconds: took, statuses, p50: at(0.5), p99: at(0.99) }
 }
 
-/** Returns the bytes of a JSON POST request. */
-export const post = (path: string, headers: Record<string, string>, body: string): Buffer =>
+/** Returns the bytes of a POST request. */
+export const post = (path: string, headers: Record<string, string>, body: string, type = 'application/json'): Buffer =>
   Buffer.from(
-    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${Object.entries(
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n${Object.entries(
       headers,
     )
       .map(([name, value]) => `${name}: ${value}\r\n`)

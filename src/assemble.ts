@@ -22,6 +22,7 @@ import { makeCarriers } from './domains/sms/submit/carriers.ts'
 import { batchKind, submitKind } from './domains/sms/submit/message-slots.ts'
 import { makeSharedLeases } from './domains/sms/submit/shared-leases.ts'
 import { makeTokens } from './domains/tokens/ops.ts'
+import { makeCompatAccounts } from './interfaces/twilio/compat-accounts.ts'
 import { startInvalidationBus } from './platform/db/invalidation-bus.ts'
 import { noWakeUps } from './platform/db/wake-ups.ts'
 import { makeWriteProbe } from './platform/db/write-probe.ts'
@@ -111,6 +112,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     authThrottle,
     sessions,
     sandboxAccounts,
+    compatAccounts: makeCompatAccounts(db, changes),
     metrics,
     requestLog: makeRequestRecorder({ db, metrics }),
     refusedAccess: makeRefusedAccess({ db, log, sessions, authThrottle }),

@@ -188,6 +188,12 @@ export const settings = {
     'Encrypt new message files and call recordings under keys derived from the master key. Existing files stay unchanged and readable, also after this is turned off again.',
     flag,
   ),
+  compat: setting(
+    'TRUNKLINE_COMPAT',
+    'on',
+    'Serves the interface in the shape of Twilio (/2010-04-01, /v1, /v2) to accounts that make credentials for it; off serves it to none.',
+    oneOf('on', 'off'),
+  ),
   deliveryDays: setting(
     'TRUNKLINE_RETENTION_DAYS_DELIVERIES',
     '30',

@@ -64,6 +64,11 @@ import * as users from './domains/users/contract.ts'
 import * as webhooks from './domains/webhooks/contract.ts'
 import * as webhookEndpoints from './domains/webhooks/endpoints/contract.ts'
 import * as webhookHistory from './domains/webhooks/history/contract.ts'
+import * as twilioAccount from './interfaces/twilio/account/contract.ts'
+import * as compatCredentials from './interfaces/twilio/contract.ts'
+import * as twilioLookup from './interfaces/twilio/lookup/contract.ts'
+import * as twilioMessages from './interfaces/twilio/messages/contract.ts'
+import * as twilioNumbers from './interfaces/twilio/numbers/contract.ts'
 import type { Contract } from './platform/http/endpoint.ts'
 
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
@@ -133,5 +138,14 @@ export const contracts: readonly Contract[] = [
   sandbox,
   sandboxChats,
   trigger,
+  compatCredentials,
   health,
+].flatMap((folder) => Object.values<Contract>(folder))
+
+/** All endpoints in the shape of Twilio. The same tests walk this list; OpenAPI has a document of its own for it. */
+export const compatContracts: readonly Contract[] = [
+  twilioAccount,
+  twilioMessages,
+  twilioNumbers,
+  twilioLookup,
 ].flatMap((folder) => Object.values<Contract>(folder))

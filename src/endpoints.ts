@@ -62,6 +62,7 @@ import { eventTypeRoutes } from './domains/webhooks/event-types/routes.ts'
 import { webhookHistoryRoutes } from './domains/webhooks/history/routes.ts'
 import { webhookRoutes } from './domains/webhooks/routes.ts'
 import { eventDocuments } from './event-payloads.ts'
+import { twilioRoutes } from './interfaces/twilio/routes.ts'
 import type { Endpoint } from './platform/http/endpoint.ts'
 import type { Services } from './services.ts'
 
@@ -133,5 +134,6 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
         ...triggerRoutes(services),
       ]
     : []),
+  ...twilioRoutes(services),
   ...healthRoutes(services),
 ]

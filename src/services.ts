@@ -17,6 +17,7 @@ import type { ReceiptProcessor } from './domains/sms/receipts/receipt-processor.
 import type { Router } from './domains/sms/route/router.ts'
 import type { Carriers } from './domains/sms/submit/carriers.ts'
 import type { Tokens } from './domains/tokens/ops.ts'
+import type { CompatAccounts } from './interfaces/twilio/compat-accounts.ts'
 import type { InvalidationBus } from './platform/db/invalidation-bus.ts'
 import type { OutageMonitor } from './platform/db/outage-monitor.ts'
 import type { Db } from './platform/db/sql.ts'
@@ -71,6 +72,8 @@ export type Services = StartOptions & {
   /** Sessions of browsers. */
   readonly sessions: Sessions
   readonly sandboxAccounts: SandboxAccounts
+  /** Accounts that use the interface in the shape of Twilio. */
+  readonly compatAccounts: CompatAccounts
   readonly limiters: RequestLimiters
   readonly metrics: Metrics
   /** Counts notifications by Web Push, by outcome. */

@@ -54,6 +54,10 @@ import { makeEndpoints } from './endpoints.ts'
 import { makeLive } from './interfaces/live/live.ts'
 import { installSite } from './interfaces/site/routes.ts'
 import { makeTunnel } from './interfaces/tunnel/routes.ts'
+import { twilioJobs } from './interfaces/twilio/callbacks/jobs.ts'
+import { wakeAfterEvents } from './interfaces/twilio/callbacks/wake-up.ts'
+import { installNotOffered, rewriteCompatPath } from './interfaces/twilio/not-offered.ts'
+import { makeCompatRefusal } from './interfaces/twilio/refusal-codes.ts'
 import { makeAlias } from './platform/http/alias.ts'
 import { deleteExpiredKeys } from './platform/http/idempotency.ts'
 import { makeServer } from './platform/http/server.ts'
@@ -146,7 +150,10 @@ const buildServer = async (services: Services, tls: TlsFiles | null) => {
   const live = makeLive(services)
   const { roles } = services.config
   const upgrades = [tunnel.upgrade, live.upgrade, services.voice.upgrade].filter(({ path }) => isServed(path, roles))
-  const app = makeServer({ ...services, tls, alias }, makeEndpoints(services), upgrades)
+  const compatRefusal = makeCompatRefusal(services.publicUrl)
+  const isCompat = services.config.compat === 'on'
+  const compat = isCompat ? { compatRefusal, rewritePath: rewriteCompatPath } : {}
+  const app = makeServer({ ...services, tls, alias, ...compat }, makeEndpoints(services), upgrades)
   app.addHook('onRequest', (request, _reply, done) => {
     const path = request.routeOptions.url ?? request.url.split('?', 1)[0] ?? ''
     done(isServed(path, roles) ? undefined : healthRefusals.roleNotHere(rolesThatServe(path).join(' or ')))
@@ -172,6 +179,7 @@ const buildServer = async (services: Services, tls: TlsFiles | null) => {
   await installSupplierCallbacks(app, services)
   await installChatCallbacks(app, services)
   await installSmsCallbacks(app, services)
+  if (isCompat) await installNotOffered(app, compatRefusal)
   installRecordingDownloads(app, services)
   installMedia(app, services.chat.media, services)
   installMetrics(services)
@@ -199,6 +207,7 @@ const jobKinds = (services: Services): JobKind[] => [
   ...pushJobs(services),
   ...personJobs(services),
   ...mailJobs(services),
+  ...twilioJobs(services),
 ]
 
 /** The work that a worker repeats. */
@@ -239,10 +248,11 @@ export type RunningRoles = {
 }
 
 /** Wakes the other processes for work that this one leaves to them. */
-const publishForOthers = ({ wakeUps, config }: Services): readonly (() => void)[] => {
+const publishForOthers = ({ wakeUps, config, compatAccounts }: Services): readonly (() => void)[] => {
   const hasProjector = config.inbox && config.roles.includes('worker')
   return [
     onJobsAdded((isRunHere) => wakeUps.publish('jobs', isRunHere)),
+    wakeAfterEvents(compatAccounts),
     onRecorded((webhooks) => {
       if (webhooks.length > 0) wakeUps.publish('deliveries')
       if (!hasProjector) wakeUps.publish('inbox')

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { contracts as all } from '../src/contracts.ts'
+import { compatContracts, contracts as native } from '../src/contracts.ts'
 import type { Contract } from '../src/platform/http/endpoint.ts'
+import { formType } from '../src/platform/http/form-body.ts'
+import { printSid } from '../src/platform/lib/sid.ts'
 import { seedOfCommit } from './commit-seed.ts'
 import { fillIds, type Input, inputs, kindsIn, makePool, type Pool, validInputs } from './fuzz/input.ts'
 import { faultOf, type SentRequest } from './fuzz/oracle.ts'
@@ -12,9 +14,9 @@ import { makeStock } from './fuzz/stock.ts'
 import { everyFifth } from './needs.ts'
 import { recipes } from './recipes/all.ts'
 import { makeRecipeWorld, makeScene } from './recipes/scene.ts'
-import { nodeOf } from './recipes/schema.ts'
-import { type RequestOverrides, send, sendTo } from './recipes/send.ts'
-import { walkedContracts as contracts } from './walked-contracts.ts'
+import { fields, nodeOf } from './recipes/schema.ts'
+import { formOf, type RequestOverrides, send, sendTo } from './recipes/send.ts'
+import { walkedCompatContracts, walkedContracts } from './walked-contracts.ts'
 
 // Every endpoint receives inputs that its schema allows, nearly allows, or that have broken programs before. Ids come
 // from earlier answers. No answer may be a 5xx, break its schema, take over 2 s, or accept input that the schema
@@ -22,6 +24,9 @@ import { walkedContracts as contracts } from './walked-contracts.ts'
 //
 //   TRUNKLINE_FUZZ_SEED    another seed than that of the commit; the long form takes a new one each time
 //   TRUNKLINE_FUZZ_INPUTS  the number of requests of the long form (npm run fuzz)
+
+const all = [...native, ...compatContracts]
+const contracts: readonly Contract[] = [...walkedContracts, ...walkedCompatContracts]
 
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
 const isFull = process.env.TRUNKLINE_TEST_FORM === 'full'
@@ -44,16 +49,29 @@ let brokenAnswers = 0
 let held = { ms: 0, url: '' }
 const isFulfilled = ({ id }: Contract) => (answers.get(id)?.fulfilled ?? 0) > 0
 
+/** The fields of a form as a client sends them: a name that is repeated has a list. */
+const readForm = (form: string): { [name: string]: unknown } => {
+  const groups = Map.groupBy(new URLSearchParams(form), ([name]) => name)
+  return Object.fromEntries(
+    [...groups].map(([name, pairs]) => [name, pairs.length > 1 ? pairs.map(([, value]) => value) : pairs[0]?.[1]]),
+  )
+}
+
 type PreparedRequest = { url: string; sent: SentRequest; change: RequestOverrides }
 
-const prepared = (contract: Contract, input: Input, pool: Pool): PreparedRequest => {
-  const params = Object.fromEntries(input.params.map(([name, value]) => [name, asText(fillIds(value, pool))]))
+const prepared = (contract: Contract, input: Input, pool: Pool, account: string): PreparedRequest => {
+  const given = Object.fromEntries(input.params.map(([name, value]) => [name, asText(fillIds(value, pool))]))
+  // Another account in the path is refused before anything else.
+  const params = 'AccountSid' in given ? { ...given, AccountSid: account } : given
   const query = input.query.map(([name, value]): [string, string] => [name, asText(fillIds(value, pool))])
-  const body = fillIds(input.body, pool)
+  const filled = fillIds(input.body, pool)
+  const form = contract.form ? formOf(filled) : undefined
+  const body = form === undefined ? filled : readForm(form)
   const path = contract.url.replace(/:(\w+)/g, (_, name: string) => escaped(params[name] ?? ''))
   const search = query.map(([name, text]) => `${escaped(name)}=${escaped(text)}`).join('&')
   const media = nodeOf(contract.body).contentMediaType
-  const plain = media && typeof body === 'string' ? body : JSON.stringify(body)
+  const plain = form ?? (media && typeof body === 'string' ? body : JSON.stringify(body))
+  const type = contract.form ? formType : (media ?? 'application/json')
   const payload = input.raw ?? plain
   return {
     url: search === '' ? path : `${path}?${search}`,
@@ -63,7 +81,7 @@ const prepared = (contract: Contract, input: Input, pool: Pool): PreparedRequest
     },
     change: {
       ...(payload === undefined ? {} : { payload }),
-      headers: { ...(payload === undefined ? {} : { 'content-type': media ?? 'application/json' }), ...input.headers },
+      headers: { ...(payload === undefined ? {} : { 'content-type': type }), ...input.headers },
     },
   }
 }
@@ -84,7 +102,7 @@ type Stage = Awaited<ReturnType<typeof open>>
 
 const ask = async ({ scene, pool, stock }: Stage, contract: Contract, input: Input) => {
   await stock.supply(kindsIn(input))
-  const { url, sent, change } = prepared(contract, input, pool)
+  const { url, sent, change } = prepared(contract, input, pool, printSid('AC', scene.tenant.id))
   if (contract.auth === 'voice') change.key = (await recipes[contract.id]?.ok(scene))?.bearer ?? null
   const began = performance.now()
   const request = () => sendTo(scene.world, contract, scene.tenant, url, change)
@@ -108,6 +126,10 @@ const ask = async ({ scene, pool, stock }: Stage, contract: Contract, input: Inp
   const { payload, headers } = change
   throw new Error(`${wrong}\n${contract.method} ${url}\n${JSON.stringify(headers)}\n${String(payload).slice(0, 2000)}`)
 }
+
+/** True if a path has more than the account. */
+const hasSid = (params: Contract['params']): boolean =>
+  fields(params).some(([name]) => name === 'Sid' || name === 'CountryCode')
 
 /**
  * Endpoints that need related inputs (a message and the handset that wrote it), short-lived things, or a name. The
@@ -164,6 +186,11 @@ const together = new Set([
   'getContactPicture',
   // Refused once any account is no longer a sandbox account.
   'moveClock',
+  // Tokens are two at most; SIDs, free numbers and senders cannot be guessed.
+  'createCompatCredentials',
+  'revokeCompatCredentials',
+  ...compatContracts.filter(({ params, method }) => method !== 'GET' || hasSid(params)).map(({ id }) => id),
+  'twilioLookUpV1',
 ])
 
 const hasInput = ({ params, query, body }: Contract) => params || query || body

@@ -12,11 +12,12 @@ import { makeRecipeWorld, makeScene, requirement, type Scene } from './recipes/s
 import { fields, type Node, nodeOf, prefixOf, takesAnyForm } from './recipes/schema.ts'
 import { type RawAnswer, send } from './recipes/send.ts'
 import { anyRequest, spendRequest, usableRequest } from './recipes/usable.ts'
-import { walkedContracts as contracts, isWalkRestricted } from './walked-contracts.ts'
+import { isWalkRestricted, walkedCompatContracts, walkedContracts } from './walked-contracts.ts'
 
 // Two tenants, Ada and Bob. Bob has one of everything, with his mark in every string. A request of Ada's that names a
 // thing of Bob's must be answered as if that thing never existed, byte for byte except the id itself.
 
+const contracts: readonly Contract[] = [...walkedContracts, ...walkedCompatContracts]
 const mark = 'ZQXBOBSMARKZQX'
 const world = await makeRecipeWorld()
 const ada = await makeScene(world, 'ada')
@@ -37,7 +38,7 @@ type Path = readonly (string | 0)[]
 type Field = { part: Part; path: Path; name: string; node: Node }
 
 const isId = (name: string, node: Node): boolean =>
-  prefixOf(node) !== null || node.format === 'phone' || /(?:_uuid|_id|cursor)$/.test(name)
+  prefixOf(node) !== null || node.format === 'phone' || /(?:_uuid|_id|cursor|Sid)$/.test(name)
 
 /** The identifiers in a schema, at any depth: `requirements.0.document_uuid`. */
 const idsIn = (node: Node, path: Path = []): { path: Path; node: Node }[] => {
@@ -81,6 +82,8 @@ let invented = 0
 const unknownId = (contract: Contract, { name, node }: Field): string => {
   const prefix = prefixOf(node)
   if (prefix) return prefix + uuid()
+  // A SID begins with the two letters of its kind.
+  if (name.endsWith('Sid')) return `${String(node.examples?.[0]).slice(0, 2)}${uuid().replaceAll('-', '')}`
   if (node.format === 'phone') return `+4416329${String(90_000 + ++invented)}`
   return name === 'cursor' ? writeCursor(contract.id, { time: '2026-01-01T00:00:00.000000Z', id: uuid() }) : uuid()
 }

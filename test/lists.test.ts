@@ -16,6 +16,7 @@ const pageNames = ['page_number', 'page', 'results_per_page', 'per_page']
 
 /** Lists that are never paged, and lists that belong to one thing. */
 const unpagedLists = new Set([
+  'listCompatCredentials',
   'listOwnKeys',
   'listActiveUsers',
   'listNumberCities',

@@ -32,6 +32,7 @@ export const packages = {
   zsh: 'zsh',
   fish: 'fish',
   python3: 'python3',
+  'python3-twilio': 'python3-twilio',
   php: 'php-cli',
   go: 'golang-go',
   ruby: 'ruby',

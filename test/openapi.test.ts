@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Type } from 'typebox'
 import { commandsText, openapiText } from '../scripts/openapi.ts'
-import { contracts } from '../src/contracts.ts'
+import { compatContracts, contracts } from '../src/contracts.ts'
 import { eventDocuments } from '../src/event-payloads.ts'
 import { errorCodesOf } from '../src/platform/http/error-codes.ts'
 import { makeComponents } from '../src/platform/http/openapi-components.ts'
@@ -123,7 +123,7 @@ test('openapi.json stays small: at most 2.7 MB, with at most 400 object schemas 
 })
 
 test('each operation has a description that differs from its summary', () => {
-  for (const { id, summary, description } of contracts) {
+  for (const { id, summary, description } of [...contracts, ...compatContracts]) {
     assert.ok(description.length >= 20, id)
     assert.notEqual(description, summary, id)
     assert.match(description, /\.$/, id)
@@ -161,6 +161,8 @@ test('each example of a response matches the schema of its operation', () => {
 test('each tag has a description and is used', () => {
   const used = new Set(operations.flatMap(({ tags }) => Object.values(tags ?? {}).map(String)))
   used.add('Events')
+  // The document of the other interface.
+  for (const { tag } of compatContracts) used.add(tag)
   assert.deepEqual([...used].sort(), [...tagDescriptions.keys()].sort())
 })
 

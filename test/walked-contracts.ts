@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { contracts as all } from '../src/contracts.ts'
+import { contracts as all, compatContracts } from '../src/contracts.ts'
 import type { Contract } from '../src/platform/http/endpoint.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -11,6 +11,10 @@ const chosen = new Set(
 
 /** The endpoints that a test of every endpoint walks. */
 export const walkedContracts: readonly Contract[] = files.length === 0 ? all : all.filter((one) => chosen.has(one))
+
+/** The endpoints in the shape of Twilio that such a test walks. */
+export const walkedCompatContracts: readonly Contract[] =
+  files.length === 0 ? compatContracts : compatContracts.filter((one) => chosen.has(one))
 
 /** Whether a run of `npm test -- --changed` restricts the walk to the contracts of what changed. */
 export const isWalkRestricted = files.length > 0

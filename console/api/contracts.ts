@@ -68,3 +68,8 @@ export type Modules =
   | typeof import('../../src/domains/webhooks/contract.ts')
   | typeof import('../../src/domains/webhooks/endpoints/contract.ts')
   | typeof import('../../src/domains/webhooks/history/contract.ts')
+  | typeof import('../../src/interfaces/twilio/account/contract.ts')
+  | typeof import('../../src/interfaces/twilio/contract.ts')
+  | typeof import('../../src/interfaces/twilio/lookup/contract.ts')
+  | typeof import('../../src/interfaces/twilio/messages/contract.ts')
+  | typeof import('../../src/interfaces/twilio/numbers/contract.ts')

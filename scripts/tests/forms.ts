@@ -9,6 +9,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   { why: 'Firefox', files: ['test/console/{firefox,firefox-collisions}.test.ts', 'test/sdk/firefox.test.ts'] },
   { why: 'Swagger UI in a browser', files: ['test/pages.test.ts'] },
   { why: 'linters and generators of OpenAPI, which are installed for it', files: ['test/openapi-tools.test.ts'] },
+  { why: 'the official libraries of Twilio, which are installed for it', files: ['test/twilio/libraries.test.ts'] },
   {
     why: 'packages, images and the machine’s own services',
     files: [
@@ -19,7 +20,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   {
     why: 'programs of others; the fast form has one of SMPP, SIP and each chat network',
     files: [
-      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,net-smpp,prosody,sipp,srtp,tshark}.test.ts',
+      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,kannel-carrier,net-smpp,prosody,sipp,srtp,tshark}.test.ts',
       'src/domains/msgapp/networks/{prosody,ejabberd,whatsapp-web-links,whatsapp-web-refusals}.test.ts',
     ],
   },
@@ -34,7 +35,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   {
     why: 'crashes at further moments',
     files: [
-      'test/chaos/{carrier-leases,inbox,links,msgapp,webhooks}.test.ts',
+      'test/chaos/{carrier-leases,http-carrier,inbox,links,msgapp,webhooks}.test.ts',
       'test/cluster/*.test.ts',
       'src/domains/calls/recordings/recording-encryption-crash.test.ts',
       'src/domains/callers/code-by-call-crash.test.ts',
@@ -109,6 +110,10 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
       'src/domains/{keys/rotation,callers/code-by-call,possession/stock-network,possession/displaced}.test.ts',
       'src/platform/http/request-limiters.test.ts',
     ],
+  },
+  {
+    why: 'each provider of SMS over HTTP; the fast form has the same suite over a provider that settings describe',
+    files: ['src/domains/sms/carrier-providers.test.ts'],
   },
   {
     why: 'the chat networks of WhatsApp; the fast form has the same suite on the sandbox’s network',

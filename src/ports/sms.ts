@@ -28,7 +28,16 @@ export type SmsCapabilities = {
   readonly pace: number | null
   /** Number of processes that may share the connection, as many as it may have links. Default: 1. */
   readonly slots?: number
+  /** Parts get a callback address (`SmsPart.callback`). Default: no. */
+  readonly callbacks?: boolean
+  /** Handling of a lost response unless the settings say otherwise: submit again at once, or wait for a receipt first.
+   *  Default: `resubmit`. */
+  readonly lostResponse?: 'resubmit' | 'hold'
 }
+
+/** Where a carrier reports on a part. `token` names the part and carries a MAC: it must come back with each receipt, in
+ *  the query of the address or in a field of the carrier. At most 80 characters: letters, digits, `-`, `_` and `.`. */
+export type PartCallback = { readonly url: string; readonly token: string }
 
 /** The part of a connection that a process has: `held` of `of` slots. Links, pace and window are the same part of those
  *  that the settings allow; the rest belongs to other processes. */
@@ -54,6 +63,8 @@ export type SmsPart = {
   readonly header?: SegmentHeader
   /** Validity period in seconds. Default: the carrier decides. */
   readonly validSeconds?: number
+  /** Present if the capabilities ask for it. */
+  readonly callback?: PartCallback
 }
 
 /** Why a part was not sent: the connection is down, has no capacity, or the sender is at its rate limit. */
@@ -66,8 +77,8 @@ export type SubmitResult =
   | { readonly outcome: 'retry'; readonly wasSent: true; readonly reason: string; readonly seconds: number }
   /** Nothing was sent, so this says nothing about the carrier. */
   | { readonly outcome: 'retry'; readonly wasSent: false; readonly reason: UnsentReason; readonly seconds: number }
-  /** The same submit will never succeed. */
-  | { readonly outcome: 'refused'; readonly reason: string }
+  /** The same submit will never succeed. `detail`: the carrier's words, for the operator. */
+  | { readonly outcome: 'refused'; readonly reason: string; readonly detail?: string }
   /** No answer came, or one that says nothing. The carrier may or may not have the part. */
   | { readonly outcome: 'unknown'; readonly reason: 'unanswered'; readonly detail: string }
 
@@ -76,6 +87,8 @@ export type ReceiptState = 'enroute' | 'accepted' | 'unknown' | 'delivered' | 'u
 
 /** A delivery receipt. */
 export type SmsReceipt = {
+  /** `SmsPart.callback.token`, if the carrier repeated it: the receipt then names its part, whatever the carrier's id. */
+  readonly token?: string
   readonly carrierId: string
   readonly state: ReceiptState
   /** Error code of the network, as the carrier writes it. */
@@ -125,6 +138,8 @@ export type SmsInbound = {
   readonly concat: { readonly reference: number; readonly part: number; readonly parts: number } | null
   /** Set if parts may split a character: they are joined before they are decoded (`joinParts`). */
   readonly raw?: RawPart
+  /** The carrier's id of the message, if a message that it sends again has the same one. */
+  readonly id?: string
   /** Changes when the connection broke. A carrier that sends a message again does so under another one. */
   readonly link?: string
 }
@@ -181,10 +196,20 @@ export type SmsCarrier = {
    *  be asked. */
   query?(part: QueriedPart): Promise<QueryResult>
   state(): CarrierState
-  /** True if `state` is `up`. Unlike `state`, it collects nothing: submits ask for it. */
+  /** True if `state` is `up`, or if a part may try whether it is. Unlike `state`, it collects nothing: submits ask for
+   *  it. */
   isUp(): boolean
+  /** Asks the carrier for something harmless, such as the balance, and says in words what it answered. Never rejects.
+   *  Absent: the state tells. */
+  test?(): Promise<{ readonly working: boolean; readonly message: string }>
   /** Disconnects once submits in flight are answered, after at most 5 s. */
   close(): Promise<void>
+}
+
+/** A request of a carrier to the callback address of a connection. */
+export type SmsCallback = Callback & {
+  /** Whether the token is of a part of this connection; compares in constant time. */
+  isGenuine(token: string): boolean
 }
 
 /** Tools of an adapter. */
@@ -212,7 +237,7 @@ export type SmsDriver<Settings> = {
   joinParts?(parts: readonly (RawPart & { readonly part: number })[]): string
   /** Answers requests of the carrier to our callback address, in any process: receipts and inbound messages of carriers
    *  without a lasting connection. Must verify that the request is genuine; answers 401 if it is not. */
-  callback?(settings: Settings, request: Callback, intake: SmsIntake): Promise<CallbackReply>
+  callback?(settings: Settings, request: SmsCallback, intake: SmsIntake): Promise<CallbackReply>
   /** The status of accepted submits in metrics. */
   readonly acceptedStatus: string
   /** Whether a reason belongs to the fixed set of the protocol. All others share one label in metrics. */

@@ -1,5 +1,6 @@
 import { bodyReader, isBodyOptional } from '../../src/platform/http/body-reader.ts'
 import type { Contract } from '../../src/platform/http/endpoint.ts'
+import { formReader } from '../../src/platform/http/form-body.ts'
 import { allows, answerFault, refusalFault } from '../recipes/answer.ts'
 import { fields, nodeOf } from '../recipes/schema.ts'
 import type { RawAnswer } from '../recipes/send.ts'
@@ -54,6 +55,10 @@ const queryOf = (contract: Contract, query: [string, string][]): Record<string, 
 /** A body as the server reads it. */
 const bodyOf = (contract: Contract, body: unknown): unknown => {
   const given = structuredClone(body) ?? (isBodyOptional(contract) ? {} : undefined)
+  if (contract.form && contract.body) {
+    formReader(contract.body)(given)
+    return given
+  }
   return bodyReader(contract)?.(given) ?? given
 }
 

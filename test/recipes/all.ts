@@ -19,6 +19,7 @@ import { pushRecipes } from './push.ts'
 import type { Recipes } from './recipe.ts'
 import { requestRecipes } from './requests.ts'
 import { smsRecipes } from './sms.ts'
+import { twilioRecipes } from './twilio.ts'
 import { webhookRecipes } from './webhooks.ts'
 
 /** The recipes of every endpoint. A new domain adds its file here. */
@@ -43,5 +44,6 @@ export const recipes: Recipes = {
   ...handsetRecipes,
   ...requestRecipes,
   ...smsRecipes,
+  ...twilioRecipes,
   ...webhookRecipes,
 }

@@ -58,11 +58,27 @@ export const refusalFault = (
   return fields.get('detail') === detail ? null : 'detail is not the message of a 401, or occurs in another refusal'
 }
 
+/** Returns the fault in the body of a refusal in the shape of Twilio, or null. */
+const compatFault = ({ status, body, headers }: RawAnswer): string | null => {
+  if (!/^application\/json/.test(String(headers['content-type']))) return `content-type ${headers['content-type']}`
+  const fields: { [name: string]: unknown } = { ...Object(body) }
+  const names = Object.keys(fields).sort().join()
+  if (names !== 'code,message,more_info,status') return `the fields are ${names}`
+  if (fields.status !== status) return `status is ${fields.status}`
+  return Number.isInteger(fields.code) && typeof fields.message === 'string'
+    ? null
+    : 'code or message is of another type'
+}
+
+/** Twilio has these statuses where the domains have others. */
+const compatStatuses = [400, 401, 402]
+
 /** Statuses that an endpoint may answer with. */
 export const statusesOf = (contract: Contract): Set<number> =>
   new Set([
     contract.status,
     ...Object.keys(contract.also ?? {}).map(Number),
+    ...(contract.shape === 'compat' ? compatStatuses : []),
     ...Object.keys(refusalsOf(contract)).map((name) => problems[name as ProblemName].status), // keys of problems
   ])
 
@@ -70,7 +86,8 @@ export const statusesOf = (contract: Contract): Set<number> =>
 export const answerFault = (contract: Contract, answer: RawAnswer): string | null => {
   const { status, body, text } = answer
   if (!statusesOf(contract).has(status)) return `status ${status} is not in the contract: ${text.slice(0, 300)}`
-  if (status >= 400) return refusalFault(contract, answer)
+  if (status >= 400) return contract.shape === 'compat' ? compatFault(answer) : refusalFault(contract, answer)
+  if (status === 204) return text === '' ? null : 'a 204 with a body'
   if (allows(nodeOf(contract.reply), body)) return null
   return `the body breaks the schema: ${JSON.stringify(checkOf(nodeOf(contract.reply)).Errors(body)).slice(0, 500)}`
 }

@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import type { Contract } from '../../src/platform/http/endpoint.ts'
+import { formType } from '../../src/platform/http/form-body.ts'
+import { printSid } from '../../src/platform/lib/sid.ts'
 import type { Tenant, World } from '../world.ts'
 import type { Request } from './recipe.ts'
 import { nodeOf } from './schema.ts'
@@ -32,8 +34,10 @@ export const send = (
 ): Promise<RawAnswer> => {
   const wanted = nodeOf(contract.body).contentMediaType
   const isText = wanted !== undefined && typeof request.body === 'string'
-  const headers = { 'content-type': isText ? wanted : 'application/json', ...change.headers }
-  const payload = change.payload ?? (isText ? String(request.body) : JSON.stringify(request.body))
+  const type = contract.form ? formType : isText ? wanted : 'application/json'
+  const headers = { 'content-type': type, ...change.headers }
+  const encoded = contract.form ? formOf(request.body) : JSON.stringify(request.body)
+  const payload = change.payload ?? (isText ? String(request.body) : encoded)
   const url = addressOf(contract, request)
   const whole = payload === undefined ? change : { ...change, payload, headers }
   const { bearer, cookie } = request
@@ -43,6 +47,27 @@ export const send = (
   }
   return sendTo(world, contract, who, url, bearer === undefined ? whole : { key: bearer, ...whole })
 }
+
+/** Encodes the fields of an object as a form; other values are no fields. */
+export const formOf = (body: unknown): string | undefined => {
+  if (body === undefined) return undefined
+  const form = new URLSearchParams()
+  for (const [name, value] of Object.entries(Object(body)))
+    for (const one of [value].flat()) form.append(name, typeof one === 'string' ? one : (JSON.stringify(one) ?? ''))
+  return form.toString()
+}
+
+/** Turns the interface in the shape of Twilio on for a tenant, unless it is. A blocked tenant cannot. */
+const turnOn = async (app: World['app'], who: Tenant): Promise<void> => {
+  const headers = { 'x-user-api-key': who.key }
+  const url = '/open/compat/credentials'
+  const listed = await app.inject({ url, headers })
+  if (listed.statusCode === 200 && listed.json().credentials.length === 0)
+    await app.inject({ method: 'POST', url, headers, payload: {} })
+}
+
+const basicOf = ({ id }: Tenant, key: string): string =>
+  `Basic ${Buffer.from(`${printSid('AC', id)}:${key}`).toString('base64')}`
 
 const credentialOf = ({ auth }: Contract, key: string): string => {
   if (auth === 'voice') return `Bearer ${key}`
@@ -74,6 +99,8 @@ export const sendTo = async (
   url: string,
   { headers = {}, payload, key }: RequestOverrides,
 ): Promise<RawAnswer> => {
+  const isBasic = contract.scheme === 'basic'
+  if (isBasic) await turnOn(app, who)
   const header = {
     operator: 'x-operator-key',
     voice: 'authorization',
@@ -91,7 +118,11 @@ export const sendTo = async (
     url,
     headers: {
       ...(contract.auth === 'session' ? { 'x-trunkline-console': '1' } : {}),
-      ...(used === null ? {} : { [header]: credentialOf(contract, used) }),
+      ...(used === null
+        ? {}
+        : isBasic
+          ? { authorization: basicOf(who, used) }
+          : { [header]: credentialOf(contract, used) }),
       ...headers,
     },
     ...(payload === undefined ? {} : { payload }),

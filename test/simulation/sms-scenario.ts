@@ -88,7 +88,10 @@ const startServices = async (process: Process, { database, modulesOf }: Context)
   const services = { db, accept, channels: m.channels.makeChannelCache(db, changes), prices, routing, sandboxAccounts }
   await links.start()
   const config = readConfig({})
-  const kinds = m.jobs.smsJobs({ db, changes, carriers: links, routing, clock, config, sandboxAccounts, receipts })
+  const publicUrl = () => 'http://localhost'
+  const kinds = m.jobs.smsJobs({
+    ...{ db, changes, carriers: links, routing, clock, config, sandboxAccounts, receipts, seal, publicUrl },
+  })
   const worker = m.worker.startWorker({ db, log, kinds })
   return {
     send: (message: Parameters<typeof m.ops.sendMessage>[3], account: string) =>

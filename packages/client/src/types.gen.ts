@@ -2546,9 +2546,9 @@ export type ConnectionSettingsChanges = {
   /** PEM of the only trusted certificate authority */
   tls_ca?: string | null
   tls_server_name?: string | null
-  /** Window: unanswered submits per bind. Default: 10 */
+  /** Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10 */
   window?: number | null
-  /** Parts per second over all binds. Default: no limit */
+  /** Parts per second over all binds and workers. Default: no limit */
   tps?: number | null
   /** Parts per second of one sending number. Default: no limit */
   tps_per_sender?: number | null
@@ -2589,18 +2589,111 @@ export type ConnectionSettingsChanges = {
   priority?: number | null
   /** Share of the messages among connections of the same prefix and priority. Default: 1 */
   weight?: number | null
-  /** When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again */
+  /** When the response to a submit is lost: submit again at once (default of smpp), wait a minute for a receipt and then submit again (default of sms-http), or never submit again */
   policy?: 'resubmit' | 'hold' | 'at_most_once' | null
   /** Validity period of a message, for us and for the carrier. Default: 48 hours, for us only */
   validity_seconds?: number | null
   /** Simulated carrier: carries only destinations that no other connection has prefixes for, and only for sandbox accounts */
   sandbox?: boolean | null
-  /** Key of API 3, from the user panel; sealed at rest and never returned */
-  api_key?: string | null
-  /** The callback secret that is enabled in the user panel; without one, orders are only polled; sealed at rest and never returned */
-  callback_secret?: string | null
-  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com */
+  /** The provider’s interface. twilio: account_sid, auth_token; base_url for other systems of its shape. telnyx: api_key, public_key. vonage: api_key, api_secret, signature_secret. bandwidth: account_id, application_id, username, password, callback_username, callback_secret. kannel: base_url, username, password. generic: url and what describes the interface */
+  provider?: 'generic' | 'twilio' | 'telnyx' | 'vonage' | 'bandwidth' | 'kannel' | null
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
   base_url?: string | null
+  /** twilio: the account’s SID, AC…, or its name in other systems */
+  account_sid?: string | null
+  /** twilio: the account’s token, which also signs callbacks; sealed at rest and never returned */
+  auth_token?: string | null
+  /** twilio: messaging service that chooses the sender. Default: our number is the sender */
+  messaging_service_sid?: string | null
+  /** didww: key of API 3, from the user panel. telnyx, vonage: the key of the API; sealed at rest and never returned */
+  api_key?: string | null
+  /** telnyx: the account’s public key, in base64: callbacks are signed with its private key */
+  public_key?: string | null
+  /** telnyx: messaging profile of the sender. Default: the one of the number */
+  messaging_profile_id?: string | null
+  /** vonage: the secret of api_key; sealed at rest and never returned */
+  api_secret?: string | null
+  /** vonage: the secret that signs callbacks; sealed at rest and never returned */
+  signature_secret?: string | null
+  /** vonage: how callbacks are signed. Default: sha256 */
+  signature_method?: 'md5hash' | 'md5' | 'sha1' | 'sha256' | 'sha512' | null
+  /** bandwidth: the account’s id */
+  account_id?: string | null
+  /** bandwidth: the messaging application’s id, whose callbacks come to us */
+  application_id?: string | null
+  username?: string | null
+  /** bandwidth: user of the application’s callbacks */
+  callback_username?: string | null
+  /** didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password; sealed at rest and never returned */
+  callback_secret?: string | null
+  /** kannel: the smsc-id to send over. Default: the routes of Kannel */
+  smsc?: string | null
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  url?: string | null
+  /** generic: default POST with a body, else GET */
+  method?: 'GET' | 'POST' | null
+  /** generic: headers of requests; write secrets as {token} or {basic} */
+  headers?: Record<string, unknown> | null
+  /** generic: body of a submit: a template as url */
+  body?: string | null
+  /** generic: media type of body, and how values are escaped. Default: json */
+  body_type?: 'json' | 'form' | 'text' | null
+  /** sandbox: the credential for the network. sms-http: the {token} of templates of generic; sealed at rest and never returned */
+  token?: string | null
+  /** generic: numbers in templates with a +, or without. Default: e164 */
+  number_form?: 'e164' | 'digits' | null
+  /** generic: statuses of an answer that takes the message. Default: 200 to 299 */
+  success_status?: readonly (number)[] | null
+  /** generic: what the body of such an answer must contain; without look-around */
+  success_pattern?: string | null
+  /** generic: JSON pointer of the provider’s id in the answer. Without id_path and id_pattern, ours is used */
+  id_path?: string | null
+  /** generic: finds that id; its first group is the id; without look-around */
+  id_pattern?: string | null
+  /** generic: JSON pointer of the provider’s code in a refusal */
+  error_path?: string | null
+  /** generic: finds that code; its first group is the code; without look-around */
+  error_pattern?: string | null
+  /** generic: codes after which the message is submitted again later, as after the statuses 429, 503 */
+  retry_codes?: readonly (string)[] | null
+  /** generic: codes of refused credentials, after which messages wait, as after the status 401 */
+  denied_codes?: readonly (string)[] | null
+  /** generic: address for connections test, such as that of the balance: a template as url */
+  test_url?: string | null
+  /** generic: the word for the state in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_state?: string | null
+  /** generic: the provider’s id in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_id?: string | null
+  /** generic: the network’s code in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_error?: string | null
+  /** generic: where a receipt repeats {reference}, if it does not come to {callback}: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_token?: string | null
+  /** generic: the sender of an inbound message: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_from?: string | null
+  /** generic: its recipient: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_to?: string | null
+  /** generic: its text: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_text?: string | null
+  /** generic: its id, which a repetition has, too: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_id?: string | null
+  /** generic: the number that the parts of a long inbound message share: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_reference?: string | null
+  /** generic: the position of such a part, from 1: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_part?: string | null
+  /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_parts?: string | null
+  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  callback_header?: string | null
+  /** generic: default sha256 */
+  callback_hash?: 'sha1' | 'sha256' | 'sha512' | null
+  /** generic: default hex */
+  callback_encoding?: 'hex' | 'base64' | null
+  /** generic: IP addresses or networks that callbacks must come from */
+  callback_addresses?: readonly (string)[] | null
+  /** generic: body of our answer to a callback. Default: empty */
+  callback_answer?: string | null
+  /** Workers that may share the connection; each has its part of window and pace. Default: 1 */
+  slots?: number | null
   /** ISO 3166-1 alpha-2 of the offered countries. Default: all */
   countries?: readonly (string)[] | null
   /** Limit per process; the supplier allows 20 per key. Default: 5, for three processes */
@@ -2609,8 +2702,6 @@ export type ConnectionSettingsChanges = {
   markup_percent?: number | null
   /** Price of an inbound minute in US dollars. Default: 0.00 */
   ppm?: string | null
-  /** The credential for the network; sealed at rest and never returned */
-  token?: string | null
   /** component: one link for all numbers (XEP-0114); client: a login for each number */
   mode?: 'component' | 'client' | null
   /** Domain of the contacts: +447911123456 is 447911123456@domain */
@@ -2631,7 +2722,6 @@ export type ConnectionSettingsChanges = {
   upload?: string | null
   /** Default: udp */
   transport?: 'udp' | 'tcp' | 'tls' | null
-  username?: string | null
   /** Registers with the carrier, so that it can route calls to us; requires username and password */
   register?: boolean | null
   /** IP addresses or networks that calls may come from, in addition to the addresses of host; others get no answer */
@@ -2734,7 +2824,7 @@ export type Connection = {
   /** Starts with CNX */
   uuid: string
   /** Protocol of the connection */
-  kind: 'smpp' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web'
+  kind: 'smpp' | 'sms-http' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web'
   name: string
   /** Without secrets: they are never returned */
   settings: Record<string, unknown>
@@ -2767,9 +2857,9 @@ export type ConnectionSettings = {
   /** PEM of the only trusted certificate authority */
   tls_ca?: string
   tls_server_name?: string
-  /** Window: unanswered submits per bind. Default: 10 */
+  /** Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10 */
   window?: number
-  /** Parts per second over all binds. Default: no limit */
+  /** Parts per second over all binds and workers. Default: no limit */
   tps?: number
   /** Parts per second of one sending number. Default: no limit */
   tps_per_sender?: number
@@ -2810,18 +2900,111 @@ export type ConnectionSettings = {
   priority?: number
   /** Share of the messages among connections of the same prefix and priority. Default: 1 */
   weight?: number
-  /** When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again */
+  /** When the response to a submit is lost: submit again at once (default of smpp), wait a minute for a receipt and then submit again (default of sms-http), or never submit again */
   policy?: 'resubmit' | 'hold' | 'at_most_once'
   /** Validity period of a message, for us and for the carrier. Default: 48 hours, for us only */
   validity_seconds?: number
   /** Simulated carrier: carries only destinations that no other connection has prefixes for, and only for sandbox accounts */
   sandbox?: boolean
-  /** Key of API 3, from the user panel; sealed at rest and never returned */
-  api_key?: string
-  /** The callback secret that is enabled in the user panel; without one, orders are only polled; sealed at rest and never returned */
-  callback_secret?: string
-  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com */
+  /** The provider’s interface. twilio: account_sid, auth_token; base_url for other systems of its shape. telnyx: api_key, public_key. vonage: api_key, api_secret, signature_secret. bandwidth: account_id, application_id, username, password, callback_username, callback_secret. kannel: base_url, username, password. generic: url and what describes the interface */
+  provider?: 'generic' | 'twilio' | 'telnyx' | 'vonage' | 'bandwidth' | 'kannel'
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
   base_url?: string
+  /** twilio: the account’s SID, AC…, or its name in other systems */
+  account_sid?: string
+  /** twilio: the account’s token, which also signs callbacks; sealed at rest and never returned */
+  auth_token?: string
+  /** twilio: messaging service that chooses the sender. Default: our number is the sender */
+  messaging_service_sid?: string
+  /** didww: key of API 3, from the user panel. telnyx, vonage: the key of the API; sealed at rest and never returned */
+  api_key?: string
+  /** telnyx: the account’s public key, in base64: callbacks are signed with its private key */
+  public_key?: string
+  /** telnyx: messaging profile of the sender. Default: the one of the number */
+  messaging_profile_id?: string
+  /** vonage: the secret of api_key; sealed at rest and never returned */
+  api_secret?: string
+  /** vonage: the secret that signs callbacks; sealed at rest and never returned */
+  signature_secret?: string
+  /** vonage: how callbacks are signed. Default: sha256 */
+  signature_method?: 'md5hash' | 'md5' | 'sha1' | 'sha256' | 'sha512'
+  /** bandwidth: the account’s id */
+  account_id?: string
+  /** bandwidth: the messaging application’s id, whose callbacks come to us */
+  application_id?: string
+  username?: string
+  /** bandwidth: user of the application’s callbacks */
+  callback_username?: string
+  /** didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password; sealed at rest and never returned */
+  callback_secret?: string
+  /** kannel: the smsc-id to send over. Default: the routes of Kannel */
+  smsc?: string
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  url?: string
+  /** generic: default POST with a body, else GET */
+  method?: 'GET' | 'POST'
+  /** generic: headers of requests; write secrets as {token} or {basic} */
+  headers?: Record<string, unknown>
+  /** generic: body of a submit: a template as url */
+  body?: string
+  /** generic: media type of body, and how values are escaped. Default: json */
+  body_type?: 'json' | 'form' | 'text'
+  /** sandbox: the credential for the network. sms-http: the {token} of templates of generic; sealed at rest and never returned */
+  token?: string
+  /** generic: numbers in templates with a +, or without. Default: e164 */
+  number_form?: 'e164' | 'digits'
+  /** generic: statuses of an answer that takes the message. Default: 200 to 299 */
+  success_status?: readonly (number)[]
+  /** generic: what the body of such an answer must contain; without look-around */
+  success_pattern?: string
+  /** generic: JSON pointer of the provider’s id in the answer. Without id_path and id_pattern, ours is used */
+  id_path?: string
+  /** generic: finds that id; its first group is the id; without look-around */
+  id_pattern?: string
+  /** generic: JSON pointer of the provider’s code in a refusal */
+  error_path?: string
+  /** generic: finds that code; its first group is the code; without look-around */
+  error_pattern?: string
+  /** generic: codes after which the message is submitted again later, as after the statuses 429, 503 */
+  retry_codes?: readonly (string)[]
+  /** generic: codes of refused credentials, after which messages wait, as after the status 401 */
+  denied_codes?: readonly (string)[]
+  /** generic: address for connections test, such as that of the balance: a template as url */
+  test_url?: string
+  /** generic: the word for the state in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_state?: string
+  /** generic: the provider’s id in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_id?: string
+  /** generic: the network’s code in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_error?: string
+  /** generic: where a receipt repeats {reference}, if it does not come to {callback}: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_token?: string
+  /** generic: the sender of an inbound message: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_from?: string
+  /** generic: its recipient: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_to?: string
+  /** generic: its text: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_text?: string
+  /** generic: its id, which a repetition has, too: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_id?: string
+  /** generic: the number that the parts of a long inbound message share: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_reference?: string
+  /** generic: the position of such a part, from 1: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_part?: string
+  /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_parts?: string
+  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  callback_header?: string
+  /** generic: default sha256 */
+  callback_hash?: 'sha1' | 'sha256' | 'sha512'
+  /** generic: default hex */
+  callback_encoding?: 'hex' | 'base64'
+  /** generic: IP addresses or networks that callbacks must come from */
+  callback_addresses?: readonly (string)[]
+  /** generic: body of our answer to a callback. Default: empty */
+  callback_answer?: string
+  /** Workers that may share the connection; each has its part of window and pace. Default: 1 */
+  slots?: number
   /** ISO 3166-1 alpha-2 of the offered countries. Default: all */
   countries?: readonly (string)[]
   /** Limit per process; the supplier allows 20 per key. Default: 5, for three processes */
@@ -2830,8 +3013,6 @@ export type ConnectionSettings = {
   markup_percent?: number
   /** Price of an inbound minute in US dollars. Default: 0.00 */
   ppm?: string
-  /** The credential for the network; sealed at rest and never returned */
-  token?: string
   /** component: one link for all numbers (XEP-0114); client: a login for each number */
   mode?: 'component' | 'client'
   /** Domain of the contacts: +447911123456 is 447911123456@domain */
@@ -2852,7 +3033,6 @@ export type ConnectionSettings = {
   upload?: string
   /** Default: udp */
   transport?: 'udp' | 'tcp' | 'tls'
-  username?: string
   /** Registers with the carrier, so that it can route calls to us; requires username and password */
   register?: boolean
   /** IP addresses or networks that calls may come from, in addition to the addresses of host; others get no answer */
@@ -2907,9 +3087,9 @@ export type SmppSettings = {
   /** PEM of the only trusted certificate authority */
   tls_ca?: string
   tls_server_name?: string
-  /** Window: unanswered submits per bind. Default: 10 */
+  /** Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10 */
   window?: number
-  /** Parts per second over all binds. Default: no limit */
+  /** Parts per second over all binds and workers. Default: no limit */
   tps?: number
   /** Parts per second of one sending number. Default: no limit */
   tps_per_sender?: number
@@ -2950,7 +3130,133 @@ export type SmppSettings = {
   priority?: number
   /** Share of the messages among connections of the same prefix and priority. Default: 1 */
   weight?: number
-  /** When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again */
+  /** When the response to a submit is lost: submit again at once (default of smpp), wait a minute for a receipt and then submit again (default of sms-http), or never submit again */
+  policy?: 'resubmit' | 'hold' | 'at_most_once'
+  /** Validity period of a message, for us and for the carrier. Default: 48 hours, for us only */
+  validity_seconds?: number
+  /** Simulated carrier: carries only destinations that no other connection has prefixes for, and only for sandbox accounts */
+  sandbox?: boolean
+}
+
+export type SmsHttpSettings = {
+  /** The provider’s interface. twilio: account_sid, auth_token; base_url for other systems of its shape. telnyx: api_key, public_key. vonage: api_key, api_secret, signature_secret. bandwidth: account_id, application_id, username, password, callback_username, callback_secret. kannel: base_url, username, password. generic: url and what describes the interface */
+  provider: 'generic' | 'twilio' | 'telnyx' | 'vonage' | 'bandwidth' | 'kannel'
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
+  base_url?: string
+  /** twilio: the account’s SID, AC…, or its name in other systems */
+  account_sid?: string
+  /** twilio: the account’s token, which also signs callbacks; sealed at rest and never returned */
+  auth_token?: string
+  /** twilio: messaging service that chooses the sender. Default: our number is the sender */
+  messaging_service_sid?: string
+  /** didww: key of API 3, from the user panel. telnyx, vonage: the key of the API; sealed at rest and never returned */
+  api_key?: string
+  /** telnyx: the account’s public key, in base64: callbacks are signed with its private key */
+  public_key?: string
+  /** telnyx: messaging profile of the sender. Default: the one of the number */
+  messaging_profile_id?: string
+  /** vonage: the secret of api_key; sealed at rest and never returned */
+  api_secret?: string
+  /** vonage: the secret that signs callbacks; sealed at rest and never returned */
+  signature_secret?: string
+  /** vonage: how callbacks are signed. Default: sha256 */
+  signature_method?: 'md5hash' | 'md5' | 'sha1' | 'sha256' | 'sha512'
+  /** bandwidth: the account’s id */
+  account_id?: string
+  /** bandwidth: the messaging application’s id, whose callbacks come to us */
+  application_id?: string
+  username?: string
+  /** Sealed at rest and never returned */
+  password?: string
+  /** bandwidth: user of the application’s callbacks */
+  callback_username?: string
+  /** didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password; sealed at rest and never returned */
+  callback_secret?: string
+  /** kannel: the smsc-id to send over. Default: the routes of Kannel */
+  smsc?: string
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  url?: string
+  /** generic: default POST with a body, else GET */
+  method?: 'GET' | 'POST'
+  /** generic: headers of requests; write secrets as {token} or {basic} */
+  headers?: Record<string, unknown>
+  /** generic: body of a submit: a template as url */
+  body?: string
+  /** generic: media type of body, and how values are escaped. Default: json */
+  body_type?: 'json' | 'form' | 'text'
+  /** sandbox: the credential for the network. sms-http: the {token} of templates of generic; sealed at rest and never returned */
+  token?: string
+  /** generic: numbers in templates with a +, or without. Default: e164 */
+  number_form?: 'e164' | 'digits'
+  /** generic: statuses of an answer that takes the message. Default: 200 to 299 */
+  success_status?: readonly (number)[]
+  /** generic: what the body of such an answer must contain; without look-around */
+  success_pattern?: string
+  /** generic: JSON pointer of the provider’s id in the answer. Without id_path and id_pattern, ours is used */
+  id_path?: string
+  /** generic: finds that id; its first group is the id; without look-around */
+  id_pattern?: string
+  /** generic: JSON pointer of the provider’s code in a refusal */
+  error_path?: string
+  /** generic: finds that code; its first group is the code; without look-around */
+  error_pattern?: string
+  /** generic: codes after which the message is submitted again later, as after the statuses 429, 503 */
+  retry_codes?: readonly (string)[]
+  /** generic: codes of refused credentials, after which messages wait, as after the status 401 */
+  denied_codes?: readonly (string)[]
+  /** generic: address for connections test, such as that of the balance: a template as url */
+  test_url?: string
+  /** generic: the word for the state in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_state?: string
+  /** generic: the provider’s id in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_id?: string
+  /** generic: the network’s code in a receipt: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_error?: string
+  /** generic: where a receipt repeats {reference}, if it does not come to {callback}: a name in the query or form, or a JSON pointer such as /data/id */
+  receipt_token?: string
+  /** States by the carrier’s words in receipts (stat), or by the numbers of message_state. They go before the known words. delivered, undelivered, expired and rejected are final */
+  receipt_states?: Record<string, unknown>
+  /** generic: the sender of an inbound message: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_from?: string
+  /** generic: its recipient: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_to?: string
+  /** generic: its text: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_text?: string
+  /** generic: its id, which a repetition has, too: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_id?: string
+  /** generic: the number that the parts of a long inbound message share: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_reference?: string
+  /** generic: the position of such a part, from 1: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_part?: string
+  /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
+  inbound_parts?: string
+  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  callback_header?: string
+  /** generic: default sha256 */
+  callback_hash?: 'sha1' | 'sha256' | 'sha512'
+  /** generic: default hex */
+  callback_encoding?: 'hex' | 'base64'
+  /** generic: IP addresses or networks that callbacks must come from */
+  callback_addresses?: readonly (string)[]
+  /** generic: body of our answer to a callback. Default: empty */
+  callback_answer?: string
+  /** Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10 */
+  window?: number
+  /** Parts per second over all binds and workers. Default: no limit */
+  tps?: number
+  /** Parts per second of one sending number. Default: no limit */
+  tps_per_sender?: number
+  /** Longest wait for a response. Default: 10 */
+  response_seconds?: number
+  /** Workers that may share the connection; each has its part of window and pace. Default: 1 */
+  slots?: number
+  /** Leading digits of the destinations that it carries; empty: every destination */
+  prefixes?: readonly (string)[]
+  /** Among equally matching connections the lowest priority is used. Default: 100 */
+  priority?: number
+  /** Share of the messages among connections of the same prefix and priority. Default: 1 */
+  weight?: number
+  /** When the response to a submit is lost: submit again at once (default of smpp), wait a minute for a receipt and then submit again (default of sms-http), or never submit again */
   policy?: 'resubmit' | 'hold' | 'at_most_once'
   /** Validity period of a message, for us and for the carrier. Default: 48 hours, for us only */
   validity_seconds?: number
@@ -2959,11 +3265,11 @@ export type SmppSettings = {
 }
 
 export type DidwwSettings = {
-  /** Key of API 3, from the user panel; sealed at rest and never returned */
+  /** didww: key of API 3, from the user panel. telnyx, vonage: the key of the API; sealed at rest and never returned */
   api_key: string
-  /** The callback secret that is enabled in the user panel; without one, orders are only polled; sealed at rest and never returned */
+  /** didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password; sealed at rest and never returned */
   callback_secret?: string
-  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com */
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
   base_url?: string
   /** ISO 3166-1 alpha-2 of the offered countries. Default: all */
   countries?: readonly (string)[]
@@ -2978,7 +3284,7 @@ export type DidwwSettings = {
 export type SandboxSettings = {
   host: string
   port: number
-  /** The credential for the network; sealed at rest and never returned */
+  /** sandbox: the credential for the network. sms-http: the {token} of templates of generic; sealed at rest and never returned */
   token: string
 }
 
@@ -3058,7 +3364,7 @@ export type WhatsappCloudSettings = {
   app_secret: string
   /** Any words; enter the same where the app is given our callback address; sealed at rest and never returned */
   verify_token: string
-  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com */
+  /** Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms */
   base_url?: string
   /** Version of the Graph API. Default: v21.0 */
   version?: string
@@ -3125,6 +3431,38 @@ export type HandsetCall = {
   tones: readonly (HandsetTone)[]
   /** The call on the platform, if known */
   uuid?: string
+}
+
+export type NewCompatCredentials = {
+  success: true
+  /** User name of the libraries: AC and the digits of the account’s uuid */
+  account_sid: string
+  /** 32 hexadecimal digits */
+  auth_token: string
+  /** The API key that the token is */
+  key_uuid: string
+  /** Absent: all */
+  scopes?: readonly (string)[]
+  /** Absent: never */
+  expires_at?: string
+  /** Absent: any */
+  allowed_addresses?: readonly (string)[]
+}
+
+export type CompatCredentials = {
+  /** Starts with KEY */
+  key_uuid: string
+  last_four: string
+  /** True for the token that signs callbacks */
+  signs: boolean
+  created_at: string
+}
+
+export type CompatCredentialsList = {
+  success: true
+  /** User name of the libraries: AC and the digits of the account’s uuid */
+  account_sid: string
+  credentials: readonly (CompatCredentials)[]
 }
 
 /** With the role voice: one process of an installation runs the calls, others stand by */
@@ -3769,7 +4107,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -4164,6 +4502,26 @@ export type AccountOperations = {
       /** The last 10, newest first */
       events: readonly (MsgappChannelEvent)[]
     }>
+  }
+  readonly compat: {
+    /**
+     * Make an account SID and a token for Twilio’s libraries; only this response shows the token.
+     * The interface is off for an account until it makes the first token. The token is an API key with the permissions of the request’s key, and signs callbacks. Two tokens can be valid at once, for a rotation: callbacks are signed by the older one.
+     */
+    createCredentials(args?: Record<string, never>, options?: CallOptions): Promise<NewCompatCredentials>
+    /**
+     * The account SID and the valid tokens for Twilio’s libraries.
+     * The reply shows the last four characters of each token, never the token itself.
+     */
+    credentials(args?: Record<string, never>, options?: CallOptions): Promise<CompatCredentialsList>
+    /**
+     * Revoke a token; every process refuses it within a second.
+     * The interface is off again once the account has no token. Revocation is permanent.
+     */
+    revokeCredentials(args: {
+      /** Starts with KEY */
+      key_uuid: string
+    }, options?: CallOptions): Promise<Success>
   }
   readonly contacts: {
     /**
@@ -7332,7 +7690,7 @@ export type OperatorOperations = {
      */
     create(args: {
       /** Protocol of the connection */
-      kind: 'smpp' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web'
+      kind: 'smpp' | 'sms-http' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web'
       name: string
       settings: ConnectionSettings
       enabled?: boolean | undefined
@@ -7368,7 +7726,7 @@ export type OperatorOperations = {
      * Secrets are never returned. Disabled connections are listed too.
      */
     list(args?: {
-      kind?: 'smpp' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web' | undefined
+      kind?: 'smpp' | 'sms-http' | 'didww' | 'sandbox' | 'xmpp' | 'sip-trunk' | 'whatsapp-cloud' | 'whatsapp-web' | undefined
       /** Only the connection of this name */
       name?: string | undefined
     }, options?: CallOptions): Promise<{

@@ -3,8 +3,10 @@ import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import { Enum, Named } from '../../platform/http/schema.ts'
 import {
   Ascii,
+  apiKey,
   authority,
   baseUrl,
+  callbackSecret,
   callingCode,
   count,
   Domain,
@@ -12,35 +14,19 @@ import {
   LocalPart,
   password,
   port,
-  prefixes,
-  priority,
-  rate,
   receiptStates,
   reconnectSeconds,
-  sandboxed,
+  responseSeconds,
   secret,
   serverName,
+  token,
+  tps,
+  tpsPerSender,
+  window,
 } from './setting-schemas.ts'
 import { SipTrunk } from './sip-trunk-settings.ts'
-
-/** Settings of every kind of SMS connection. */
-const smsRouting = {
-  prefixes: Type.Optional(prefixes),
-  priority: Type.Optional(priority),
-  weight: Type.Optional(
-    count(1, 1000, 'Share of the messages among connections of the same prefix and priority. Default: 1'),
-  ),
-  policy: Type.Optional(
-    Enum(['resubmit', 'hold', 'at_most_once'], {
-      description:
-        'When the response to a submit is lost: submit again at once (default), wait a minute for a receipt and then submit again, or never submit again',
-    }),
-  ),
-  validity_seconds: Type.Optional(
-    count(60, 604_800, 'Validity period of a message, for us and for the carrier. Default: 48 hours, for us only'),
-  ),
-  sandbox: Type.Optional(sandboxed),
-}
+import { SmsHttp } from './sms-http-settings.ts'
+import { smsRouting } from './sms-routing-settings.ts'
 
 /** Settings of an SMPP connection (SMPP 3.4), with the names that carriers use. */
 const Smpp = Named(
@@ -64,9 +50,9 @@ const Smpp = Named(
     tls: Type.Optional(Type.Boolean()),
     tls_ca: Type.Optional(authority),
     tls_server_name: Type.Optional(serverName),
-    window: Type.Optional(count(1, 1000, 'Window: unanswered submits per bind. Default: 10')),
-    tps: Type.Optional(rate('Parts per second over all binds. Default: no limit')),
-    tps_per_sender: Type.Optional(rate('Parts per second of one sending number. Default: no limit')),
+    window: Type.Optional(window),
+    tps: Type.Optional(tps),
+    tps_per_sender: Type.Optional(tpsPerSender),
     long: Type.Optional(
       Enum(['udh8', 'udh16', 'sar', 'payload'], { description: 'Concatenation of long messages. Default: udh8' }),
     ),
@@ -102,7 +88,7 @@ const Smpp = Named(
       }),
     ),
     calling_code: Type.Optional(callingCode),
-    response_seconds: Type.Optional(count(1, 300, 'Longest wait for a response. Default: 10')),
+    response_seconds: Type.Optional(responseSeconds),
     enquire_seconds: Type.Optional(count(1, 3600, 'Idle time before an enquire_link. Default: 30')),
     reconnect_seconds: Type.Optional(reconnectSeconds),
     ...smsRouting,
@@ -113,10 +99,8 @@ const Smpp = Named(
 const Didww = Named(
   'DidwwSettings',
   Type.Object({
-    api_key: secret(200, 'Key of API 3, from the user panel'),
-    callback_secret: Type.Optional(
-      secret(200, 'The callback secret that is enabled in the user panel; without one, orders are only polled'),
-    ),
+    api_key: apiKey,
+    callback_secret: Type.Optional(callbackSecret),
     base_url: Type.Optional(baseUrl),
     countries: Type.Optional(
       Type.Array(Type.String({ pattern: '^[A-Z]{2}$' }), {
@@ -147,7 +131,7 @@ const Sandbox = Named(
   Type.Object({
     host,
     port,
-    token: secret(200, 'The credential for the network'),
+    token,
   }),
 )
 
@@ -253,6 +237,11 @@ type Kinds = {
 /** The settings of each kind of connection, and which of them are secrets. A name means the same in every kind. */
 export const kinds = {
   smpp: { port: 'sms', settings: Smpp, secrets: ['password'] },
+  'sms-http': {
+    port: 'sms',
+    settings: SmsHttp,
+    secrets: ['auth_token', 'api_key', 'api_secret', 'signature_secret', 'password', 'callback_secret', 'token'],
+  },
   didww: { port: 'supplier', settings: Didww, secrets: ['api_key', 'callback_secret'] },
   sandbox: { port: 'chat', settings: Sandbox, secrets: ['token'] },
   xmpp: { port: 'chat', settings: Xmpp, secrets: ['secret', 'password', 'admin_password'] },

@@ -33,7 +33,7 @@ test('each kind requires its own settings, and the refusal names the field', asy
   assert.equal(authority.status, 400)
   assert.match(authority.body.error_message, /^settings.tls_ca must be a certificate in PEM/)
   const none = await create({ kind: 'pigeon', name: 'a', settings: {} })
-  assert.match(none.body.error_message, /^kind must be one of smpp, didww/)
+  assert.match(none.body.error_message, /^kind must be one of smpp, sms-http, didww/)
 })
 
 test(

@@ -3,6 +3,9 @@
 /** Seconds for which a test waits until a carrier is connected or refused. */
 export const settleSeconds = 10
 
+/** Connections that are kept open for callbacks: a carrier may report on hundreds of messages a second. */
+export const maxCachedConnections = 500
+
 /** Milliseconds between publications of this process's states. */
 export const statePublishMs = 2_000
 

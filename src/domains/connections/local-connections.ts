@@ -24,7 +24,10 @@ type Running = {
 type Testable = Running & { test(id: string): Promise<TestResult> }
 
 type Deps = {
-  readonly carriers: Running & { whenSettled(id: string, seconds: number): Promise<CarrierState | null> }
+  readonly carriers: Running & {
+    whenSettled(id: string, seconds: number): Promise<CarrierState | null>
+    test(id: string): Promise<TestResult | null>
+  }
   readonly suppliers: Testable
   readonly networks: Testable
   readonly voice: Testable & Pick<LocalDriver, 'examine'>
@@ -37,6 +40,8 @@ export const makeLocalConnections = ({ carriers, suppliers, networks, voice }: D
       test: async (id) => {
         const state = await carriers.whenSettled(id, settleSeconds)
         if (!state) return { working: false, message: 'the connection ended during the request' }
+        const tested = await carriers.test(id)
+        if (tested) return tested
         return { working: state.state === 'up', message: state.lastError ?? state.state }
       },
       isChat: false,

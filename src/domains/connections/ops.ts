@@ -1,10 +1,13 @@
 import type { FastifyInstance } from 'fastify'
 import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
+import type { ProxyTrust } from '../../platform/http/proxy-trust.ts'
+import { makeGenerationCache } from '../../platform/lib/generation-cache.ts'
 import { parse, uuid } from '../../platform/lib/id.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
 import type { Callback, CallbackReply } from '../../ports/callback.ts'
 import { type ConnectionKind, kinds, type SettingsOf } from './connection-kinds.ts'
+import { maxCachedConnections } from './limits.ts'
 import * as store from './store.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -144,15 +147,31 @@ const textParameters = (values: unknown): Record<string, string> => {
   return Object.fromEntries(pairs)
 }
 
+type CallbackDeps = {
+  readonly db: Db
+  readonly changes: InvalidationBus
+  readonly seal: Seal
+  readonly proxies: ProxyTrust
+  readonly publicUrl: () => string
+}
+
 /**
  * Adds an endpoint for external systems without a lasting connection. It is not part of the customer API, and so in no
  * contract. Any process may answer.
  */
 export const installCallbacks = async (
   app: FastifyInstance,
-  { db, seal }: { readonly db: Db; readonly seal: Seal },
+  { db, changes, seal, proxies, publicUrl }: CallbackDeps,
   { path, maxBytes, answer, refuse }: CallbackEndpoint,
 ): Promise<void> => {
+  const cache = makeGenerationCache<CallbackTarget>(maxCachedConnections)
+  changes.on('connections', cache.clear)
+  const targetOf = (id: string) =>
+    cache.get(id) ??
+    cache.load(id, async () => {
+      const found = await openConnection(db, seal, id)
+      return found && { ...found, id }
+    })
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: maxBytes }, (_request, body, done) =>
@@ -162,12 +181,20 @@ export const installCallbacks = async (
       method: ['GET', 'POST'],
       url: path,
       bodyLimit: maxBytes,
-      handler: async ({ method, params, query, headers, body }, reply) => {
+      handler: async ({ method, url, params, query, headers, body, raw: incoming }, reply) => {
         const id = parse('CNX', params.connection)
-        const found = id === null ? null : await openConnection(db, seal, id)
+        const target = id === null ? null : await targetOf(id)
         const raw = Buffer.isBuffer(body) ? body : Buffer.alloc(0)
-        const request = { method, query: textParameters(query), headers: textParameters(headers), raw }
-        const answered = id === null || found === null ? null : await answer({ ...found, id }, request)
+        const request = {
+          method,
+          // Signatures are over the address that the system was given, whatever proxies have made of it.
+          url: `${publicUrl()}${url}`,
+          address: proxies.address(incoming),
+          query: textParameters(query),
+          headers: textParameters(headers),
+          raw,
+        }
+        const answered = target === null ? null : await answer(target, request)
         if (answered === null || answered.status === 401) return refuse()
         return reply.code(answered.status).type('text/plain; charset=utf-8').send(answered.body)
       },

@@ -13,6 +13,18 @@ export const refusals = {
     ),
   requiredToRegister: (setting: string) =>
     invalid(`settings.${setting} is required where settings.register is true`).at(`settings.${setting}`),
+  requiredByProvider: (setting: string, provider: string) =>
+    invalid(`settings.${setting} is required where settings.provider is ${provider}`).at(`settings.${setting}`),
+  foreignToProvider: (setting: string, provider: string) =>
+    invalid(`settings.${setting} is not for the provider ${provider}: leave it out, or clear it with null`).at(
+      `settings.${setting}`,
+    ),
+  badPattern: (setting: string, fault: string) =>
+    invalid(`settings.${setting} is not a supported pattern: ${fault}`).at(`settings.${setting}`),
+  badCallbackAddress: (address: string) =>
+    invalid(`settings.callback_addresses: ${address} is neither an address nor a network such as 203.0.113.0/28`).at(
+      'settings.callback_addresses',
+    ),
   notChosenByTenants: (kind: string) =>
     invalid(
       `shared and account_uuids are for messaging networks: tenants do not choose a connection of kind ${kind}`,

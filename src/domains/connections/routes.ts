@@ -18,6 +18,7 @@ import * as c from './contract.ts'
 import { openSettings, sealSettings } from './ops.ts'
 import { refusals } from './refusals.ts'
 import type { LiveState, ProcessState } from './remote-connections.ts'
+import { checkSmsHttp } from './sms-http-settings.ts'
 import * as store from './store.ts'
 
 /** SMPP has a word of its own for a link that is up. */
@@ -72,6 +73,8 @@ const checkSettings = (kind: ConnectionKind, settings: object) => {
     password,
   } = settings as Partial<SettingsOf['sip-trunk']>
   if (authority !== undefined && !areCertificates(authority)) throw refusals.badTlsCa()
+  // The kind tells which settings these are.
+  if (kind === 'sms-http') checkSmsHttp(settings as SettingsOf['sms-http'])
   if (kind !== 'sip-trunk') return
   const wrong = networks?.find((text) => readNetwork(text) === null)
   if (wrong !== undefined) throw refusals.badAllowedAddress(wrong)

@@ -10,7 +10,8 @@ export const count = (minimum: number, maximum: number, description: string) =>
 export const rate = (description: string) => Type.Number({ exclusiveMinimum: 0, maximum: 100_000, description })
 
 /** A C-octet string. */
-export const Ascii = (maxLength: number) => Type.String({ maxLength, pattern: '^[ -~]*$' })
+export const Ascii = (maxLength: number, description?: string) =>
+  Type.String({ maxLength, pattern: '^[ -~]*$', ...(description === undefined ? {} : { description }) })
 
 export const secret = (maxLength: number, description: string) =>
   Confidential(
@@ -32,9 +33,23 @@ export const baseUrl = Type.String({
   pattern: '^https?://[^\\s?#]+$',
   maxLength: 300,
   description:
-    'Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com',
+    'Default: didww https://api.didww.com/v3 (the sandbox is https://sandbox-api.didww.com/v3), whatsapp-cloud https://graph.facebook.com, sms-http that of the provider. kannel requires it: http://127.0.0.1:13013/cgi-bin/sendsms',
 })
 export const reconnectSeconds = count(1, 3600, 'Longest wait between attempts to connect. Default: 60')
+
+export const window = count(1, 1000, 'Window: unanswered submits, of smpp per bind, of sms-http in all. Default: 10')
+export const tps = rate('Parts per second over all binds and workers. Default: no limit')
+export const tpsPerSender = rate('Parts per second of one sending number. Default: no limit')
+export const responseSeconds = count(1, 300, 'Longest wait for a response. Default: 10')
+export const apiKey = secret(200, 'didww: key of API 3, from the user panel. telnyx, vonage: the key of the API')
+export const token = secret(
+  200,
+  'sandbox: the credential for the network. sms-http: the {token} of templates of generic',
+)
+export const callbackSecret = secret(
+  200,
+  'didww: the callback secret that is enabled in the user panel; without one, orders are only polled. sms-http: proves the origin of callbacks; bandwidth: their password',
+)
 
 export const prefixes = Type.Array(Type.String({ pattern: '^[0-9]{1,15}$' }), {
   maxItems: 5000,

@@ -79,6 +79,7 @@ export const sealedColumns = {
   'push_subscriptions.sealed_target': 'deleted',
   'registration_answers.sealed_value': 'deleted',
   'signing_keys.sealed_private': 'deleted: voice tokens end',
+  'twilio_tokens.sealed_token': 'deleted: accounts make new credentials for Twilio’s libraries',
   'webhooks.sealed_headers': 'emptied: calls have no headers of their own until they are given again',
   'webhooks.sealed_previous_secret': 'emptied',
   'webhooks.sealed_secret': 'replaced by a new one',
@@ -112,6 +113,7 @@ export const sealedColumnList: readonly SealedColumn[] = [
   at('push_subscriptions', 'sealed_target', "'push ' || id"),
   at('registration_answers', 'sealed_value'),
   at('signing_keys', 'sealed_private'),
+  at('twilio_tokens', 'sealed_token', "'twilio token ' || key_id"),
   at('webhooks', 'sealed_headers', "'webhook headers ' || id"),
   at('webhooks', 'sealed_previous_secret'),
   at('webhooks', 'sealed_secret'),
@@ -217,6 +219,7 @@ export const forgetSecrets = async (tx: Tx, secretOf: () => Buffer): Promise<voi
   await tx.run`delete from push_subscriptions`
   await tx.run`delete from push_keys`
   await tx.run`delete from signing_keys`
+  await tx.run`delete from twilio_tokens`
   await tx.run`delete from idempotency`
   await tx.run`delete from msgapp_credentials`
   await tx.run`update msgapp_links set sealed_pairing = null where sealed_pairing is not null`

@@ -225,6 +225,10 @@ export const staleHolds = async (db: Sql, book: Book, before: Date, limit = 500)
     createdAt: row.created_at,
   }))
 
+/** Returns the balance of an account, without what is held. */
+export const balanceOf = async (db: Sql, account: string): Promise<Micros> =>
+  micros((await store.balance(db, account))?.balance ?? '0') ?? 0
+
 /** Returns the money that is held for pending operations. */
 export const heldOf = async (db: Sql, account: string): Promise<Micros> =>
   micros((await store.balance(db, account))?.held ?? '0') ?? 0

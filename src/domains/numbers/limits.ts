@@ -94,3 +94,6 @@ export const maxTimelineActs = 200
 
 /** Milliseconds between a recorded act and its effect. */
 export const sameActMs = 5_000
+
+/** Groups in which one search over a country looks for numbers. */
+export const maxSearchedGroups = 50

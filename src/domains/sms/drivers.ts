@@ -1,4 +1,5 @@
 import { smppDriver } from '../../adapters/smpp/smpp-driver.ts'
+import { smsHttpDriver } from '../../adapters/sms-http/sms-http-driver.ts'
 import type { Sql } from '../../platform/db/sql.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
 import type { SmsDriver } from '../../ports/sms.ts'
@@ -8,6 +9,7 @@ import { type Connection, enabledConnections } from '../connections/ops.ts'
  *  (connections/connection-kinds.ts). */
 const drivers = {
   smpp: smppDriver,
+  'sms-http': smsHttpDriver,
 }
 
 export type SmsKind = keyof typeof drivers

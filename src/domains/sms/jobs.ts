@@ -10,6 +10,7 @@ import { type CompletedMessage, completeSent } from './completion-store.ts'
 import { deleteOldFingerprints } from './inbound/dedup-store.ts'
 import { receiveIncomplete } from './inbound/inbound-receiver.ts'
 import {
+  expireKind,
   firstAdoptingAttempt,
   maxBatchAttempts,
   maxSubmissions,
@@ -20,6 +21,7 @@ import {
   waitingPageSize,
 } from './limits.ts'
 import { publishEvents } from './message-presenter.ts'
+import { makePartCallbacks } from './part-tokens.ts'
 import { type CarrierReceipt, storedReceipt } from './receipts/carrier-receipt.ts'
 import { findMissingReceipts } from './receipts/receipt-queries.ts'
 import { deleteOldUnparsedReceipts } from './receipts/unparsed-receipt-store.ts'
@@ -184,7 +186,7 @@ const receiptJob = ({ receipts, routing }: Pick<Services, 'receipts' | 'routing'
 
 type JobDeps = Pick<
   Services,
-  'db' | 'changes' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts'
+  'db' | 'changes' | 'carriers' | 'routing' | 'clock' | 'config' | 'sandboxAccounts' | 'receipts' | 'seal' | 'publicUrl'
 >
 
 /** Job kinds of the SMS domain. */
@@ -198,6 +200,7 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
     submitter: makeFailoverSubmitter(carriers, makeConnectionHealth()),
     sequencer,
     progress: makeSubmitProgress(db, carriers.pendingCommits, config.optOut),
+    callbackOf: makePartCallbacks(parts.seal, parts.publicUrl),
   })
   const { leases } = carriers
   const capacity = () => {
@@ -236,7 +239,25 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
     capacity: () => claimable(parts, queue),
     onStopping: queue.close,
   })
-  return [own, batchJob(parts, queue, handler), receiptJob(parts)]
+  return [own, batchJob(parts, queue, handler), receiptJob(parts), expireJob]
+}
+
+/** Ends messages with a validity of their own that still wait when it is over. One that is being submitted then ends there. */
+const expireJob: JobKind = {
+  kind: expireKind,
+  concurrency: 4,
+  leaseSeconds: 30,
+  maxAttempts: 5,
+  fair: true,
+  onComplete: async (tx, done) => {
+    const expired: states.EndedMessage[] = []
+    for (const { job } of done) {
+      const { message } = Object(job.payload)
+      if (job.account !== null && (await cancelJob(tx, message)))
+        expired.push({ account: job.account, id: message, status: 'expired', code: 'validity' })
+    }
+    await endUnsent(tx, expired)
+  },
 }
 
 /**

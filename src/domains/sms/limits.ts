@@ -254,3 +254,6 @@ export const formerOwnersMs = 9_000
 
 /** Seconds before a submit is retried that met no valid lease. */
 export const linkRetrySeconds = 0.5
+
+/** Job that ends the wait of a message with a validity of its own. */
+export const expireKind = 'sms.expire'

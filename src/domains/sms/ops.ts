@@ -1,13 +1,16 @@
+import type { ListPage } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 import type { Account } from '../../platform/http/auth.ts'
 import { refuse } from '../../platform/http/problem.ts'
-import { cancelJob } from '../../platform/jobs/ops.ts'
+import { cancelJob, extendPayload } from '../../platform/jobs/ops.ts'
+import { enqueue } from '../../platform/jobs/queue.ts'
 import type { Clock } from '../../platform/lib/clock.ts'
 import { uuid } from '../../platform/lib/id.ts'
+import type { Micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
-import { formatSegmentation, quoteFor, segmentFor } from './accept/quote.ts'
+import { formatSegmentation, preview, quoteFor, segmentFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
-import { maxScheduleAheadMs, maxTextLength } from './limits.ts'
+import { expireKind, maxScheduleAheadMs, maxTextLength } from './limits.ts'
 import { presentMessage } from './message-presenter.ts'
 import { countMissing } from './receipts/receipt-query-store.ts'
 import { refusals } from './refusals.ts'
@@ -16,7 +19,16 @@ import { listOpenSendings } from './sendings/store.ts'
 import * as store from './store.ts'
 
 /** A message to send; numbers are in E.164. */
-export type OutgoingMessage = { from: string; to: string; text: string; sendAt: Date | null }
+export type OutgoingMessage = {
+  from: string
+  to: string
+  text: string
+  sendAt: Date | null
+  /** Seconds from its send time after which it is not sent any more. Default: those of the connection. Needs `tx`. */
+  validSeconds?: number | null
+  /** Address that each change of its status is reported to (src/interfaces/twilio). Needs `tx`. */
+  callbackUrl?: string | null
+}
 
 type SendDeps = Pick<Services, 'db' | 'accept' | 'channels' | 'prices' | 'routing' | 'sandboxAccounts'>
 
@@ -29,17 +41,19 @@ export const requireSender = (channel: store.ChannelRow | null, from: string, is
   return channel
 }
 
+/** An accepted message, as far as it was not given. */
+export type AcceptedMessage = { readonly id: string; readonly fragments: number }
+
 /**
  * Sends a message from a number of an account. Resolves once the message is durable, or part of `tx`.
- * @returns the id of the message
  * @throws the 402, 403, 404, 422 or 503 Problem
  */
-export const sendMessage = async (
+export const acceptMessage = async (
   { db, accept, channels, prices, routing, sandboxAccounts }: SendDeps,
   tx: Tx | null,
   account: Pick<Account, 'id' | 'a2pUs'>,
-  { from, to, text, sendAt }: OutgoingMessage,
-): Promise<string> => {
+  { from, to, text, sendAt, validSeconds = null, callbackUrl = null }: OutgoingMessage,
+): Promise<AcceptedMessage> => {
   const { decision, pricePerSegment } = quoteFor({ routing, prices, sandboxAccounts }, account, to)
 
   const known = channels.find(account.id, from, tx ?? db)
@@ -70,7 +84,24 @@ export const sendMessage = async (
     },
     tx,
   )
-  return id
+  if (validSeconds !== null && tx) await limitValidity(tx, account.id, { id, sendAt, validSeconds })
+  if (callbackUrl !== null && tx) await store.setCallback(tx, account.id, id, callbackUrl)
+  return { id, fragments }
+}
+
+/** Like `acceptMessage`. @returns the id of the message */
+export const sendMessage = async (...given: Parameters<typeof acceptMessage>): Promise<string> =>
+  (await acceptMessage(...given)).id
+
+/** Limits the validity of a message that the transaction accepted: its submit ends with it, and a job ends its wait. */
+const limitValidity = async (
+  tx: Tx,
+  account: string,
+  { id, sendAt, validSeconds }: { id: string; sendAt: Date | null; validSeconds: number },
+): Promise<void> => {
+  await extendPayload(tx, id, { valid_seconds: validSeconds })
+  const from = sendAt?.getTime() ?? (await store.now(tx)).getTime()
+  await enqueue(tx, expireKind, { message: id }, { account, runAt: new Date(from + validSeconds * 1_000) })
 }
 
 /** Checks the length of a text. @throws Problem 400 */
@@ -85,6 +116,13 @@ export const sendTimeOf = (clock: Pick<Clock, 'now'>, given: string | undefined)
   if (ahead > maxScheduleAheadMs) throw refusals.sendAtTooFar()
   return ahead > 0 ? at : null
 }
+
+/** Returns the price of a message, without sending it. @throws the 422 Problem */
+export const priceOf = (
+  deps: Pick<SendDeps, 'routing' | 'prices' | 'sandboxAccounts'>,
+  account: Pick<Account, 'id' | 'a2pUs'>,
+  { to, text }: Pick<OutgoingMessage, 'to' | 'text'>,
+): Micros => preview(text, quoteFor(deps, account, to)).price
 
 /** Whether messages of an account to a number go to the sandbox's handsets. */
 export const isSimulated = (
@@ -125,6 +163,32 @@ export const cancelScheduled = async (tx: Tx, account: string): Promise<number> 
 /** Returns messages of an account in the form of the API, by their bare ids. */
 export const messagesById = async (sql: Sql, account: string, ids: readonly string[]) =>
   new Map((await store.messagesById(sql, account, ids)).map((row) => [row.id, presentMessage(row)]))
+
+export type Filter = store.Filter
+export type MessageRow = store.MessageRow
+export type Status = store.Status
+
+/** Returns a message of an account; null if there is none. */
+export const findMessage = (sql: Sql, account: string, id: string): Promise<store.MessageRow | null> =>
+  store.message(sql, account, id)
+
+/** Returns a page of an account's messages, newest first: see `page` of store.ts. */
+export const pageOfMessages = (sql: Sql, account: string, filter: store.Filter, at: ListPage) =>
+  store.page(sql, account, filter, at)
+
+/** Returns the enabled channel of an account's number; null if the number is none of its own. */
+export const channelOfNumber = (sql: Sql, account: string, number: string): Promise<store.ChannelRow | null> =>
+  store.channelOf(sql, account, number)
+
+/** Cancels and refunds a message before its send time. @returns false if the time has come, or a worker has it */
+export const cancelMessage = async (tx: Tx, account: string, id: string): Promise<boolean> =>
+  // The message is of the account before its job is ended.
+  (await store.message(tx, account, id)) !== null &&
+  (await cancelJob(tx, id)) &&
+  (await cancelScheduledMessage(tx, account, id))
+
+/** Erases the text of a message that is no longer under way. @returns false for one that is, and for none */
+export const eraseText = (tx: Tx, account: string, id: string): Promise<boolean> => store.eraseText(tx, account, id)
 
 /** Missing receipts of a connection. */
 export type ReceiptCounts = Awaited<ReturnType<typeof countMissing>>[number]

@@ -159,7 +159,7 @@ export const giveNumber = async ({ db }: Pick<World, 'db'>, { id: account }: Pic
   await db.run`
     insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
       monthly_price, ppm, status_text, expires_at)
-    values (${account}, ${did}, ${number}, 'g', 'GB', '', 'mobile', 'n', 1, 0, 'ACTIVE', 'infinity')`
+    values (${account}, ${did}, ${number}, 'g', 'GB', '', 'mobile', 'n', 1, 0, 'ACTIVE', '2099-01-01')`
   await db.run`
     insert into sms_channels (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code,
       supports_sms_in, supports_sms_out)

@@ -357,6 +357,19 @@ export const messagesById = (db: Sql, account: string, ids: readonly string[]) =
 export const setText = (tx: Tx, account: string, id: string, text: string) => tx.run`
   update sms_messages set text = ${text} where account_id = ${account} and id = ${id}`
 
+/** Returns the time of the platform's clock, which the sandbox moves. */
+export const now = async (sql: Sql): Promise<Date> => (await sql.one<{ now: Date }>`select app_now() as now`).now
+
+/** Sets the address that each status of a message is reported to: a trigger adds a job for each (migration twilio). */
+export const setCallback = (tx: Tx, account: string, id: string, url: string) => tx.run`
+  update sms_messages set callback_url = ${url} where account_id = ${account} and id = ${id}`
+
+/** Erases the text of a message whose status is final. @returns whether there is such a message */
+export const eraseText = async (tx: Tx, account: string, id: string): Promise<boolean> =>
+  (await tx.run`
+    update sms_messages set text = '', updated_at = app_now()
+    where account_id = ${account} and id = ${id} and status not in ('scheduled', 'queued', 'sending')`) === 1
+
 export type ReceivedMessage = Pick<
   NewMessage,
   'account' | 'id' | 'channel' | 'number' | 'contact' | 'text' | 'encoding' | 'price'

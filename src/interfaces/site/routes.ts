@@ -4,9 +4,9 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { contracts } from '../../contracts.ts'
+import { compatContracts, contracts } from '../../contracts.ts'
 import { eventDocuments } from '../../event-payloads.ts'
-import { openapi } from '../../platform/http/openapi.ts'
+import { compatOpenapi, openapi } from '../../platform/http/openapi.ts'
 import type { Services } from '../../services.ts'
 import { tagDescriptions } from '../../tags.ts'
 import { makeCachedPages } from './cached-pages.ts'
@@ -143,6 +143,12 @@ export const installSite = async (
   app.get('/openapi.json', (request, reply) =>
     send(request, reply.type('application/json; charset=utf-8'), 'openapi', () => JSON.stringify(document())),
   )
+  if (config.compat === 'on')
+    app.get('/openapi-compat.json', (request, reply) =>
+      send(request, reply.type('application/json; charset=utf-8'), 'openapi-compat', () =>
+        JSON.stringify(compatOpenapi(compatContracts, version, tagDescriptions)),
+      ),
+    )
   app.get('/docs', (request, reply) =>
     send(request, asPage(reply), 'reference', async () => {
       const [{ referenceHtml }, { samplesOf }] = await Promise.all([import('./reference.ts'), import('./samples.ts')])

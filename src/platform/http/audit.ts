@@ -237,9 +237,11 @@ const makeWriter = (contract: Contract, contents: readonly string[] = []) => {
       await insert(tx, { kind: 'operator', ...operator }, row)
       return
     }
-    const key = session
-      ? { hash: null, id: request.accountKey?.id ?? null }
-      : { hash: keyHash(String(request.headers['x-user-api-key'])), id: null }
+    // A key may have come in the header of its own, by HTTP Basic, or with a session.
+    const key =
+      session || request.accountKey
+        ? { hash: null, id: request.accountKey?.id ?? null }
+        : { hash: keyHash(String(request.headers['x-user-api-key'])), id: null }
     const written = await insertOfKey(tx, key, row)
     if (written === 0) throw new Error('the API key of an audited request is not in the database')
   }

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { printSid } from '../lib/sid.ts'
 import {
   type Account,
   type AccountKey,
@@ -36,10 +37,15 @@ export type AuthDeps = SessionAuthDeps & {
     bearer(token: string, issuer: string): Promise<VoiceUser | null>
   }
   readonly config: { readonly isSandboxExplicit: boolean }
+  /** Accounts that use the compatible interface; absent: none. */
+  readonly compatAccounts?: CompatAccounts | undefined
   /** Reports whether an account is a sandbox account. */
   readonly sandboxAccounts: { has(account: string): boolean }
   readonly log: Pick<Logger, 'warn'>
 }
+
+/** The accounts that made credentials for the compatible interface. It is off for all others. */
+export type CompatAccounts = { isOn(account: string): boolean | Promise<boolean> }
 
 export type AuthHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
@@ -148,6 +154,43 @@ const requireAccountKey = (parts: AuthDeps, contract: Contract, needs: Capabilit
   }
 }
 
+/** Returns the user and the password of HTTP Basic (RFC 7617); null for another or a malformed header. */
+const basicCredentials = (header: string | undefined): { readonly user: string; readonly password: string } | null => {
+  const encoded = /^Basic +([A-Za-z0-9+/_-]{1,2000}={0,2})$/i.exec(header ?? '')?.[1]
+  if (encoded === undefined) return null
+  const text = Buffer.from(encoded, 'base64').toString()
+  const colon = text.indexOf(':')
+  return colon < 1 || colon === text.length - 1 ? null : { user: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+/**
+ * Returns the hook that requires HTTP Basic: the SID of the account, or of the key, and a token or key of the account.
+ * The account in the path must be the same one: else 401, whether or not there is such an account.
+ */
+const requireBasic = (parts: AuthDeps, contract: Contract, needs: Capability): AuthHook => {
+  const enter = admitAccount(parts, contract)
+  const isOn = (account: string) => parts.compatAccounts?.isOn(account) ?? false
+  return (request, reply, done) => {
+    const credentials = basicCredentials(request.headers.authorization)
+    if (!credentials) return done(refusals.wrongBasic())
+    const known = (found: AccountKey) => {
+      const sid = printSid('AC', found.account.id)
+      const inPath: unknown = Object(request.params).AccountSid
+      const isNamed = credentials.user === sid || credentials.user === printSid('SK', found.id)
+      if (!isNamed || (inPath !== undefined && inPath !== sid)) return done(refusals.wrongBasic())
+      request.accountKey = found
+      const refusal = keyRefusal(found, request)
+      if (refusal) return done(refusal)
+      const admit = (on: boolean) =>
+        on ? enter(found.account, request, reply, done, needs) : done(refusals.wrongBasic())
+      const on = isOn(found.account.id)
+      if (typeof on === 'boolean') admit(on)
+      else on.then(admit, done)
+    }
+    resolveKey(parts, request, credentials.password, parts.auth.accounts, refusals.wrongBasic, known, done)
+  }
+}
+
 /** Returns the hook that requires a token of a voice client: else 401. */
 const requireUserToken = (parts: AuthDeps, contract: Contract): AuthHook => {
   const enter = admitAccount(parts, contract)
@@ -206,7 +249,9 @@ export const authHooks = (parts: AuthDeps, contract: Contract): AuthHook[] => {
   const credentialHook = (): AuthHook | null => {
     switch (contract.auth) {
       case 'account':
-        return requireAccountKey(parts, contract, contract.needs)
+        return contract.scheme === 'basic'
+          ? requireBasic(parts, contract, contract.needs)
+          : requireAccountKey(parts, contract, contract.needs)
       case 'voice':
         return requireUserToken(parts, contract)
       case 'operator':

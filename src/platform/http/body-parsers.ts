@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { decodeFile } from '../lib/text-encoding.ts'
+import { formType, parseForm } from './form-body.ts'
 import { charsetOf, fileTypes, mediaTypeOf, parseFile, unsupportedMediaType } from './upload.ts'
 import { bodyProblem } from './validation.ts'
 
@@ -16,6 +17,14 @@ export const installBodyParsers = (app: FastifyInstance): void => {
     decodeFile(body, charsetOf(request)),
   )
   app.addContentTypeParser(fileTypes, { parseAs: 'buffer' }, parseFile)
+}
+
+/** Installs the parser of endpoints that take forms. */
+export const installFormParser = (scope: FastifyInstance): void => {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser<string>(formType, { parseAs: 'string' }, async (_request: FastifyRequest, body: string) =>
+    parseForm(body),
+  )
 }
 
 /** Installs parsers that pass bodies of any type on as streams, if the endpoint accepts the type. */

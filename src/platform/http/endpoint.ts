@@ -21,13 +21,29 @@ type ContractAuth =
       /** Another scope that suffices. */
       readonly orNeeds?: Capability
       readonly client: string
+      readonly scheme?: never
     }
-  | { readonly auth: 'operator'; readonly needs?: never; readonly orNeeds?: never; readonly client: string }
+  /** HTTP Basic (RFC 7617): the compatible interface. Its operations are not part of @trunkline/client. */
+  | {
+      readonly auth: 'account'
+      readonly scheme: 'basic'
+      readonly needs: Capability
+      readonly orNeeds?: Capability
+      readonly client?: never
+    }
+  | {
+      readonly auth: 'operator'
+      readonly needs?: never
+      readonly orNeeds?: never
+      readonly client: string
+      readonly scheme?: never
+    }
   | {
       readonly auth: 'voice' | 'session' | 'none'
       readonly needs?: never
       readonly orNeeds?: never
       readonly client?: never
+      readonly scheme?: never
     }
 
 /**
@@ -91,6 +107,11 @@ type ContractFields = {
   readonly ownAnswer?: boolean
   /** Enables CORS for the configured origins. */
   readonly browser?: boolean
+  /** The body is `application/x-www-form-urlencoded`; names that are repeated give lists. */
+  readonly form?: true
+  /** Parameters of the compatible interface that would change the meaning and are not offered: 400 if one has a value.
+   *  `*` at the end stands for the rest of a name. All other unknown parameters are ignored. */
+  readonly refuses?: readonly string[]
   /** Media types of a body that is a file. The handler receives its bytes, or a stream. */
   readonly media?: readonly string[]
   /** Bytes. Default: 256 KiB. */
@@ -205,8 +226,8 @@ export const faultsStatus = ({ errors }: Pick<Contract, 'errors'>): 400 | 409 =>
 export const ok = <const T extends object>(body: T) => ({ success: true as const, ...body })
 
 /** True if requests count as API calls of the account, and are subject to its rate limit and quota. */
-export const isMetered = ({ auth, url }: Pick<Contract, 'auth' | 'url'>): boolean =>
-  (auth === 'account' || auth === 'voice') && url.startsWith('/open/')
+export const isMetered = ({ auth, url, scheme }: Pick<Contract, 'auth' | 'url' | 'scheme'>): boolean =>
+  (auth === 'account' || auth === 'voice') && (scheme === 'basic' || url.startsWith('/open/'))
 
 /** True if operations are recorded in the audit trail. */
 export const isAudited = ({ auth, method, audited }: Pick<Contract, 'auth' | 'method' | 'audited'>): boolean =>
@@ -225,11 +246,20 @@ const takesPhone = ({ params, query, body }: Contract): boolean =>
 
 const invalidFields = 'A field is missing or has a wrong value; the message names it'
 
-const invalidText = ({ auth }: Contract): string => {
+const invalidText = ({ auth, scheme }: Contract): string => {
+  if (scheme === 'basic') return invalidFields
   if (auth === 'operator') return `${invalidFields}. Or the request has a key and a session`
   if (auth !== 'account') return invalidFields
   return `${invalidFields}. Or the request has a key and a session, or a session with several accounts names none (account_required)`
 }
+
+/** Texts of the refusals of HTTP Basic. */
+const basicRefusals = ({ needs, orNeeds }: Contract): Partial<Record<ProblemName, string>> => ({
+  invalid: invalidFields,
+  unauthorized:
+    'The credentials are missing or not valid, the account in the path is another one, or the account has made no credentials for this interface',
+  forbidden: `The account is blocked (account_blocked) or closed (account_closed), or has used up a quota (limit_exceeded), the key lacks the scope ${needs}${orNeeds ? ` or ${orNeeds}` : ''} (scope_missing), or it may not be used from this address (address_not_allowed)`,
+})
 
 /** Texts of the refusals of credentials, by the kind that an endpoint takes. */
 const credentialRefusals = (spec: Contract): Partial<Record<ProblemName, string>> => {
@@ -246,6 +276,7 @@ const credentialRefusals = (spec: Contract): Partial<Record<ProblemName, string>
         forbidden: `Refused: ${session}, or its key may not be used from this address (address_not_allowed)`,
       }
     case 'account':
+      if (spec.scheme === 'basic') return basicRefusals(spec)
       return {
         invalid: invalidText(spec),
         unauthorized: 'The key or session is missing or not valid, or has expired (key_expired, session_expired)',
@@ -281,7 +312,11 @@ export const refusalsOf = (spec: Contract): Partial<Record<ProblemName, string>>
   ...(spec.opensSession
     ? { forbidden: 'The page is of another origin (csrf), or the connection is plain HTTP (https_required)' }
     : {}),
-  ...(spec.body ? { mediaType: 'The body is not application/json, or has a content encoding' } : {}),
+  ...(spec.body
+    ? {
+        mediaType: `The body is not ${spec.form ? 'application/x-www-form-urlencoded' : 'application/json'}, or has a content encoding`,
+      }
+    : {}),
   ...(spec.body && !spec.stream ? { tooLarge: 'The body is larger than 256 KiB' } : {}),
   ...(spec.media || spec.stream ? { timedOut: 'The body arrived too slowly' } : {}),
   ...(isRepeatable(spec) ? { conflict: 'The Idempotency-Key was used with another body or query' } : {}),

@@ -25,15 +25,16 @@ const overloadCodes = {
 
 /** Codes of refusals that the platform itself makes, whatever the operation. */
 const platformCodes = (contract: Contract): CodesByProblem => {
-  const { auth, browser, secure, url, proof, opensSession } = contract
-  const takesSession = auth === 'account' || auth === 'operator' || auth === 'session'
+  const { auth, browser, secure, url, proof, opensSession, scheme, refuses } = contract
+  const takesSession = (auth === 'account' && scheme !== 'basic') || auth === 'operator' || auth === 'session'
   const isSandbox = url.startsWith('/sandbox/')
   return {
     invalid: [
       'invalid_request',
       'malformed_request',
       'http_version_not_supported',
-      ...(auth === 'account' ? ['account_required'] : []),
+      ...(auth === 'account' && scheme !== 'basic' ? ['account_required'] : []),
+      ...(refuses ? ['parameter_not_supported'] : []),
     ],
     unauthorized: [
       'unauthorized',

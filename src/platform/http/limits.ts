@@ -82,3 +82,6 @@ export const maxSessionAccounts = 200
 
 /** Milliseconds for which a password or key that was given counts as fresh. */
 export const proofMs = 15 * 60_000
+
+/** Fields of a form. */
+export const maxFormFields = 200

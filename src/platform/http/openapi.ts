@@ -4,6 +4,7 @@ import { isBodyOptional } from './body-reader.ts'
 import { csvContractOf } from './csv-export.ts'
 import { type Contract, faultsStatus, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { errorCodesOf, transferOf } from './error-codes.ts'
+import { formType } from './form-body.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
 import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
 import { type ProblemName, problems, type Shape } from './problem.ts'
@@ -16,8 +17,12 @@ const securitySchemeNames: Record<Contract['auth'], string | null> = {
   none: null,
 }
 
+const securityOf = ({ auth, scheme }: Contract): string | null =>
+  scheme === 'basic' ? 'basic' : securitySchemeNames[auth]
+
 /** True if the endpoint takes a session. */
-const takesSession = ({ auth }: Contract): boolean => auth === 'account' || auth === 'operator' || auth === 'session'
+const takesSession = ({ auth, scheme }: Contract): boolean =>
+  scheme !== 'basic' && (auth === 'account' || auth === 'operator' || auth === 'session')
 
 /** Returns the properties of an object schema by name. */
 export const properties = (schema: TSchema | undefined): [string, TSchema][] =>
@@ -82,8 +87,20 @@ export const requestExample = (schema: TSchema): unknown => {
   )
 }
 
+/** Schema of an error response of the compatible interface. */
+const compatErrorSchema: Json = {
+  type: 'object',
+  required: ['code', 'message', 'more_info', 'status'],
+  properties: {
+    code: { type: 'integer', description: 'Stable, for programs' },
+    message: { type: 'string' },
+    more_info: { type: 'string', description: 'Page about the error' },
+    status: { type: 'integer', description: 'The status of the response' },
+  },
+}
+
 /** Schema of an error response in one of the two shapes. */
-const errorSchema = (shape: Shape): Json => ({
+const errorSchema = (shape: Exclude<Shape, 'compat'>): Json => ({
   type: 'object',
   required: [...(shape === 'full' ? ['success'] : []), 'error', 'error_message', 'error_code', 'request_id'],
   properties: {
@@ -134,6 +151,16 @@ const sharedName = (contract: Contract, problem: ProblemName): string => {
 
 const refusal = (contract: Contract, name: ProblemName, description: string, components: Components): Json => {
   const { status, code } = problems[name]
+  if (contract.shape === 'compat')
+    return {
+      description,
+      content: {
+        'application/json': {
+          schema: { $ref: '#/components/schemas/CompatError' },
+          example: { code: 20001, message: description, more_info: '/docs/twilio', status },
+        },
+      },
+    }
   const shape = status === 401 ? 'full' : contract.shape
   const plain = { $ref: `#/components/schemas/${shape === 'full' ? 'Error' : 'BriefError'}` }
   const { faults } = status === faultsStatus(contract) ? contract : {}
@@ -208,13 +235,13 @@ const descriptionOf = ({ description, url, csv, csvOf, needs, orNeeds }: Contrac
   ].join('\n\n')
 
 const operation = (contract: Contract, components: Components): Json => {
-  const { id, tag, summary, body, media } = contract
-  const key = securitySchemeNames[contract.auth]
+  const { id, tag, summary, body, media, form, scheme } = contract
+  const key = securityOf(contract)
   const inputs = [
     ...parameters(contract.params, 'path'),
     // Without `format`: a generated client reads one type of answer from each operation.
     ...parameters(contract.query, 'query'),
-    ...(contract.auth === 'account' ? [{ $ref: '#/components/parameters/Account' }] : []),
+    ...(contract.auth === 'account' && scheme !== 'basic' ? [{ $ref: '#/components/parameters/Account' }] : []),
     ...(key !== null && isRepeatable(contract) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
   return {
@@ -231,7 +258,7 @@ const operation = (contract: Contract, components: Components): Json => {
       ? {
           requestBody: {
             required: !isBodyOptional(contract),
-            content: content(components, body, requestExample(body), media),
+            content: content(components, body, requestExample(body), form ? [formType] : media),
           },
         }
       : {}),
@@ -243,6 +270,46 @@ const describedTag = (name: string, descriptions: ReadonlyMap<string, string>): 
   const description = descriptions.get(name)
   if (description === undefined) throw new Error(`The tag ${name} has no description`)
   return { name, description }
+}
+
+/** Returns the OpenAPI 3.1 document of the compatible interface. */
+export const compatOpenapi = (
+  contracts: readonly Contract[],
+  version: string,
+  tags: ReadonlyMap<string, string>,
+): Json => {
+  const paths: Record<string, Json> = {}
+  const components = makeComponents({ CompatError: compatErrorSchema })
+  for (const contract of contracts) {
+    const path = pathOf(contract.url)
+    paths[path] = { ...paths[path], [contract.method.toLowerCase()]: operation(contract, components) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Trunkline: interface in the shape of Twilio',
+      version,
+      description:
+        'The parts of the interface of Twilio that Trunkline offers, for programs that use its libraries. Paths of ' +
+        '`/2010-04-01` may end in `.json`. Not affiliated with Twilio.',
+      contact: { name: 'The operator of this installation' },
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The installation that serves this document' }],
+    tags: [...new Set(contracts.map(({ tag }) => tag))].map((name) => describedTag(name, tags)),
+    paths,
+    components: {
+      securitySchemes: {
+        basic: {
+          ...{ type: 'http', scheme: 'basic' },
+          description: 'The account SID and a token of `POST /open/compat/credentials`, or an API key as the password.',
+        },
+      },
+      parameters: { IdempotencyKey: idempotencyKey },
+      responses: components.responses,
+      schemas: components.schemas,
+    },
+  }
 }
 
 /**

@@ -101,8 +101,12 @@ export const unavailable = maker('unavailable')
 /** Returns the header that says when to try again. */
 export const retryAfter = (seconds: number): Record<string, string> => ({ 'retry-after': String(seconds) })
 
-/** `full` has `success: false`; `brief` is the shape of SMS operations and of the deletion of a number. */
-export type Shape = 'full' | 'brief'
+/** `full` has `success: false`; `brief` is the shape of SMS operations and of the deletion of a number. `compat` is that of
+ *  a compatible interface, which makes its bodies itself (`CompatRefusal`). */
+export type Shape = 'full' | 'brief' | 'compat'
+
+/** The refusal of a compatible interface. Its status may differ from that of the problem. */
+export type CompatRefusal = { readonly status: number; readonly body: object }
 
 export type ErrorBody = {
   success?: false
@@ -117,7 +121,7 @@ export type ErrorBody = {
 /** Returns the body of a refusal. On 401 `detail` repeats the message, as some clients read only that field.
  *  @param field JSON pointer of the field at fault */
 export const errorBody = (
-  shape: Shape,
+  shape: Exclude<Shape, 'compat'>,
   problem: Problem,
   requestId: string,
   field = problem.fields.find((one) => one.startsWith('/')),

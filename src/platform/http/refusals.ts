@@ -35,6 +35,15 @@ export const refusals = {
     ),
   missingKey: () => unauthorized('The header X-User-API-Key is missing: send the API key of your account in it'),
   wrongKey: () => unauthorized('The API key is not valid, or was revoked'),
+  wrongBasic: () =>
+    unauthorized(
+      'The account SID or the token is missing or not valid. Make credentials with POST /open/compat/credentials',
+      undefined,
+      { 'www-authenticate': 'Basic realm="Trunkline", charset="UTF-8"' },
+    ),
+  parameterNotOffered: (name: string) =>
+    invalid(`The parameter ${name} is not supported: send the request without it`, 'parameter_not_supported').at(name),
+  tooManyFormFields: (limit: number) => invalid(`The form must have at most ${limit} fields`),
   keyExpired: (at: string) =>
     unauthorized(
       `The API key expired at ${at}: use another key of the account, or request a new one from its administrator`,

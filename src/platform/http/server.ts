@@ -14,12 +14,13 @@ import { installAccessLog } from './access-log.ts'
 import type { Alias } from './alias.ts'
 import type { Account, AccountKey, OperatorKey, VoiceUser } from './auth.ts'
 import { type AuthDeps, authHooks } from './authenticate.ts'
-import { installBodyParsers, installStreamParsers } from './body-parsers.ts'
+import { installBodyParsers, installFormParser, installStreamParsers } from './body-parsers.ts'
 import { bodyReader, isBodyOptional } from './body-reader.ts'
 import { type Cors, makeCors } from './cors.ts'
 import { withCsv } from './csv-export.ts'
 import type { Contract, CredentialKind, Endpoint } from './endpoint.ts'
 import { fieldOf } from './error-field.ts'
+import { formReader, refuseParameters } from './form-body.ts'
 import { handler } from './handler.ts'
 import {
   handshakeTimeoutMs,
@@ -30,7 +31,7 @@ import {
   timeoutCheckMs,
 } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { errorBody, Problem, type Shape } from './problem.ts'
+import { type CompatRefusal, errorBody, Problem, type Shape } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
 import { querySchemaOf } from './query-schema.ts'
 import { refusals } from './refusals.ts'
@@ -82,6 +83,10 @@ export type ServerDeps = AuthDeps & {
   version: string
   tls: { readonly cert: Buffer; readonly key: Buffer } | null
   alias: Alias
+  /** Returns the refusal of a contract of the shape `compat`. Absent where none is served. */
+  compatRefusal?: (problem: Problem) => CompatRefusal
+  /** Rewrites paths before they are matched. */
+  rewritePath?: (url: string) => string
   config: { readonly corsOrigins: readonly string[]; readonly sandbox: boolean; readonly isSandboxExplicit: boolean }
   lifecycle: { readonly stopping: boolean }
 }
@@ -99,21 +104,27 @@ const asProblem = (error: FastifyError, request: FastifyRequest): Problem | null
   return null
 }
 
-const sendProblem = (reply: FastifyReply, shape: Shape, problem: Problem) => {
+const refusalOf = (
+  { compatRefusal }: Pick<ServerDeps, 'compatRefusal'>,
+  request: FastifyRequest,
+  shape: Shape,
+  problem: Problem,
+): CompatRefusal => {
+  if (shape === 'compat' && compatRefusal) return compatRefusal(problem)
+  const native = shape === 'compat' ? 'full' : shape
+  const field = fieldOf(problem, request, request.routeOptions.config.contract)
+  return { status: problem.status, body: errorBody(native, problem, request.id, field) }
+}
+
+const sendProblem = (parts: Pick<ServerDeps, 'compatRefusal'>, reply: FastifyReply, shape: Shape, problem: Problem) => {
   reply.request.errorCode = problem.code
+  const { status, body } = refusalOf(parts, reply.request, shape, problem)
   return reply
-    .code(problem.status)
+    .code(status)
     .headers({ ...noStoreHeaders, ...problem.headers })
     .type(jsonType)
-    .serializer((body) => JSON.stringify(body))
-    .send(
-      errorBody(
-        shape,
-        problem,
-        reply.request.id,
-        fieldOf(problem, reply.request, reply.request.routeOptions.config.contract),
-      ),
-    )
+    .serializer((whole) => JSON.stringify(whole))
+    .send(body)
 }
 
 const readQueryOf = (query: TSchema): preValidationHookHandler => {
@@ -130,7 +141,7 @@ const fillBody: preValidationHookHandler = (request, _reply, done) => {
 }
 
 const readBodyOf = (contract: Contract): preValidationHookHandler[] => {
-  const read = bodyReader(contract)
+  const read = contract.form && contract.body ? formReader(contract.body) : bodyReader(contract)
   if (!read) return []
   return [
     (request, _reply, done) => {
@@ -138,6 +149,13 @@ const readBodyOf = (contract: Contract): preValidationHookHandler[] => {
       done()
     },
   ]
+}
+
+const refuseNamed = (names: readonly string[]): preValidationHookHandler => {
+  return (request, _reply, done) => {
+    refuseParameters(names, request.query, request.body)
+    done()
+  }
 }
 
 const register = (app: FastifyInstance, parts: ServerDeps, cors: Cors, endpoint: Endpoint) => {
@@ -151,6 +169,7 @@ const register = (app: FastifyInstance, parts: ServerDeps, cors: Cors, endpoint:
     ...(query ? [readQueryOf(query)] : []),
     ...(isBodyOptional(contract) ? [fillBody] : []),
     ...readBodyOf(contract),
+    ...(contract.refuses ? [refuseNamed(contract.refuses)] : []),
     ...(body && contract.auth === 'operator' && !contract.stream ? [refuseUnknownFields(body)] : []),
   ]
   app.route({
@@ -200,6 +219,13 @@ const registerOtherMethods = (app: FastifyInstance, cors: Cors, endpoints: reado
   }
 }
 
+/** Returns the one function that rewrites URLs; undefined if nothing is rewritten. */
+const joinRewrites = ({ alias, rewritePath }: Pick<ServerDeps, 'alias' | 'rewritePath'>) => {
+  if (!rewritePath) return alias.rewriteUrl
+  return (request: { url?: string | undefined }): string =>
+    rewritePath(alias.rewriteUrl?.(request) ?? request.url ?? '/')
+}
+
 /** Builds the HTTP server of the endpoints: hardened, with all refusals in the shapes of the interface. */
 export const makeServer = (
   parts: ServerDeps,
@@ -220,11 +246,12 @@ export const makeServer = (
     if (problem) {
       const { contract } = request.routeOptions.config
       const recorded = contract ? parts.refusedAccess.note(request, contract, problem) : null
-      return recorded ? recorded.then(() => sendProblem(reply, shape, problem)) : sendProblem(reply, shape, problem)
+      const refuse = () => sendProblem(parts, reply, shape, problem)
+      return recorded ? recorded.then(refuse) : refuse()
     }
     log.error({ err: error, request_id: request.id, route: request.routeOptions.url }, 'http: request failed')
     const { id } = request
-    return sendProblem(reply, shape, refusals.internalError(id))
+    return sendProblem(parts, reply, shape, refusals.internalError(id))
   }
 
   // Fastify passes these on to a server of HTTP only, and with TLS none of them without the second place.
@@ -235,9 +262,10 @@ export const makeServer = (
     requireHostHeader: false,
     shouldUpgradeCallback: isUpgrade,
   }
+  const rewriteUrl = joinRewrites(parts)
   const app: FastifyInstance = Fastify({
     ...(tls ? { https: { handshakeTimeout: handshakeTimeoutMs, ...tls, ...node } } : { http: node }),
-    ...(parts.alias.rewriteUrl ? { rewriteUrl: parts.alias.rewriteUrl } : {}),
+    ...(rewriteUrl ? { rewriteUrl } : {}),
     logger: false,
     genReqId: nextId,
     bodyLimit: 256 * 1024,
@@ -303,13 +331,21 @@ export const makeServer = (
   parts.alias.install(app)
   app.setErrorHandler(fail)
   app.setNotFoundHandler((request, reply) =>
-    sendProblem(reply, 'full', refusals.unknownPath(request.url.split('?', 1)[0])),
+    sendProblem(parts, reply, 'full', refusals.unknownPath(request.url.split('?', 1)[0])),
   )
-  const { plain = [], streams = [] } = Object.groupBy(endpoints, (one) => (one.contract.stream ? 'streams' : 'plain'))
+  const {
+    plain = [],
+    streams = [],
+    forms = [],
+  } = Object.groupBy(endpoints, ({ contract }) => (contract.stream ? 'streams' : contract.form ? 'forms' : 'plain'))
   for (const endpoint of plain) register(app, parts, cors, endpoint)
   void app.register(async (scope) => {
     installStreamParsers(scope)
     for (const endpoint of streams) register(scope, parts, cors, endpoint)
+  })
+  void app.register(async (scope) => {
+    installFormParser(scope)
+    for (const endpoint of forms) register(scope, parts, cors, endpoint)
   })
   registerOtherMethods(app, cors, endpoints)
   return app

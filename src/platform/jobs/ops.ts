@@ -105,6 +105,10 @@ export const cancelJob = async (tx: Tx, id: string): Promise<boolean> => {
   return isCancelled
 }
 
+/** Adds fields to the payload of a job that the transaction itself added. */
+export const extendPayload = (tx: Tx, id: string, fields: { readonly [name: string]: unknown }) => tx.run`
+  update jobs set payload = payload || ${fields}::jsonb where id = ${id}`
+
 /** An overdue job. `due` is its time as the database writes it, to the microsecond. */
 export type OverdueJob<Payload> = Pick<Job<Payload>, 'id' | 'account' | 'payload' | 'createdAt'> & { due: string }
 

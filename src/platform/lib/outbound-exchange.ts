@@ -6,9 +6,12 @@ export type OutboundCode = 'refused' | 'dns' | 'connect' | 'tls' | 'timeout' | '
 
 export class OutboundError extends Error {
   readonly code: OutboundCode
-  constructor(code: OutboundCode, message: string) {
+  /** Whether the receiver may have got the request, or some of it. */
+  readonly mayHaveArrived: boolean
+  constructor(code: OutboundCode, message: string, mayHaveArrived = code === 'timeout' || code === 'closed') {
     super(message)
     this.code = code
+    this.mayHaveArrived = mayHaveArrived
   }
 }
 
@@ -24,6 +27,8 @@ export type ExchangeOptions = {
   /** Maximum size of the response body. Beyond it the connection is closed. */
   readonly maxBytes: number
   readonly signal?: AbortSignal
+  /** Whether the request may be sent again if the receiver closed an idle connection meanwhile. Default: true. */
+  readonly isRepeatable?: boolean
 }
 
 const codeOf = (error: Error): string => ('code' in error ? String(error.code) : '')
@@ -34,16 +39,16 @@ const unreachable =
 /** The client's code for a closed connection or an invalid response. */
 const socketErrorCode = 'UND_ERR_SOCKET'
 
-const outboundErrorOf = (error: Error, isConnected: boolean): OutboundError => {
+const outboundErrorOf = (error: Error, { isConnected, isReady }: PooledConnection): OutboundError => {
   if (error instanceof OutboundError) return error
   const code = codeOf(error)
   if (tls.test(code)) return new OutboundError('tls', `no secure connection: ${error.message || code}`)
   if (!isConnected || unreachable.test(code))
     return new OutboundError('connect', `no connection (${code || error.message})`)
   if (code.startsWith('HPE_') || code === 'UND_ERR_HEADERS_OVERFLOW')
-    return new OutboundError('closed', `the response is not valid HTTP (${code})`)
+    return new OutboundError('closed', `the response is not valid HTTP (${code})`, isReady)
   const why = code === socketErrorCode ? error.message : code || error.message
-  return new OutboundError('closed', `the connection was closed before a response (${why})`)
+  return new OutboundError('closed', `the connection was closed before a response (${why})`, isReady)
 }
 
 /** True if the receiver closed an idle connection just as we wrote to it. Without a response we may send again. */
@@ -61,7 +66,7 @@ export const exchange = (
   options: ExchangeOptions,
 ): Promise<ExchangeResult> =>
   new Promise((resolve, reject) => {
-    const { method, body, timeoutMs, maxBytes, signal } = options
+    const { method, body, timeoutMs, maxBytes, signal, isRepeatable = true } = options
     const { path, hostHeader } = checked.target
     const headers = { host: hostHeader, ...options.headers }
     let link: PooledConnection
@@ -84,11 +89,11 @@ export const exchange = (
       if (head) answered(head)
       else {
         finish()
-        reject(outboundErrorOf(error, link.isConnected))
+        reject(outboundErrorOf(error, link))
       }
       pool.destroy(link)
     }
-    const abort = () => fail(new OutboundError('closed', 'cancelled: the program is stopping'))
+    const abort = () => fail(new OutboundError('closed', 'cancelled: the program is stopping', link.isReady))
 
     const ask = (by: PooledConnection) => {
       link = by
@@ -115,7 +120,7 @@ export const exchange = (
           },
           onResponseError: (_, error) => {
             if (isOver || by !== link) return
-            if (head || !isStale(by, error)) return fail(error)
+            if (head || !isRepeatable || !isStale(by, error)) return fail(error)
             pool.destroy(by)
             ask(pool.open(checked))
           },
@@ -124,7 +129,7 @@ export const exchange = (
     }
 
     const timer = setTimeout(
-      () => fail(new OutboundError('timeout', `no answer within ${timeoutMs / 1000} s`)),
+      () => fail(new OutboundError('timeout', `no answer within ${timeoutMs / 1000} s`, link.isReady)),
       timeoutMs,
     )
     signal?.addEventListener('abort', abort, { once: true })

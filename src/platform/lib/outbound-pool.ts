@@ -52,6 +52,8 @@ export class PooledConnection {
   /** True if an earlier exchange used the connection. */
   isUsed = false
   isConnected = false
+  /** True if requests can be written: with TLS, after the handshake. */
+  isReady = false
   #socket: Socket | null = null
 
   constructor(way: CheckedTarget, sessions: Sessions) {
@@ -91,11 +93,15 @@ export class PooledConnection {
       : net.connect(options)
     this.#socket = socket
     this.isConnected = false
+    this.isReady = false
     socket.setNoDelay(true)
     socket.once('connect', () => {
       this.isConnected = true
     })
-    socket.once(isSecure ? 'secureConnect' : 'connect', () => done(null, socket))
+    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+      this.isReady = true
+      done(null, socket)
+    })
     socket.on('error', (error) => done(error, null))
     socket.on('session', (fresh: Buffer) => {
       if (sessions.size >= maxSessions) sessions.clear()

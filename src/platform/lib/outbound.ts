@@ -13,9 +13,11 @@ export type OutboundPolicy = ResolverPolicy & {
 }
 
 export type PostRequest = {
+  /** Default: POST. */
+  readonly method?: 'GET' | 'POST'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array
+  readonly body: string | Uint8Array | null
   /** Time from the connection to the last byte of the response, in ms. Names are resolved before, in at most 5 s. */
   readonly timeoutMs: number
   /** Maximum size of the response body. */
@@ -53,7 +55,7 @@ export type Outbound = {
   /** Returns why a URL is refused, as a predicate to follow its name; null if it is allowed. A name that cannot be
    *  resolved now is allowed: each call checks it again. */
   check(url: string): Promise<string | null>
-  /** @throws OutboundError if there is no response */
+  /** Sends a request, and does not follow redirects. @throws OutboundError if there is no response */
   post(post: PostRequest): Promise<PostResult>
   /** Downloads a file over at most three redirects, each checked like the first URL.
    *  @throws OutboundError if there is no response */
@@ -86,13 +88,13 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     })
   }
 
-  const post = async ({ url, ...options }: PostRequest): Promise<PostResult> => {
+  const post = async ({ url, method = 'POST', ...options }: PostRequest): Promise<PostResult> => {
     const target = await resolver.resolve(url)
     await acquire(target, options.signal)
     const began = performance.now()
     try {
       if (closed || options.signal?.aborted) throw new OutboundError('closed', 'cancelled: the program is stopping')
-      const { status, headers, body } = await exchange(pool, target, { ...options, method: 'POST' })
+      const { status, headers, body } = await exchange(pool, target, { ...options, method })
       // A repeated header is a list, despite its type: the first value counts.
       const retryAfter = [headers['retry-after']].flat()[0] ?? null
       return { status, headers, retryAfter, excerpt: excerptOf(body), ms: Math.round(performance.now() - began) }

@@ -43,7 +43,8 @@ const parseLimits = (requested: KeyRequest, own: KeyLimits | null): KeyLimits =>
 }
 
 /** Creates a key of an account. @param own limits of the creating key; null for the operator
- *  @param madeBy bare uuid of the user who makes it, in the console or by a key of the console @throws Problem 400, 403 */
+ *  @param madeBy bare uuid of the user who makes it, in the console or by a key of the console
+ *  @param secret the key itself. Default: a new one @throws Problem 400, 403 */
 export const createKey = async (
   tx: Tx,
   request: FastifyRequest,
@@ -51,11 +52,12 @@ export const createKey = async (
   requested: KeyRequest,
   own: KeyLimits | null,
   madeBy: string | null,
+  secret?: string,
 ) => {
   const limits = parseLimits(requested, own)
   assertMayMake(request, { kind: 'api-key', limits })
   const { valid, recent } = await store.countKeys(tx, account)
   if (valid >= maxKeys) throw refusals.tooManyKeys(valid, maxKeys)
   if (recent >= maxKeysPerDay) throw refusals.tooManyRecentKeys(recent)
-  return { ...(await issueKey(tx, account, requested.label, undefined, limits, madeBy)), ...presentLimits(limits) }
+  return { ...(await issueKey(tx, account, requested.label, secret, limits, madeBy)), ...presentLimits(limits) }
 }

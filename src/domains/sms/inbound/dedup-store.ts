@@ -8,12 +8,13 @@ import type { CarrierInbound } from './carrier-inbound.ts'
  * was lost, or the process was killed, after the commit. Inbound messages may have no id, so content identifies a
  * duplicate. A duplicate has the same text between the same numbers, within ten minutes, over another link than the
  * first. The first link must not have lived on for long after the first delivery. Otherwise the response had arrived,
- * and a person wrote the same text twice. The reference identifies a part of a long message, too, over any link.
+ * and a person wrote the same text twice. The reference identifies a part of a long message, too, over any link. So does
+ * the id of a carrier that has one.
  */
 
-const fingerprintOf = ({ source, destination, text, concat }: CarrierInbound): Buffer =>
+const fingerprintOf = ({ source, destination, text, concat, id }: CarrierInbound): Buffer =>
   createHash('sha256')
-    .update(JSON.stringify([source, destination, text, concat]))
+    .update(JSON.stringify([source, destination, text, concat, ...(id === undefined ? [] : [id])]))
     .digest()
     .subarray(0, 16)
 
@@ -53,7 +54,7 @@ export const withoutDuplicates = async (tx: Tx, messages: readonly CarrierInboun
     const row = rows[n]
     if (!row || !is_recent) continue
     const isElsewhere = !lived_on && link !== (row.message.link ?? '')
-    if (row.message.concat !== null || isElsewhere) again.add(row.key)
+    if (isIdentified(row.message) || isElsewhere) again.add(row.key)
   }
   await tx.run`
     update sms_inbound_fingerprints s set link = g.link, received_at = app_now()
@@ -65,9 +66,12 @@ export const withoutDuplicates = async (tx: Tx, messages: readonly CarrierInboun
   )
 }
 
-/** Removes parts that are repeated within a batch. */
+/** Whether the content of a message is certain to be of one message. */
+const isIdentified = ({ concat, id }: CarrierInbound): boolean => concat !== null || id !== undefined
+
+/** Removes messages that are certainly repeated within a batch. */
 const withoutRepeatedParts = (messages: readonly CarrierInbound[], keys: readonly string[]): CarrierInbound[] =>
-  messages.filter(({ concat }, i) => concat === null || keys.indexOf(keys[i] ?? '') === i)
+  messages.filter((message, i) => !isIdentified(message) || keys.indexOf(keys[i] ?? '') === i)
 
 /** Deletes fingerprints that can no longer match a duplicate. */
 export const deleteOldFingerprints = (tx: Tx) => tx.run`

@@ -1,7 +1,8 @@
 import type { ReceiptState, SmsReceipt, UnparsedReceipt } from '../../../ports/sms.ts'
+import type { TokenPart } from '../part-tokens.ts'
 
-/** A receipt with the connection that delivered it. */
-export type CarrierReceipt = SmsReceipt & { connection: string }
+/** A receipt with the connection that delivered it. `ours`: the part that its token names. */
+export type CarrierReceipt = Omit<SmsReceipt, 'token'> & { connection: string; ours?: TokenPart }
 
 /** An unparsed receipt with the connection that delivered it. */
 export type CarrierUnparsedReceipt = UnparsedReceipt & { connection: string }

@@ -1,6 +1,7 @@
 import { canonicalNumber, numberForms } from '@trunkline/phone/number-forms.ts'
 import type { Tx } from '../../../platform/db/sql.ts'
 import { maxPartsPerCarrierId, minHandsetDigits } from '../limits.ts'
+import type { TokenPart } from '../part-tokens.ts'
 import type { CarrierReceipt } from './carrier-receipt.ts'
 
 /**
@@ -159,6 +160,7 @@ export const makeReceiptCorrelator = (): ReceiptCorrelator => {
   return {
     keyOf: (receipt) => usualOf(receipt)?.key ?? null,
     find: async (tx, receipts) => {
+      if (receipts.length === 0) return []
       const numbered = receipts.map((receipt, n) => ({ ...receipt, n }))
       const usual = await findUsual(tx, numbered)
       if (usual.length === receipts.length) return usual
@@ -172,6 +174,67 @@ export const makeReceiptCorrelator = (): ReceiptCorrelator => {
       ]
     },
   }
+}
+
+const hasToken = (receipt: NumberedReceipt): receipt is NumberedReceipt & { ours: TokenPart } =>
+  receipt.ours !== undefined
+
+/** Counts parts of unknown fate as accepted, under the ids of their receipts. @returns the keys of those that it changed */
+const confirmParts = async (
+  tx: Tx,
+  parts: readonly (MatchedPart & { carrierId: string })[],
+): Promise<ReadonlySet<string>> => {
+  if (parts.length === 0) return new Set()
+  const rows = await tx.many<{ message_id: string; part: number }>`
+    update sms_parts p set carrier_id = f.carrier_id, status = 'sent', updated_at = (select app_now())
+    from (
+      select g.carrier_id, s.place
+      from unnest(${parts.map((p) => p.account_id)}::uuid[], ${parts.map((p) => p.message_id)}::uuid[],
+        ${parts.map((p) => p.part)}::smallint[], ${parts.map((p) => p.carrierId)}::text[])
+        as g (account_id, message_id, part, carrier_id)
+      cross join lateral (
+        select ctid as place from sms_parts
+        where account_id = g.account_id and message_id = g.message_id and part >= g.part and part <= g.part
+        order by part limit 1) s
+    ) f
+    where p.ctid = f.place and p.status = 'doubtful'
+    returning p.message_id, p.part`
+  return new Set(rows.map(partKey))
+}
+
+const partKey = ({ message_id, part }: Pick<MatchedPart, 'message_id' | 'part'>): string => `${message_id} ${part}`
+
+/**
+ * Finds the parts that the tokens of receipts name. A part whose submit got no response counts as accepted from now on,
+ * under the id of the receipt. One that is being submitted is not found: its receipt waits for the response.
+ * The messages must be locked.
+ * @returns the parts, and whether the receipt was the first to confirm them
+ */
+export const findOwnParts = async (
+  tx: Tx,
+  receipts: readonly NumberedReceipt[],
+): Promise<(MatchedPart & { isAdopted: boolean })[]> => {
+  const own = receipts.filter(hasToken)
+  if (own.length === 0) return []
+  const rows = await tx.many<MatchedPart & { status: string }>`
+    select g.n, p.account_id, p.message_id, p.part, p.parts, p.status
+    from unnest(${own.map(({ n }) => n)}::integer[], ${own.map(({ connection }) => connection)}::uuid[],
+      ${own.map(({ ours }) => ours.account)}::uuid[], ${own.map(({ ours }) => ours.message)}::uuid[],
+      ${own.map(({ ours }) => ours.part)}::smallint[]) as g (n, connection_id, account_id, message_id, part)
+    cross join lateral (
+      select account_id, message_id, part, parts, status, connection_id from sms_parts
+      where account_id = g.account_id and message_id = g.message_id and part >= g.part and part <= g.part
+      order by part limit 1) p
+    where p.connection_id = g.connection_id and p.status <> 'sending'`
+  const ids = new Map(own.map(({ n, carrierId }) => [n, carrierId]))
+  const doubtful = rows.filter(({ status }) => status === 'doubtful')
+  const firsts = new Map(doubtful.map((row) => [partKey(row), { ...row, carrierId: ids.get(row.n) ?? '' }]))
+  const confirmed = await confirmParts(tx, [...firsts.values()])
+  rows.sort((a, b) => a.n - b.n)
+  return rows.flatMap(({ status, ...row }) => {
+    const isAdopted = confirmed.has(partKey(row))
+    return status === 'doubtful' && !isAdopted ? [] : [{ ...row, isAdopted }]
+  })
 }
 
 /**

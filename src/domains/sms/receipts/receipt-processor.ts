@@ -10,6 +10,7 @@ import * as states from '../state-transition-store.ts'
 import type { CarrierReceipt } from './carrier-receipt.ts'
 import {
   adoptDoubtfulParts,
+  findOwnParts,
   findPartsOfHandsets,
   handsetSuffixes,
   type MatchedPart,
@@ -68,21 +69,52 @@ type ApplyOptions = {
   readonly adoptSeconds: number | null
 }
 
+/** Returns the messages of parts, each once. */
+const messagesOf = (found: readonly MatchedPart[]): { account: string; id: string }[] => [
+  ...new Map(found.map((one) => [one.message_id, { account: one.account_id, id: one.message_id }])).values(),
+]
+
 /** Matches receipts to parts of unknown fate, confirming them as accepted, and updates their messages. */
 const confirmDoubtfulParts = async (tx: Tx, missing: readonly (CarrierReceipt & { n: number })[], seconds: number) => {
   const found = await adoptDoubtfulParts(tx, missing, seconds)
-  const messages = found.map(({ account_id, message_id }) => ({ account: account_id, id: message_id }))
-  if (messages.length === 0) return found
+  await confirmMessages(tx, found)
+  return found
+}
+
+/**
+ * Matches receipts to the parts that their tokens name, and updates the messages of those that they confirm.
+ * @param others parts that the transaction will change, too: all messages are locked at once (docs/locks.md)
+ */
+const matchOwnParts = async (
+  tx: Tx,
+  receipts: readonly (CarrierReceipt & { n: number })[],
+  others: readonly MatchedPart[],
+) => {
+  const own = receipts.flatMap(({ ours }) => (ours ? [{ account: ours.account, id: ours.message }] : []))
+  if (own.length === 0) return []
+  await states.lockMessages(tx, [...new Map([...own, ...messagesOf(others)].map((one) => [one.id, one])).values()])
+  const found = await findOwnParts(tx, receipts)
+  await confirmMessages(
+    tx,
+    found.filter(({ isAdopted }) => isAdopted),
+  )
+  return found
+}
+
+/** Updates messages whose parts of unknown fate were confirmed. */
+const confirmMessages = async (tx: Tx, found: readonly MatchedPart[]): Promise<void> => {
+  const messages = messagesOf(found)
+  if (messages.length === 0) return
   await states.lockMessages(tx, messages)
   await publishEvents(tx, await states.deriveStatus(tx, messages))
-  return found
 }
 
 /** Returns the final receipts of a batch that one statement can apply, one per part: a delivery, else the last. */
 const finalsOf = (receipts: readonly CarrierReceipt[], matcher: ReceiptCorrelator) => {
   const finals = new Map<string, { receipt: CarrierReceipt; carrierId: string }>()
   for (const receipt of receipts) {
-    const carrierId = isFinal(receipt.state) ? matcher.keyOf(receipt) : null
+    // A token is more certain than an id.
+    const carrierId = isFinal(receipt.state) && !receipt.ours ? matcher.keyOf(receipt) : null
     const key = `${receipt.connection} ${carrierId} ${receipt.handset ?? ''}`
     const isBeaten = finals.get(key)?.receipt.state === 'delivered' && receipt.state !== 'delivered'
     if (carrierId !== null && !isBeaten) finals.set(key, { receipt, carrierId })
@@ -122,9 +154,12 @@ const apply = async (how: ApplyOptions, receipts: readonly CarrierReceipt[]): Pr
 const applyInTransaction = (how: ApplyOptions, receipts: readonly CarrierReceipt[]): Promise<boolean[]> =>
   how.db.begin(async (tx) => {
     await states.forceIndexPlans(tx)
-    const found = await how.correlator.find(tx, receipts)
+    const numbered = receipts.map((receipt, n) => ({ ...receipt, n }))
+    const named = numbered.filter(({ ours }) => !ours)
+    const byId = (await how.correlator.find(tx, named)).map((one) => ({ ...one, n: named[one.n]?.n ?? -1 }))
+    const found = [...byId, ...(await matchOwnParts(tx, numbered, byId))]
     const known = new Set(found.map(({ n }) => n))
-    const missing = receipts.map((receipt, n) => ({ ...receipt, n })).filter(({ n }) => !known.has(n))
+    const missing = named.filter(({ n }) => !known.has(n))
     const others = how.adoptSeconds === null ? [] : await confirmDoubtfulParts(tx, missing, how.adoptSeconds)
     for (const { n } of others) known.add(n)
     await applyFound(tx, [...found, ...others], receipts)

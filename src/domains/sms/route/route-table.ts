@@ -37,6 +37,8 @@ export type Candidate = {
   readonly validSeconds: number | null
   /** Languages whose shift tables the carrier supports; absent for none. */
   readonly languages?: readonly Language[]
+  /** Parts get a callback address. */
+  readonly callbacks?: true
 }
 
 /** The connections that may submit messages to a prefix, the best first. */
@@ -57,7 +59,7 @@ const defaultPriority = 100
 
 /** @param prefix the prefix that selected the connection */
 export const candidateOf = (
-  { id, name, settings, capabilities: { texts, header, languages } }: RoutedConnection,
+  { id, name, settings, capabilities: { texts, header, languages, ...more } }: RoutedConnection,
   prefix: string,
 ): Candidate => ({
   connection: id,
@@ -67,9 +69,10 @@ export const candidateOf = (
   weight: settings.weight ?? 1,
   texts,
   header,
-  policy: settings.policy ?? 'resubmit',
+  policy: settings.policy ?? more.lostResponse ?? 'resubmit',
   validSeconds: settings.validity_seconds ?? null,
   ...(languages.length > 0 ? { languages } : {}),
+  ...(more.callbacks ? { callbacks: true } : {}),
 })
 
 /** UUID version 8 (RFC 9562, 5.8) from a hash of the content. */

@@ -12,6 +12,7 @@ import type { Connection } from '../../connections/ops.ts'
 import { driverOf, enabledCarriers, type SmsKind } from '../drivers.ts'
 import type { CarrierInbound } from '../inbound/carrier-inbound.ts'
 import { formerLinkMs, linkRetrySeconds } from '../limits.ts'
+import { makePartTokens } from '../part-tokens.ts'
 import type { CarrierReceipt, CarrierUnparsedReceipt } from '../receipts/carrier-receipt.ts'
 import { type CarrierLeases, soleLeases } from './carrier-leases.ts'
 import { submitKind } from './message-slots.ts'
@@ -27,6 +28,8 @@ export type Carriers = {
   availableWindowOf(id: string): number
   /** Resolves true when the carrier has window capacity (FIFO), false on timeout or abort. */
   whenAvailable(id: string, milliseconds: number, signal: AbortSignal): Promise<boolean>
+  /** Takes capacity for a part while its submit is recorded. @returns a function that gives it back: the submit takes it */
+  reserve(id: string): () => void
   /** Passes unused capacity to the next waiter. */
   passAvailability(id: string): void
   /** Whether any carrier is up. */
@@ -42,6 +45,8 @@ export type Carriers = {
   states(): { id: string; kind: SmsKind; name: string; state: CarrierState & { readonly share: SmsShare } }[]
   /** Resolves with the state once the connection is up or has failed, or after a timeout in seconds. */
   whenSettled(id: string, seconds: number): Promise<CarrierState | null>
+  /** Asks a carrier of this process for something harmless; null if it cannot be asked. */
+  test(id: string): Promise<{ readonly working: boolean; readonly message: string } | null>
   start(): Promise<void>
   close(): Promise<void>
 }
@@ -73,7 +78,7 @@ const leaseOver: SubmitResult = { outcome: 'retry', wasSent: false, reason: 'lin
 
 /** A carrier that submits and asks nothing once the lease is over, whatever this process missed meanwhile. */
 const fenced = (carrier: SmsCarrier, isCurrent: () => boolean): SmsCarrier => {
-  const { query } = carrier
+  const { query, test } = carrier
   return {
     freeWindow: () => (isCurrent() ? carrier.freeWindow() : 0),
     isUp: () => isCurrent() && carrier.isUp(),
@@ -81,6 +86,7 @@ const fenced = (carrier: SmsCarrier, isCurrent: () => boolean): SmsCarrier => {
     close: carrier.close,
     submit: (part) => (isCurrent() ? carrier.submit(part) : Promise.resolve(leaseOver)),
     ...(query ? { query: (part) => (isCurrent() ? query(part) : Promise.resolve({ outcome: 'retry' })) } : {}),
+    ...(test ? { test } : {}),
   }
 }
 
@@ -105,20 +111,28 @@ export const makeCarriers = (
   const unwritten = makePendingCommits(changed)
 
   /** The response to the submit may be in the same read. An earlier lookup of its part would find none. */
-  const whenCommitted = async (connection: string, { carrierId }: SmsReceipt): Promise<void> => {
+  const whenCommitted = async ({ connection, carrierId, ours }: CarrierReceipt): Promise<void> => {
     await setImmediate()
-    await unwritten.whenCommitted(connection, carrierId)
+    await unwritten.whenCommitted(connection, carrierId, ours)
+  }
+
+  const tokens = makePartTokens(seal)
+  const carrierReceipt = (connection: string, { token, ...receipt }: SmsReceipt): CarrierReceipt => {
+    const ours = token === undefined ? null : tokens.read(connection, token)
+    return { ...receipt, connection, ...(ours ? { ours } : {}) }
   }
 
   const intakeOf = (connection: string): SmsIntake => ({
     inbound: async (message) => void (await intake.inbound({ ...message, connection })),
-    receipt: async (receipt) => {
-      await whenCommitted(connection, receipt)
-      await intake.receipt({ ...receipt, connection })
+    receipt: async (received) => {
+      const receipt = carrierReceipt(connection, received)
+      await whenCommitted(receipt)
+      await intake.receipt(receipt)
     },
-    receiptIfSent: async (receipt) => {
-      await whenCommitted(connection, receipt)
-      return intake.receiptIfSent({ ...receipt, connection })
+    receiptIfSent: async (received) => {
+      const receipt = carrierReceipt(connection, received)
+      await whenCommitted(receipt)
+      return intake.receiptIfSent(receipt)
     },
     unparsed: async (receipt) => void (await intake.unparsed({ ...receipt, connection })),
   })
@@ -170,7 +184,10 @@ export const makeCarriers = (
   changes.on('connections', () => void refresh())
 
   const carrierOf = (id: string) => registry.running().find(({ spec }) => spec.id === id)?.carrier ?? null
-  const windowIn = (id: string, carrier: SmsCarrier) => Math.max(0, carrier.freeWindow() - unwritten.count(id))
+  /** Parts whose submits are being recorded, by connection. */
+  const reserved = new Map<string, number>()
+  const windowIn = (id: string, carrier: SmsCarrier) =>
+    Math.max(0, carrier.freeWindow() - unwritten.count(id) - (reserved.get(id) ?? 0))
   const windowOf = (id: string) => {
     const carrier = carrierOf(id)
     return carrier ? windowIn(id, carrier) : 0
@@ -206,6 +223,14 @@ export const makeCarriers = (
         if (signal.aborted) stop()
         else if (windowOf(id) > 0) end(true)
       }),
+    reserve: (id) => {
+      reserved.set(id, (reserved.get(id) ?? 0) + 1)
+      return () => {
+        const left = (reserved.get(id) ?? 1) - 1
+        if (left > 0) reserved.set(id, left)
+        else reserved.delete(id)
+      }
+    },
     passAvailability: (id) => {
       const next = waiters.values().find((waiter) => waiter.id === id)
       if (next && windowOf(id) > 0) next.go()
@@ -240,6 +265,7 @@ export const makeCarriers = (
         look()
       })
     },
+    test: async (id) => (await carrierOf(id)?.test?.()) ?? null,
     start: async () => {
       started = true
       leases.start({ isUp: (id) => carrierOf(id)?.isUp() ?? false, apply })

@@ -96,13 +96,31 @@ export const makeFailoverSubmitter = (carriers: UsedCarriers, health: Connection
   }
 
   const awaitCapacity = async ({ connection }: Candidate, signal: AbortSignal): Promise<void> => {
-    if (carriers.availableWindowOf(connection) > 0) return
     const others = waiting.get(connection) ?? 0
     if (others >= maxWaitingPerConnection) throw new Snooze('the carrier has no capacity', 0.5)
     waiting.set(connection, others + 1)
     const found = await carriers.whenAvailable(connection, maxCapacityWaitMs, signal)
     waiting.set(connection, (waiting.get(connection) ?? 1) - 1)
     if (!found) throw new Snooze(signal.aborted ? 'the worker is stopping' : 'the carrier has no capacity', 0)
+  }
+
+  const submitOver = async (
+    { candidate, carrier }: ConnectedCandidate,
+    part: SmsPart,
+    diary: SubmitLog | null,
+  ): Promise<SubmitResult> => {
+    if (diary) {
+      const release = carriers.reserve(candidate.connection)
+      try {
+        await diary.beforeSubmit(candidate)
+      } catch (error) {
+        release()
+        carriers.passAvailability(candidate.connection)
+        throw error
+      }
+      release()
+    }
+    return await carrier.submit(part)
   }
 
   return {
@@ -122,13 +140,14 @@ export const makeFailoverSubmitter = (carriers: UsedCarriers, health: Connection
         }
         const { candidate, carrier } = found
         const { connection, policy } = candidate
-        await awaitCapacity(candidate, signal)
+        // Checked without a turn of the event loop until the part takes the capacity: no two parts see the same.
+        if (carriers.availableWindowOf(connection) <= 0) await awaitCapacity(candidate, signal)
         if (carriers.up(connection) !== carrier) continue // the link was lost during the wait
         const leave = leases.enter(connection, pair)
         if (!leave) continue // and so was the lease of the slot
         const isCareful = policy !== 'resubmit'
         const part = partFor(candidate)
-        const result = await submitOver(carrier, candidate, part, isCareful ? diary : null).finally(leave)
+        const result = await submitOver(found, part, isCareful ? diary : null).finally(leave)
         const isOurs = result.outcome === 'retry' && !result.wasSent
         if (!isOurs) health.record(connection, result.outcome === 'accepted' || result.outcome === 'refused')
         if (result.outcome === 'accepted') {
@@ -176,16 +195,6 @@ export const makeFailoverSubmitter = (carriers: UsedCarriers, health: Connection
       }
     },
   }
-}
-
-const submitOver = async (
-  carrier: SmsCarrier,
-  candidate: Candidate,
-  part: SmsPart,
-  diary: SubmitLog | null,
-): Promise<SubmitResult> => {
-  if (diary) await diary.beforeSubmit(candidate)
-  return await carrier.submit(part)
 }
 
 const throwStopping = (): never => {

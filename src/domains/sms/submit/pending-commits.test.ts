@@ -55,10 +55,13 @@ test('a receipt waits for the commit of its part, in any form of its id', async 
   unwritten.add('a', 'one', 1, '00FF')
   assert.equal(unwritten.whenCommitted('b', 'ff'), null)
   assert.equal(unwritten.whenCommitted('a', 'other'), null)
-  let waiting = 3
+  const part = { account: 'theirs', message: 'one', part: 1 }
+  assert.equal(unwritten.whenCommitted('a', 'other', { ...part, part: 2 }), null)
+  let waiting = 4
   const waits = ['ff', '00FF', '255'].map((id) => unwritten.whenCommitted('a', id)?.then(() => waiting--))
+  waits.push(unwritten.whenCommitted('a', 'other', part)?.then(() => waiting--))
   await Promise.resolve()
-  assert.equal(waiting, 3)
+  assert.equal(waiting, 4)
   unwritten.clear(['one'])
   await Promise.all(waits)
   assert.equal(waiting, 0)

@@ -1,4 +1,5 @@
 import { maxCommitWaitMs, maxPendingCommitMs } from '../limits.ts'
+import type { TokenPart } from '../part-tokens.ts'
 import { idForms, normalizeId } from '../receipts/receipt-correlation.ts'
 
 /**
@@ -9,8 +10,9 @@ export type PendingCommits = {
   add(connection: string, message: string, part: number, carrierId: string): void
   /** Removes the committed parts of messages, or one part of each. */
   clear(messages: readonly string[], part?: number): void
-  /** Resolves once the part with that id is committed, or after a second; null if it is not pending. */
-  whenCommitted(connection: string, carrierId: string): Promise<void> | null
+  /** Resolves once the part with that id is committed, or after a second; null if it is not pending.
+   *  @param ours the part itself, if it is known */
+  whenCommitted(connection: string, carrierId: string, ours?: TokenPart): Promise<void> | null
   /** Number of pending parts of a connection. */
   count(connection: string): number
 }
@@ -48,6 +50,14 @@ export const makePendingCommits = (
     }
   }
 
+  const pendingOf = (connection: string, carrierId: string): PendingPart | undefined => {
+    for (const { key } of idForms(carrierId)) {
+      const one = byCarrier.get(`${connection} ${key}`)
+      if (one) return one
+    }
+    return undefined
+  }
+
   return {
     add: (connection, message, part, carrierId) => {
       const key = `${message} ${part}`
@@ -67,20 +77,17 @@ export const makePendingCommits = (
         if (ended.has(one.message) && (part === undefined || part === one.part)) forget(key, one)
       if (taken.size < before) cleared()
     },
-    whenCommitted: (connection, carrierId) => {
+    whenCommitted: (connection, carrierId, ours) => {
       if (taken.size === 0) return null
-      for (const { key } of idForms(carrierId)) {
-        const one = byCarrier.get(`${connection} ${key}`)
-        if (!one) continue
-        return new Promise((resolve) => {
-          const timer = setTimeout(resolve, maxCommitWaitMs)
-          one.waiting.push(() => {
-            clearTimeout(timer)
-            resolve()
-          })
+      const one = ours ? taken.get(`${ours.message} ${ours.part}`) : pendingOf(connection, carrierId)
+      if (!one) return null
+      return new Promise((resolve) => {
+        const timer = setTimeout(resolve, maxCommitWaitMs)
+        one.waiting.push(() => {
+          clearTimeout(timer)
+          resolve()
         })
-      }
-      return null
+      })
     },
     count: (connection) => {
       forgetOld()

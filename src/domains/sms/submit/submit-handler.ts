@@ -2,9 +2,10 @@ import { segment } from '@trunkline/phone/segments.ts'
 import { Discard, type Job, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { uuid } from '../../../platform/lib/id.ts'
-import type { SmsPart } from '../../../ports/sms.ts'
+import type { PartCallback, SmsPart, SubmitResult } from '../../../ports/sms.ts'
 import { type MessagePlan, parseSegmentation, type Segmentation } from '../accept/quote.ts'
 import { linkResponseSeconds, receiptHoldSeconds } from '../limits.ts'
+import type { TokenPart } from '../part-tokens.ts'
 import { type Candidate, drawOrder, supportsShift } from '../route/route-table.ts'
 import type { Router } from '../route/router.ts'
 import type { FailoverSubmitter, PartOutcome, SubmitLog } from './failover-submitter.ts'
@@ -20,6 +21,8 @@ export type Submission = {
   text: string
   long?: Segmentation
   send_at?: string | null
+  /** Validity that the sender asked for, if it is shorter than that of the connection. */
+  valid_seconds?: number
   /** The sending that the message belongs to: it may be paused or canceled. */
   sending?: string
   /** Connections that refused the message, or were too busy, before another process passed it on. */
@@ -52,8 +55,13 @@ export type SubmitOutcome =
 export const defaultValidSeconds = 172_800
 
 /** End of the validity of a message, Unix milliseconds of the platform's clock. */
-export const validUntil = ({ send_at }: Submission, accepted: Date, first: Candidate | undefined): number =>
-  (send_at ? Date.parse(send_at) : accepted.getTime()) + (first?.validSeconds ?? defaultValidSeconds) * 1_000
+export const validUntil = (
+  { send_at, valid_seconds: own = Number.POSITIVE_INFINITY }: Submission,
+  accepted: Date,
+  first: Candidate | undefined,
+): number =>
+  (send_at ? Date.parse(send_at) : accepted.getTime()) +
+  Math.min(own, first?.validSeconds ?? defaultValidSeconds) * 1_000
 
 type KnownPart = StartedMessage['pieces'][number]
 const isAccepted = ({ status }: KnownPart) => status !== 'sending' && status !== 'doubtful'
@@ -65,6 +73,12 @@ const preferOwn = (candidates: readonly Candidate[], kind: string): readonly Can
   return [...candidates.filter(isOwn), ...candidates.filter((candidate) => !isOwn(candidate))]
 }
 
+/** The reason of a failed submit as operators see it: the code, with the carrier's words. */
+const attemptReasonOf = (result: Exclude<SubmitResult, { outcome: 'accepted' }>): string => {
+  if (result.outcome === 'unknown') return result.detail
+  return result.outcome === 'refused' && result.detail ? `${result.reason}: ${result.detail}` : result.reason
+}
+
 export type SubmitDeps = {
   routing: Router
   submitter: FailoverSubmitter
@@ -72,10 +86,14 @@ export type SubmitDeps = {
   progress: SubmitProgress
   clock: Clock
   sandboxAccounts: { has(account: string): boolean }
+  /** Returns the callback of a part at a connection. */
+  callbackOf(connection: string, part: TokenPart): PartCallback
 }
 
 /** Makes the job handler that submits one accepted message to carriers, part after part. */
-export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clock, sandboxAccounts }: SubmitDeps) => {
+export const makeSubmitHandler = (deps: SubmitDeps) => {
+  const { routing, submitter, sequencer, progress, clock, sandboxAccounts, callbackOf } = deps
+
   /**
    * Returns the plan of a message. The plan of its acceptance is used as it is, unless a connection changed meanwhile:
    * the message then takes a current route. A job from the database may be old, so it is routed now. Its text is
@@ -156,6 +174,9 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
           reference: begun?.reference ?? 0,
           header,
           ...(candidate.validSeconds === null ? {} : { validSeconds: left }),
+          ...(candidate.callbacks
+            ? { callback: callbackOf(candidate.connection, { account, message: id, part }) }
+            : {}),
         }
       }
       const delivery = await submitter.submit(
@@ -202,7 +223,7 @@ export const makeSubmitHandler = ({ routing, submitter, sequencer, progress, clo
     notAccepted: () => progress.deletePart({ account, message, part }),
     afterFailure: ({ connection }, result) => {
       const { outcome } = result
-      const reason = outcome === 'unknown' ? result.detail : result.reason
+      const reason = attemptReasonOf(result)
       return progress.recordAttempt({ account, message, id: uuid(), part, connection, outcome, reason })
     },
   })

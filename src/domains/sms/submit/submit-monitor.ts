@@ -59,6 +59,7 @@ export const makeSubmitMonitor = (metrics: Metrics, log: Logger): WrapCarrier =>
     }
 
     const ask = carrier.query?.bind(carrier)
+    const test = carrier.test?.bind(carrier)
     const query = async (part: QueriedPart): Promise<QueryResult> => {
       const result = (await ask?.(part)) ?? { outcome: 'retry' as const }
       if (result.outcome !== 'retry')
@@ -70,6 +71,7 @@ export const makeSubmitMonitor = (metrics: Metrics, log: Logger): WrapCarrier =>
       isUp: () => carrier.isUp(),
       close: () => carrier.close(),
       ...(ask ? { query } : {}),
+      ...(test ? { test } : {}),
       state: () => {
         const state = carrier.state()
         const isRecent = last !== null && performance.now() - last.at < lastErrorTtlMs

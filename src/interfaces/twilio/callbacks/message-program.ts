@@ -1,0 +1,45 @@
+import { maxRedirects, maxReplies } from '../limits.ts'
+import type { MessageAnswer, Reply } from '../twiml/message-verbs.ts'
+import { TwimlError } from '../twiml/twiml-error.ts'
+import { type Program, type ProgramAnswer, type ProgramDeps, ProgramError, requestProgram } from './program-request.ts'
+import type { Parameters } from './signature.ts'
+
+const documentTypes = ['text/xml', 'application/xml', 'text/html', '']
+
+/** Reads an answer. Plain text is the text of a reply; an empty answer has none. @throws TwimlError */
+const readAnswer = async (url: string, { type, body }: ProgramAnswer): Promise<MessageAnswer> => {
+  if (body.trim() === '') return { replies: [], redirect: null }
+  if (type === 'text/plain') {
+    const reply: Reply = { to: null, from: null, text: body.trim(), media: [], callbackUrl: null }
+    return { replies: [reply], redirect: null }
+  }
+  if (!documentTypes.includes(type)) throw new TwimlError(12300, `the content type ${type} is not TwiML`)
+  // The parser is loaded with the first document: few installations need it.
+  const { compileMessageAnswer } = await import('../twiml/message-verbs.ts')
+  return compileMessageAnswer(url, body)
+}
+
+/** Runs the program of a number, from its first document over all redirects. @throws ProgramError */
+export const runProgram = async (
+  deps: ProgramDeps,
+  first: Program,
+  parameters: Parameters,
+  id: string,
+): Promise<Reply[]> => {
+  const replies: Reply[] = []
+  let program: Program | null = first
+  for (let n = 0; program !== null; n++) {
+    const { url }: Program = program
+    if (n > maxRedirects) throw new ProgramError(11215, url, `more than ${maxRedirects} redirects`)
+    const answer: ProgramAnswer = await requestProgram(deps, program, parameters, id)
+    try {
+      const compiled = await readAnswer(url, answer)
+      replies.push(...compiled.replies)
+      if (replies.length > maxReplies) throw new TwimlError(12200, `more than ${maxReplies} messages in an answer`)
+      program = compiled.redirect
+    } catch (error) {
+      throw error instanceof TwimlError ? new ProgramError(error.code, url, error.message) : error
+    }
+  }
+  return replies
+}

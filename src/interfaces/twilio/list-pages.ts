@@ -1,0 +1,83 @@
+import { Type } from 'typebox'
+import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
+import { readCursor, writeCursor } from '../../platform/lib/cursor.ts'
+import { defaultPageSize, maxPageSize, maxPageTokenLength } from './limits.ts'
+
+// Lists: pages of up to 1,000 rows. `next_page_uri` carries the filters, the number of the page and a token, our cursor.
+
+/** Query parameters of every list. */
+export const pageQuery = {
+  PageSize: Type.Optional(
+    Type.Integer({ minimum: 1, description: `Default: ${defaultPageSize}, at most ${maxPageSize}` }),
+  ),
+  Page: Type.Optional(Type.Integer({ minimum: 0, description: 'Counts pages. PageToken alone says where one begins' })),
+  PageToken: Type.Optional(Type.String({ maxLength: maxPageTokenLength, description: 'Of next_page_uri' })),
+}
+
+/** Fields of every list, besides its rows. */
+export const pageReply = {
+  page: Type.Integer(),
+  page_size: Type.Integer(),
+  start: Type.Integer(),
+  end: Type.Integer(),
+  uri: Type.String(),
+  first_page_uri: Type.String(),
+  next_page_uri: Type.Union([Type.String(), Type.Null()]),
+  previous_page_uri: Type.Null({ description: 'Lists are read forwards' }),
+}
+
+type PageQuery = { readonly PageSize?: number; readonly Page?: number; readonly PageToken?: string }
+
+/** A requested page. */
+type TwilioPage = {
+  readonly number: number
+  readonly size: number
+  /** Key of the row before the page, as time and id; null at the start of the list. */
+  readonly after: readonly [time: string, id: string] | null
+}
+
+const prefix = 'PA'
+
+/** Reads the requested page of a list. @throws Problem 400 for the token of another list */
+export const pageOf = (list: string, { PageSize = defaultPageSize, Page = 0, PageToken }: PageQuery): TwilioPage => {
+  const page = { number: PageToken === undefined ? 0 : Page, size: Math.min(PageSize, maxPageSize) }
+  if (PageToken === undefined) return { ...page, after: null }
+  const cursor = PageToken.startsWith(prefix) ? readCursor(list, PageToken.slice(prefix.length)) : null
+  if (!cursor) throw httpRefusals.badCursor().at('PageToken')
+  return { ...page, after: [cursor.time, cursor.id] }
+}
+
+/**
+ * Returns the fields of a page.
+ * @param path of the list, without a query @param query as requested, from which the filters are kept
+ * @param count rows in the page @param last key of its last row if more may follow, else null
+ */
+export const pageFields = (
+  list: string,
+  path: string,
+  query: Readonly<Record<string, unknown>>,
+  { number, size }: TwilioPage,
+  count: number,
+  last: { readonly time: string; readonly id: string } | null,
+) => {
+  const filters = Object.entries(query).filter(([name]) => !['PageSize', 'Page', 'PageToken'].includes(name))
+  const uriOf = (page: number, token: string | null): string => {
+    const parameters = new URLSearchParams(filters.map(([name, value]) => [name, String(value)]))
+    parameters.set('PageSize', String(size))
+    parameters.set('Page', String(page))
+    if (token !== null) parameters.set('PageToken', token)
+    return `${path}.json?${parameters}`
+  }
+  const token = typeof query.PageToken === 'string' ? query.PageToken : null
+  const start = number * size
+  return {
+    page: number,
+    page_size: size,
+    start,
+    end: Math.max(start, start + count - 1),
+    uri: uriOf(number, token),
+    first_page_uri: uriOf(0, null),
+    next_page_uri: last === null ? null : uriOf(number + 1, prefix + writeCursor(list, last)),
+    previous_page_uri: null,
+  }
+}

@@ -1,0 +1,100 @@
+import { e164 } from '@trunkline/phone/phone.ts'
+import { type AcceptedMessage, acceptMessage, priceOf, sendTimeOf } from '../../../domains/sms/ops.ts'
+import { routeHotPathWithPreparation } from '../../../platform/http/endpoint.ts'
+import { Problem, refuse } from '../../../platform/http/problem.ts'
+import { limiterKeyOf, runInTurn } from '../../../platform/http/request-limiters.ts'
+import { decimal, dollars } from '../../../platform/lib/money.ts'
+import type { Services } from '../../../services.ts'
+import { maxBodyLength } from '../limits.ts'
+import { refusals } from '../refusals.ts'
+import * as c from './contract.ts'
+import { type PresentedMessage, presentMessage } from './presenter.ts'
+
+type NewMessage = {
+  readonly To?: string
+  readonly From?: string
+  readonly Body?: string
+  readonly MediaUrl?: readonly string[]
+  readonly StatusCallback?: string
+  readonly ValidityPeriod?: number
+  readonly SendAt?: string
+  readonly ScheduleType?: string
+  readonly MaxPrice?: number
+}
+
+/** Reads recipient, sender and text, in the order in which Twilio checks them. @throws Problem 400 */
+const readMessage = ({ To: to = '', From: from = '', Body: text = '', MediaUrl: media = [] }: NewMessage) => {
+  if (to.trim() === '') throw refusals.noRecipient()
+  if (from.trim() === '') throw refusals.noSender()
+  const recipient = e164(to.trim()) ?? refuse(refusals.badRecipient(to))
+  const sender = e164(from.trim()) ?? refuse(refusals.badSender(from))
+  if (text === '' && media.length === 0) throw refusals.noBody()
+  if (text.length > maxBodyLength) throw refusals.bodyTooLong(maxBodyLength)
+  return { to: recipient, from: sender, text }
+}
+
+/** Reads the time at which a message is sent. @throws Problem 400 */
+const readSendAt = (clock: Services['clock'], { SendAt: at, ScheduleType: type }: NewMessage): Date | null => {
+  if (!at && !type) return null
+  if (type !== 'fixed') throw refusals.badScheduleType()
+  if (!at) throw refusals.noSendAt()
+  if (!/^\d{4}-\d\d-\d\d/.test(at) || Number.isNaN(Date.parse(at))) throw refusals.badSendAt()
+  try {
+    return sendTimeOf(clock, at)
+  } catch (error) {
+    throw error instanceof Problem ? refusals.badSendAt() : error
+  }
+}
+
+/**
+ * Returns the row of a message that was just accepted, without reading it: that would halve the rate. The database's clock
+ * may differ from this process's by less than a second.
+ */
+const newRow = (
+  clock: Services['clock'],
+  { from, to, text }: ReturnType<typeof readMessage>,
+  sendAt: Date | null,
+  { id, fragments }: AcceptedMessage,
+): PresentedMessage => {
+  const now = new Date(clock.now())
+  const status = sendAt === null ? 'queued' : 'scheduled'
+  return {
+    ...{ id, direction: 'outbound', number: from, contact: to, text, fragments, price: '0', status },
+    ...{ error_code: null, created_at: now, updated_at: now },
+  }
+}
+
+/** Sends a message. Without a callback and a validity it takes the batched path of the native interface. */
+export const createMessageRoute = (parts: Services) => {
+  const { db, clock, outbound, limiters } = parts
+  return routeHotPathWithPreparation(
+    c.createMessage,
+    async ({ body, isSandbox }) => {
+      const url = body.StatusCallback
+      if (url === undefined || url === '') return
+      const fault = URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
+      if (fault !== null) throw refusals.badUrl('StatusCallback', url, fault)
+    },
+    async ({ account, body, tx, request, reply }) => {
+      const message = readMessage(body)
+      // MMS: the domain takes `media_urls` with the carriers over HTTP.
+      if ((body.MediaUrl ?? []).length > 0) throw refusals.mediaNotSupported()
+      const sendAt = readSendAt(clock, body)
+      if (body.MaxPrice !== undefined) {
+        const price = priceOf(parts, account, message)
+        if (dollars(price) > body.MaxPrice) throw refusals.tooExpensive(decimal(price))
+      }
+      const callbackUrl = body.StatusCallback || null
+      const validSeconds = body.ValidityPeriod ?? null
+      const outgoing = { ...message, sendAt, callbackUrl, validSeconds }
+      const isPlain = callbackUrl === null && validSeconds === null
+      const accepted =
+        tx !== null || isPlain
+          ? await acceptMessage(parts, tx, account, outgoing)
+          : await runInTurn(limiters.database, limiterKeyOf(request), reply, () =>
+              db.begin((own) => acceptMessage(parts, own, account, outgoing)),
+            )
+      return presentMessage(account.id, newRow(clock, message, sendAt, accepted))
+    },
+  )
+}

@@ -1,0 +1,66 @@
+import { e164 } from '@trunkline/phone/phone.ts'
+import { channelOfNumber, type Filter } from '../../../domains/sms/ops.ts'
+import type { Sql } from '../../../platform/db/sql.ts'
+import { boundOf } from '../../../platform/http/paging.ts'
+import { dayOf, nextDay } from '../times.ts'
+
+/** The filters of a list of messages, as requested. */
+type MessageQuery = {
+  readonly To?: string
+  readonly From?: string
+  readonly DateSent?: string
+  readonly 'DateSent<'?: string
+  readonly 'DateSent>'?: string
+}
+
+/** Filters of the domain, and the key that precedes the list; null if nothing can match. */
+type MessageFilter = {
+  readonly filter: Pick<Filter, 'channel' | 'contact' | 'direction' | 'since'>
+  readonly bound: readonly string[] | null
+}
+
+/** One end of the messages: a number of the account, or a contact. */
+type End = { readonly number: string; readonly channel: string | null }
+
+const endOf = async (sql: Sql, account: string, text: string | undefined): Promise<End | null> => {
+  if (text === undefined) return null
+  const number = e164(text) ?? text
+  const channel = await channelOfNumber(sql, account, number)
+  return { number, channel: channel?.id ?? null }
+}
+
+const daysOf = (query: MessageQuery): { since: Date | null; until: Date | null } | null => {
+  const [on, before, after] = [query.DateSent, query['DateSent<'], query['DateSent>']].map((text) =>
+    text === undefined ? undefined : dayOf(text),
+  )
+  if (on === null || before === null || after === null) return null
+  const last = on ?? before
+  const since = [on, after].filter((day) => day !== undefined).sort((a, b) => b.getTime() - a.getTime())[0] ?? null
+  return { since, until: last === undefined ? null : nextDay(last) }
+}
+
+/**
+ * Returns the filters of the domain. `To` of an inbound message and `From` of an outbound one are the account's numbers, so
+ * each says the direction, too. Twilio's days are those of sending; ours are those of acceptance.
+ */
+export const filterOf = async (sql: Sql, account: string, query: MessageQuery): Promise<MessageFilter | null> => {
+  const days = daysOf(query)
+  if (days === null) return null
+  const [to, from] = [await endOf(sql, account, query.To), await endOf(sql, account, query.From)]
+  const bound = days.until === null ? null : boundOf(days.until.toISOString())
+  if (!to && !from) return { filter: { channel: null, contact: null, direction: null, since: days.since }, bound }
+  // A message between two numbers of the account is found as the outbound one.
+  const isOutbound = from ? from.channel !== null : to?.channel === null
+  const [own, other] = isOutbound ? [from, to] : [to, from]
+  // There are no messages between two contacts.
+  if (own && own.channel === null) return null
+  return {
+    filter: {
+      channel: own?.channel ?? null,
+      contact: other?.number ?? null,
+      direction: isOutbound ? 'outbound' : 'inbound',
+      since: days.since,
+    },
+    bound,
+  }
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeTwilioWorld, stockNumbers } from '../testing.ts'
+
+const world = await makeTwilioWorld()
+const { call, tenant, credentials, ask } = world
+const british = await stockNumbers(world, { iso: 'GB', name: 'United Kingdom', code: '44', area: '1632' }, 60)
+const american = await stockNumbers(world, { iso: 'US', name: 'United States', code: '1', area: '415' }, 3)
+
+const search = '/AvailablePhoneNumbers/GB/Local.json'
+
+const open = async (balance = '100') => {
+  const who = await tenant({ balance })
+  return { who, own: await credentials(who) }
+}
+
+test('countries and free numbers are found, with the digits, the place and the features asked for', async () => {
+  const { own } = await open()
+  const { countries } = (await ask(own, 'GET', '/AvailablePhoneNumbers.json')).body
+  assert.deepEqual(
+    countries.map(({ country_code }: { country_code: string }) => country_code),
+    ['GB', 'US'],
+  )
+  const one = (await ask(own, 'GET', '/AvailablePhoneNumbers/GB.json')).body
+  assert.match(one.subresource_uris.local, /AvailablePhoneNumbers\/GB\/Local\.json$/)
+  const find = async (query: Record<string, string>): Promise<string[]> =>
+    (await ask(own, 'GET', search, query)).body.available_phone_numbers.map(
+      (found: { phone_number: string }) => found.phone_number,
+    )
+  assert.equal((await find({})).length, 50, 'a page has 50 rows unless its size is given')
+  assert.deepEqual((await find({ PageSize: '1000' })).sort(), [...british].sort())
+  const [some = ''] = british
+  assert.deepEqual(await find({ Contains: some.slice(-6), PageSize: '5' }), [some])
+  assert.equal((await find({ InLocality: 'scene', PageSize: '2' })).length, 2)
+  assert.deepEqual(await find({ InLocality: 'elsewhere' }), [])
+  assert.deepEqual(await find({ MmsEnabled: 'true' }), [])
+  assert.equal((await ask(own, 'GET', '/AvailablePhoneNumbers/XX/Local.json')).body.code, 20404)
+})
+
+test('a number is bought once, charged, listed, changed and released', async () => {
+  const { who, own } = await open('10')
+  const [number = ''] = british.slice(-1)
+  const fields = { PhoneNumber: number, FriendlyName: 'Desk', SmsUrl: 'http://127.0.0.1:8099/in' }
+  const bought = await ask(own, 'POST', '/IncomingPhoneNumbers.json', fields)
+  assert.equal(bought.status, 201, JSON.stringify(bought.body))
+  assert.match(bought.body.sid, /^PN[0-9a-f]{32}$/)
+  assert.deepEqual(
+    [bought.body.phone_number, bought.body.friendly_name, bought.body.sms_url, bought.body.sms_method],
+    [number, 'Desk', fields.SmsUrl, 'POST'],
+  )
+  assert.equal((await ask(own, 'GET', '/Balance.json')).body.balance, '7.50')
+  const other = await open()
+  const taken = await ask(other.own, 'POST', '/IncomingPhoneNumbers.json', { PhoneNumber: number })
+  assert.deepEqual([taken.status, taken.body.code], [400, 21422])
+  assert.equal((await ask(other.own, 'GET', '/Balance.json')).body.balance, '100.00')
+  const listed = (await ask(own, 'GET', '/IncomingPhoneNumbers.json', { PhoneNumber: number })).body
+  assert.deepEqual(
+    listed.incoming_phone_numbers.map(({ sid }: { sid: string }) => sid),
+    [bought.body.sid],
+  )
+  const path = `/IncomingPhoneNumbers/${bought.body.sid}.json`
+  const changed = await ask(own, 'POST', path, { FriendlyName: 'Shop', SmsUrl: '', SmsMethod: 'get' })
+  assert.deepEqual([changed.body.friendly_name, changed.body.sms_url, changed.body.sms_method], ['Shop', '', 'GET'])
+  assert.equal((await ask(own, 'POST', path, { SmsUrl: 'nowhere' })).body.code, 21402)
+  assert.equal((await ask(own, 'POST', path, { VoiceUrl: 'https://example.com/' })).body.code, 20001)
+  const native = (await call(who, 'GET', '/open/voip/virtual-numbers')).body
+  assert.match(JSON.stringify(native), /Shop/)
+  for (const method of ['GET', 'POST', 'DELETE'] as const)
+    assert.equal((await ask(other.own, method, path)).body.code, 20404, 'the number of another account')
+  assert.equal((await ask(own, 'DELETE', path)).status, 204)
+  assert.equal((await ask(own, 'GET', path)).body.code, 20404)
+})
+
+test('any number of an area code is bought, and an empty balance buys none', async () => {
+  const { own } = await open('3')
+  const bought = await ask(own, 'POST', '/IncomingPhoneNumbers.json', { AreaCode: '415' })
+  assert.ok(american.includes(bought.body.phone_number), JSON.stringify(bought.body))
+  const poor = await ask(own, 'POST', '/IncomingPhoneNumbers.json', { AreaCode: '415' })
+  assert.deepEqual([poor.status, poor.body.code], [402, 20005])
+  const none = await ask(own, 'POST', '/IncomingPhoneNumbers.json', { AreaCode: '212' })
+  assert.deepEqual([none.status, none.body.code], [400, 21452])
+  for (const fields of [{}, { PhoneNumber: british[0] ?? '', AreaCode: '415' }])
+    assert.equal((await ask(own, 'POST', '/IncomingPhoneNumbers.json', fields)).body.code, 21421)
+})
+
+test('numbers are listed over pages', async () => {
+  const { own } = await open()
+  for (const number of british.slice(0, 5))
+    await ask(own, 'POST', '/IncomingPhoneNumbers.json', { PhoneNumber: number })
+  const seen: string[] = []
+  let path: string | null = '/IncomingPhoneNumbers.json?PageSize=2'
+  let pages = 0
+  for (; path !== null; pages++) {
+    const { body } = await ask(own, 'GET', path)
+    seen.push(...body.incoming_phone_numbers.map((one: { phone_number: string }) => one.phone_number))
+    path = body.next_page_uri?.replace(`/2010-04-01/Accounts/${own.sid}`, '') ?? null
+  }
+  assert.equal(pages, 3)
+  assert.deepEqual(seen, british.slice(0, 5))
+})

@@ -1,0 +1,181 @@
+import { e164 } from '@trunkline/phone/phone.ts'
+import { contentsOf, type NarrowingCall } from '../../../domains/inbox/narrowing/ops.ts'
+import {
+  auditedNumber,
+  findNumber,
+  type NumberFilters,
+  type NumberRow,
+  pageOfNumbers,
+  renameNumber,
+} from '../../../domains/numbers/lifecycle/ops.ts'
+import { release } from '../../../domains/numbers/ops.ts'
+import { makeNumberShop, type NumberShop } from '../../../domains/numbers/purchase/ops.ts'
+import type { Sql } from '../../../platform/db/sql.ts'
+import {
+  type Endpoint,
+  route,
+  routeHotPathWithPreparation,
+  routeWithPreparation,
+} from '../../../platform/http/endpoint.ts'
+import { requestDigest } from '../../../platform/http/idempotency.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { parseSid, printSid } from '../../../platform/lib/sid.ts'
+import type { Services } from '../../../services.ts'
+import { methodOf } from '../compat-schemas.ts'
+import { pageFields, pageOf } from '../list-pages.ts'
+import { refusals } from '../refusals.ts'
+import * as store from '../store.ts'
+import { availableRoutes } from './available-routes.ts'
+import * as c from './contract.ts'
+import { presentNumber } from './presenter.ts'
+
+type Settings = {
+  readonly FriendlyName?: string
+  readonly SmsUrl?: string
+  readonly SmsMethod?: string
+  readonly SmsFallbackUrl?: string
+  readonly SmsFallbackMethod?: string
+}
+
+/** Returns the addresses after a change. */
+const changedAddresses = (before: store.NumberAddresses, body: Settings): store.NumberAddresses => ({
+  sms_url: body.SmsUrl ?? before.sms_url,
+  sms_method: body.SmsMethod ? methodOf(body.SmsMethod) : before.sms_method,
+  sms_fallback_url: body.SmsFallbackUrl ?? before.sms_fallback_url,
+  sms_fallback_method: body.SmsFallbackMethod ? methodOf(body.SmsFallbackMethod) : before.sms_fallback_method,
+})
+
+const list = c.listIncoming.id
+
+/** Functions that the handlers of the account's numbers share. */
+const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop) => {
+  const numberOf = async (sql: Sql, account: string, sid: string): Promise<NumberRow> => {
+    const id = parseSid('PN', sid)
+    const row = id === null ? null : await findNumber(sql, account, id)
+    return row ?? refuse(refusals.unknownResource(`IncomingPhoneNumbers/${sid}`))
+  }
+
+  const present = async (sql: Sql, row: NumberRow) => {
+    const addresses = await store.addresses(sql, row.account_id, [row.id])
+    return presentNumber(row, addresses.get(row.id) ?? store.noAddresses, await shop.featuresOf(row))
+  }
+
+  /** Checks the addresses of a request before its transaction. @throws Problem 400 */
+  const checkAddresses = async ({ body, isSandbox }: { readonly body: Settings; readonly isSandbox: boolean }) => {
+    const client = outbound.of(isSandbox)
+    for (const field of ['SmsUrl', 'SmsFallbackUrl'] as const) {
+      const url = body[field]
+      if (!url) continue
+      const fault = URL.canParse(url) ? await client.check(url) : 'it is no address'
+      if (fault !== null) throw refusals.badUrl(field, url, fault)
+    }
+  }
+
+  /** Checks that the caller may read what an address gets from then on. @throws Problem 403 */
+  const checkReader = async (sql: Sql, call: NarrowingCall, body: Settings) => {
+    const field = body.SmsUrl ? 'SmsUrl' : body.SmsFallbackUrl ? 'SmsFallbackUrl' : null
+    if (field !== null && !(await contentsOf(sql, call)).messages) throw refusals.contentsNotVisible(field)
+  }
+
+  /** Returns a free number of an area code. @throws Problem 422 */
+  const inAreaCode = async (account: string, area: string): Promise<string> => {
+    const found = await shop.search(account, {
+      country: 'US',
+      type: 'local',
+      prefix: area,
+      place: null,
+      digits: '',
+      needs: { sms: false, voice: false },
+      limit: 1,
+    })
+    return found?.[0]?.number ?? refuse(refusals.nothingInAreaCode(area))
+  }
+
+  return { numberOf, present, checkAddresses, checkReader, inAreaCode }
+}
+
+/** The numbers of the account. */
+const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
+  const { db, config, changes } = parts
+  const { numberOf, present, checkAddresses, checkReader, inAreaCode } = makeHelpers(parts, shop)
+  return [
+    route(c.listIncoming, async ({ account, query }) => {
+      const page = pageOf(list, query)
+      const q = query.PhoneNumber ?? query.FriendlyName
+      const filters: NumberFilters = q === undefined ? {} : { q }
+      const found = await pageOfNumbers(db, account.id, { after: page.after, skip: 0, limit: page.size + 1 }, filters)
+      const rows = found.slice(0, page.size)
+      const last = found.length > page.size ? rows.at(-1) : undefined
+      const path = `/2010-04-01/Accounts/${printSid('AC', account.id)}/IncomingPhoneNumbers`
+      const numbers = await Promise.all(rows.map((row) => present(db, row)))
+      return {
+        ...pageFields(list, path, query, page, rows.length, last ? { time: last.at, id: last.id } : null),
+        incoming_phone_numbers: numbers,
+      }
+    }),
+
+    route(c.fetchIncoming, async ({ account, params }) => present(db, await numberOf(db, account.id, params.Sid))),
+
+    routeHotPathWithPreparation(
+      c.createIncoming,
+      checkAddresses,
+      async ({ account, key: own, body, request, tx, audit }) => {
+        const { PhoneNumber: phone = '', AreaCode: area = '' } = body
+        await checkReader(tx ?? db, { account, key: own, request }, body)
+        if ((phone === '') === (area === '')) throw refusals.numberOrAreaCode()
+        const number =
+          phone === '' ? await inAreaCode(account.id, area) : (e164(phone) ?? refuse(refusals.badPhone(phone)))
+        const key = request.headers['idempotency-key']
+        const row = await shop.buy(tx, account.id, {
+          group: null,
+          number,
+          name: body.FriendlyName || null,
+          request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
+          audit,
+          by: own.id,
+        })
+        if (!row) return refuse(refusals.unknownResource(`AvailablePhoneNumbers/${number}`))
+        const addresses = changedAddresses(store.noAddresses, body)
+        // A crash before this leaves a number without addresses, as one bought in the console.
+        await (tx
+          ? store.setAddresses(tx, account.id, row.id, addresses)
+          : db.begin((own) => store.setAddresses(own, account.id, row.id, addresses)))
+        return await present(tx ?? db, row)
+      },
+    ),
+
+    routeWithPreparation(c.updateIncoming, checkAddresses, async ({ params, body, tx, audit, ...call }) => {
+      const { account } = call
+      const found = await numberOf(tx, account.id, params.Sid)
+      await checkReader(tx, call, body)
+      const renamed = body.FriendlyName
+        ? await renameNumber(tx, changes, account.id, found.id, body.FriendlyName)
+        : { before: found, after: found }
+      if (!renamed) return refuse(refusals.unknownResource(`IncomingPhoneNumbers/${params.Sid}`))
+      const known = (await store.addresses(tx, account.id, [found.id])).get(found.id) ?? store.noAddresses
+      const next = changedAddresses(known, body)
+      await store.setAddresses(tx, account.id, found.id, next)
+      await audit(tx, {
+        target: print('DID', found.id),
+        before: { ...auditedNumber(renamed.before), ...known },
+        after: { ...auditedNumber(renamed.after), ...next },
+      })
+      return await present(tx, renamed.after)
+    }),
+
+    route(c.deleteIncoming, async ({ account, params, tx, audit }) => {
+      const { id } = await numberOf(tx, account.id, params.Sid)
+      const released = await release(tx, changes, account.id, id, 'requested', config.quarantineDays)
+      if (!released) return refuse(refusals.unknownResource(`IncomingPhoneNumbers/${params.Sid}`))
+      const before = { phone_number: released.number, friendly_name: released.friendly_name }
+      await audit(tx, { target: print('DID', id), before })
+      return {}
+    }),
+  ]
+}
+
+export const numberRoutes = (parts: Services): Endpoint[] => {
+  const shop = makeNumberShop(parts)
+  return [...ownRoutes(parts, shop), ...availableRoutes(parts, shop)]
+}

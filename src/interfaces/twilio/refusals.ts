@@ -1,0 +1,56 @@
+import { conflict, forbidden, invalid, notFound, notSupported, Problem } from '../../platform/http/problem.ts'
+import { maxTokens } from './limits.ts'
+
+/** Gives a refusal the code that Twilio has for it. */
+const coded = (problem: Problem, code: number): Problem => {
+  const { problem: kind, message, code: name, headers, fields } = problem
+  return new Problem(kind, message, name, { ...headers }, { ...problem.extraFields, code }).at(...fields)
+}
+
+export const refusals = {
+  tooManyTokens: () =>
+    conflict(
+      `The account has ${maxTokens} tokens, which is enough for a rotation: revoke one of them first`,
+      'too_many_tokens',
+    ),
+  unknownToken: (key: string) => notFound(`The account has no token with the key ${key}`).at('key_uuid'),
+  noRecipient: () => coded(invalid("A 'To' phone number is required").at('To'), 21604),
+  badRecipient: (to: string) => coded(invalid(`The 'To' number ${to} is not a valid phone number`).at('To'), 21211),
+  noSender: () =>
+    coded(invalid("A 'From' phone number is required: MessagingServiceSid is not supported").at('From'), 21603),
+  badSender: (from: string) =>
+    coded(invalid(`The 'From' number ${from} is not a valid phone number`).at('From'), 21212),
+  noBody: () => coded(invalid('Message body is required').at('Body'), 21602),
+  bodyTooLong: (limit: number) =>
+    coded(invalid(`The message body exceeds the ${limit} character limit`).at('Body'), 21617),
+  badUrl: (field: string, url: string, why: string) =>
+    coded(
+      invalid(`${field} is not a valid URL: ${url} (${why})`).at(field),
+      field === 'StatusCallback' ? 21609 : 21402,
+    ),
+  badScheduleType: () => coded(invalid('SendAt needs ScheduleType=fixed').at('ScheduleType'), 35126),
+  noSendAt: () => coded(invalid('ScheduleType=fixed needs SendAt').at('SendAt'), 35111),
+  badSendAt: () => coded(invalid('SendAt must be a time in ISO 8601, at most a year ahead').at('SendAt'), 35114),
+  mediaNotSupported: () =>
+    coded(notSupported('MediaUrl is not supported: no carrier of this route sends MMS').at('MediaUrl'), 21612),
+  tooExpensive: (price: string) =>
+    coded(invalid(`The price of the message, ${price} USD, exceeds MaxPrice`).at('MaxPrice'), 30010),
+  unknownResource: (path: string) => notFound(`The requested resource ${path} was not found`),
+  notOffered: (path: string, instead: string) => notFound(`${path} is not offered here: ${instead}`, 'not_offered'),
+  noXml: () => notSupported('Answers are JSON: end the path in .json, or in nothing'),
+  notCancelable: () => coded(conflict('The message is no longer scheduled', 'not_scheduled').at('Status'), 30409),
+  underWay: () =>
+    coded(conflict('The message is under way: try again when its status is final', 'message_under_way'), 20009),
+  bodyNotEmpty: () => coded(invalid("Body may only be '', which erases the text").at('Body'), 20001),
+  badPhone: (phone: string) =>
+    coded(invalid(`PhoneNumber ${phone} is not a valid phone number`).at('PhoneNumber'), 21421),
+  contentsNotVisible: (field: string) =>
+    forbidden(
+      `${field} gets messages that you may not see: it needs the scopes inbox and inbox.all, besides numbers`,
+      'contents_not_visible',
+    ).at(field),
+  unknownCountry: (country: string) => notFound(`Country ${country} is not known`).at('CountryCode'),
+  numberOrAreaCode: () => coded(invalid('Give PhoneNumber or AreaCode').at('PhoneNumber'), 21421),
+  nothingInAreaCode: (area: string) =>
+    coded(invalid(`There is no free number in the area code ${area}`, 'number_unavailable').at('AreaCode'), 21452),
+}
