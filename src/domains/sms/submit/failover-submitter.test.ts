@@ -356,7 +356,7 @@ test('a message that a busy carrier keeps refusing goes on to a connection of an
   const submitter = makeFailoverSubmitter(
     {
       ...{ state: () => null, passAvailability: () => {}, pendingCommits: makePendingCommits(() => {}) },
-      ...{ availableWindowOf: () => 1, whenAvailable: async () => true },
+      ...{ availableWindowOf: () => 1, whenAvailable: async () => true, reserve: () => () => {} },
       up: (id) => (id === 'here' ? here : null),
       leases: {
         ...soleLeases(),

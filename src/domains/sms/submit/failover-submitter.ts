@@ -59,7 +59,7 @@ export type FailoverSubmitter = {
 
 type UsedCarriers = Pick<
   Carriers,
-  'availableWindowOf' | 'leases' | 'passAvailability' | 'pendingCommits' | 'state' | 'up' | 'whenAvailable'
+  'availableWindowOf' | 'leases' | 'passAvailability' | 'pendingCommits' | 'reserve' | 'state' | 'up' | 'whenAvailable'
 >
 
 export const makeFailoverSubmitter = (carriers: UsedCarriers, health: ConnectionHealth): FailoverSubmitter => {
