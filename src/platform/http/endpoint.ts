@@ -182,6 +182,8 @@ export type Endpoint = {
   readonly transaction: 'each' | 'keyed' | 'none'
   /** Runs before the transaction; its result is the handler's `prepared`. */
   readonly prepare?: (call: never) => Promise<unknown>
+  /** Whether a request needs `prepare`. Default: each does. */
+  readonly needsPreparation?: (call: never) => boolean
   readonly handle: (call: never) => unknown
 }
 
@@ -211,6 +213,15 @@ export const routeHotPathWithPreparation = <const C extends Contract>(
   prepare: (call: HandlerInput<C>) => Promise<void>,
   handle: (call: HandlerInput<C> & { readonly tx: Tx | null }) => Promise<Reply<C>>,
 ): Endpoint => ({ contract: spec, transaction: 'keyed', prepare, handle })
+
+/** Binds a handler of the hot path of which few requests wait for another system: `prepared` is undefined for the others,
+ *  which pay nothing. */
+export const routeHotPathWithRarePreparation = <const C extends Contract, P>(
+  spec: C,
+  needsPreparation: (call: HandlerInput<C>) => boolean,
+  prepare: (call: HandlerInput<C>) => Promise<P>,
+  handle: (call: HandlerInput<C> & { readonly tx: Tx | null; readonly prepared?: P }) => Promise<Reply<C>>,
+): Endpoint => ({ contract: spec, transaction: 'keyed', needsPreparation, prepare, handle })
 
 /** Binds a handler without a transaction: it has no effect in our database, or streams its response. */
 export const routeWithoutTransaction = <const C extends Contract>(

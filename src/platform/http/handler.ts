@@ -97,7 +97,7 @@ const answerOwner = (contract: Contract, { key, request }: HandlerCall): string 
 /** Returns the Fastify handler of an endpoint, which manages the transaction and the Idempotency-Key. */
 export const handler = (
   { db, seal, limiters }: { db: Db; seal: Seal; limiters: RequestLimiters },
-  { contract, transaction, prepare, handle }: Endpoint,
+  { contract, transaction, prepare, needsPreparation, handle }: Endpoint,
 ) => {
   const { database, externalKeyed, external } = limiters
   /** Limiter of requests without an Idempotency-Key. The hot path needs none, as its rows wait in fair batches. */
@@ -109,6 +109,7 @@ export const handler = (
   const recordExport = contract.csv === undefined ? null : makeExportAuditor(contract)
   const shape: { [key: string]: unknown } = { ...contract.reply }
   const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
+  const isPrepared = needsPreparation as ((call: unknown) => boolean) | undefined
   const fulfil = (call: HandlerCall): unknown => {
     const { account, body, request, reply } = call
     if (recordExport && wantsCsv(contract, request)) {
@@ -151,7 +152,7 @@ export const handler = (
   return (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { account, accountKey, person, session, isSandbox, params, query, body } = request
     const call = { account, key: accountKey, person, session, isSandbox, params, query, body, request, reply, tx: null }
-    if (!before) return fulfil(call)
+    if (!before || isPrepared?.(call) === false) return fulfil(call)
     return runInTurn(external, limiterKeyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
       fulfil({ ...call, prepared }),
     )

@@ -25,6 +25,8 @@ export const makeAgents = (): Agents => {
 export type DownloadOptions = {
   /** Maximum wait for the status and between two pieces of the body, in milliseconds. */
   readonly idleMs: number
+  /** Further headers. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
@@ -36,7 +38,7 @@ export type DownloadOptions = {
 export const download = (
   agents: Agents,
   { target, lookup }: CheckedTarget,
-  { idleMs, signal }: DownloadOptions,
+  { idleMs, headers = {}, signal }: DownloadOptions,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const { isSecure, host, port, path, hostHeader, isAddress } = target
@@ -52,7 +54,7 @@ export const download = (
       setDefaultHeaders: false,
       timeout: idleMs,
       // Responses are not decompressed, so only identity is requested.
-      headers: { host: hostHeader, accept: '*/*', 'accept-encoding': 'identity', connection: 'close' },
+      headers: { ...headers, host: hostHeader, accept: '*/*', 'accept-encoding': 'identity', connection: 'close' },
       ...(isSecure && !isAddress ? { servername: host } : {}),
       ...(signal ? { signal } : {}),
     }

@@ -36,6 +36,8 @@ export type PostResult = {
 
 export type GetRequest = {
   readonly url: string
+  /** Headers for the origin of the URL: a redirect to another one gets none of them. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Maximum pause, in milliseconds. */
   readonly idleMs: number
   readonly signal?: AbortSignal
@@ -68,6 +70,9 @@ export type OutboundPair = { of(isSandbox: boolean): Outbound; close(): void }
 
 const maxRedirects = 3
 const redirects = new Set([301, 302, 303, 307, 308])
+
+const isSameOrigin = (one: string, other: string): boolean =>
+  one === other || new URL(one).origin === new URL(other).origin
 
 const excerptOf = (body: Buffer): string =>
   // `stream` drops an incomplete character at the end.
@@ -117,9 +122,9 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     }
   }
 
-  const get = async ({ url, ...options }: GetRequest): Promise<GetResult> => {
+  const get = async ({ url, headers: own = {}, ...options }: GetRequest): Promise<GetResult> => {
     for (let address = url, hops = 0; ; hops++) {
-      const answer = await open(address, options)
+      const answer = await open(address, { ...options, headers: isSameOrigin(address, url) ? own : {} })
       const { statusCode: status = 0, headers } = answer
       const { location } = headers
       if (
