@@ -54,7 +54,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
   await Promise.all([prices.ready(), routing.ready()])
   const metrics = makeMetrics()
   const stray = makeUnattributedReporter(metrics, routing, log)
-  const inbound = makeInboundReceiver(db, { stray, prices })
+  const inbound = makeInboundReceiver(db, { stray, prices, seal, clock, publicUrl: options.publicUrl })
   const receipts = makeReceiptProcessor(db, clock)
   const sandboxAccounts = await makeSandboxAccounts(db, changes, config.sandbox, onError)
   const { allowPrivateHooks, allowHttpHooks, allowHookNetworks: allow } = config

@@ -41,6 +41,7 @@ import { purgePush, pushJobs } from './domains/push/jobs.ts'
 import { purgeRequests } from './domains/requests/jobs.ts'
 import { metricName, smsDrivers } from './domains/sms/drivers.ts'
 import { smsJobs, smsSchedules } from './domains/sms/jobs.ts'
+import { inboundMediaJob } from './domains/sms/mms/inbound-media.ts'
 import { startReceiptQueries } from './domains/sms/receipts/receipt-queries.ts'
 import { installSmsCallbacks } from './domains/sms/sms-callbacks.ts'
 import { isSubmitKind } from './domains/sms/submit/message-slots.ts'
@@ -199,6 +200,7 @@ const jobDrainMs = 15_000
 const jobKinds = (services: Services): JobKind[] => [
   ...numberJobs(services),
   ...smsJobs(services),
+  inboundMediaJob(services),
   ...webhookJobs(services),
   mediaGc(services.chat.media),
   mediaRetention(services.config),

@@ -83,6 +83,9 @@ const Content = ({ item, author }: { item: Item; author: string | undefined }) =
   const plain = (
     <>
       {media && <Media media={media} />}
+      {item.sms?.media?.map((file, index) => (
+        <Media key={index} media={file} />
+      ))}
       {template && <p class="bubble-template soft">{texts.item.template(template.name)}</p>}
       {text && <LinkedText text={text} />}
     </>

@@ -18,6 +18,8 @@ export type SmsCapabilities = {
   readonly header: SegmentHeader
   /** Languages whose shift tables (3GPP TS 23.038) the carrier and its handsets support. */
   readonly languages: readonly Language[]
+  /** Messages may have files (`SmsPart.media`). Default: no. */
+  readonly mms?: boolean
   /** Delivery receipts arrive. */
   readonly receipts: boolean
   /** Messages of handsets arrive. */
@@ -63,6 +65,8 @@ export type SmsPart = {
   readonly header?: SegmentHeader
   /** Validity period in seconds. Default: the carrier decides. */
   readonly validSeconds?: number
+  /** Addresses of the files of an MMS, for as long as links are valid. The text may then be empty. */
+  readonly media?: readonly string[]
   /** Present if the capabilities ask for it. */
   readonly callback?: PartCallback
 }
@@ -129,6 +133,13 @@ export type UnparsedReceipt = {
 /** The octets of a part as received, with their coding. Only the driver can read them. */
 export type RawPart = { readonly octets: Buffer; readonly coding: number }
 
+/** A file of an inbound MMS, where the carrier keeps it. */
+export type InboundMedia = {
+  readonly url: string
+  /** MIME type by the carrier, if it states one. */
+  readonly mimeType?: string
+}
+
 /** A short message from a handset, possibly one part of a long one. */
 export type SmsInbound = {
   readonly source: string
@@ -138,6 +149,8 @@ export type SmsInbound = {
   readonly concat: { readonly reference: number; readonly part: number; readonly parts: number } | null
   /** Set if parts may split a character: they are joined before they are decoded (`joinParts`). */
   readonly raw?: RawPart
+  /** Files of an MMS. Default: none. */
+  readonly media?: readonly InboundMedia[]
   /** The carrier's id of the message, if a message that it sends again has the same one. */
   readonly id?: string
   /** Changes when the connection broke. A carrier that sends a message again does so under another one. */
@@ -238,6 +251,9 @@ export type SmsDriver<Settings> = {
   /** Answers requests of the carrier to our callback address, in any process: receipts and inbound messages of carriers
    *  without a lasting connection. Must verify that the request is genuine; answers 401 if it is not. */
   callback?(settings: Settings, request: SmsCallback, intake: SmsIntake): Promise<CallbackReply>
+  /** Headers with which a file of an inbound message is fetched: credentials only for an address of the carrier itself.
+   *  Absent: none. */
+  mediaHeaders?(settings: Settings, url: string): Readonly<Record<string, string>>
   /** The status of accepted submits in metrics. */
   readonly acceptedStatus: string
   /** Whether a reason belongs to the fixed set of the protocol. All others share one label in metrics. */

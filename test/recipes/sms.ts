@@ -42,6 +42,13 @@ export const smsRecipes: Recipes = {
       body: { from_number: (await scene.number()).number, to_number: contact, text: unique(scene.mark) },
     }),
     notFound: () => ({ body: { from_number: contact, to_number: contact, text: 'x' } }),
+    // No carrier of the world of recipes takes files.
+    notSupported: async (scene) => ({
+      body: {
+        ...{ from_number: (await scene.number()).number, to_number: contact, text: '' },
+        media_urls: ['https://example.com/parcel.jpg'],
+      },
+    }),
   },
   sendManySms: {
     ok: async (scene) => ({

@@ -916,12 +916,26 @@ export type Timeline = {
   next_step: TimelineNextStep
 }
 
+export type SmsMedia = {
+  /** Temporary link to the file, which may still be fetched; absent if it is not available */
+  url?: string
+  type: 'image' | 'video' | 'audio' | 'document'
+  mime_type: string
+  name?: string
+  /** Bytes */
+  size?: number
+  /** Why the file is not available */
+  error?: string
+}
+
 export type SmsMessage = {
   /** SMI… inbound, SMO… outbound */
   uuid: string
   destination: string
   source: string
   text: string
+  /** Files of an MMS, in order. Absent in events of sent messages */
+  media?: readonly (SmsMedia)[]
   direction: 'inbound' | 'outbound'
   /** Outbound only: segments */
   fragments?: number
@@ -2508,8 +2522,8 @@ export type ApiRequest = {
 }
 
 export type Price = {
-  /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute */
-  kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in'
+  /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment */
+  kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms'
   /** Leading digits of the number, without +; empty matches every number. The longest match counts */
   prefix: string
   price: string
@@ -2517,8 +2531,8 @@ export type Price = {
 }
 
 export type PriceChange = {
-  /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute */
-  kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in'
+  /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment */
+  kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms'
   /** Leading digits of the number, without +; empty matches every number. The longest match counts */
   prefix: string
   /** USD */
@@ -2628,7 +2642,7 @@ export type ConnectionSettingsChanges = {
   callback_secret?: string | null
   /** kannel: the smsc-id to send over. Default: the routes of Kannel */
   smsc?: string | null
-  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {media} {username} {password} {token} {basic} */
   url?: string | null
   /** generic: default POST with a body, else GET */
   method?: 'GET' | 'POST' | null
@@ -2939,7 +2953,7 @@ export type ConnectionSettings = {
   callback_secret?: string
   /** kannel: the smsc-id to send over. Default: the routes of Kannel */
   smsc?: string
-  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {media} {username} {password} {token} {basic} */
   url?: string
   /** generic: default POST with a body, else GET */
   method?: 'GET' | 'POST'
@@ -3174,7 +3188,7 @@ export type SmsHttpSettings = {
   callback_secret?: string
   /** kannel: the smsc-id to send over. Default: the routes of Kannel */
   smsc?: string
-  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic} */
+  /** generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {media} {username} {password} {token} {basic} */
   url?: string
   /** generic: default POST with a body, else GET */
   method?: 'GET' | 'POST'
@@ -3484,6 +3498,8 @@ export type SmsEvent = {
   destination: string
   source: string
   text: string
+  /** Files of an MMS, in order. Absent in events of sent messages */
+  media?: readonly (SmsMedia)[]
   direction: 'inbound' | 'outbound'
   /** Outbound only: segments */
   fragments?: number
@@ -4107,7 +4123,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'media_unavailable' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -6595,8 +6611,10 @@ export type AccountOperations = {
       from_number: string
       /** The recipient, E.164 */
       to_number: string
-      /** At most 1,600 UTF-16 units; 160 characters a segment in the GSM alphabet, 70 otherwise */
+      /** At most 1,600 UTF-16 units; 160 characters a segment in the GSM alphabet, 70 otherwise. May be empty with media_urls */
       text: string
+      /** Files to send as an MMS, 5 MiB together. They are fetched and stored before the message is accepted */
+      media_urls?: readonly (string)[] | undefined
       /** Earliest send time, at most a year ahead. A past time means now */
       send_at?: string | undefined
     }, options?: CallOptions): Promise<{
@@ -8278,8 +8296,8 @@ export type OperatorOperations = {
      * Prices that were charged before do not change.
      */
     delete(args: {
-      /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute */
-      kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in'
+      /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment */
+      kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms'
       /** Prefix of the price. Default: empty, which matches every number */
       prefix?: string | undefined
       /** The date as listed. Optional if the kind and prefix have only one price */
@@ -8307,8 +8325,8 @@ export type OperatorOperations = {
      * The longest matching prefix applies. Filter by kind and prefix.
      */
     list(args?: {
-      /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute */
-      kind?: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | undefined
+      /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment */
+      kind?: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms' | undefined
       /** Only prices of exactly this prefix */
       prefix?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */

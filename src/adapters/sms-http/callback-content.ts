@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { CallbackReply } from '../../ports/callback.ts'
-import type { PartCallback, SmsCallback } from '../../ports/sms.ts'
+import type { InboundMedia, PartCallback, SmsCallback } from '../../ports/sms.ts'
+import { maxInboundMedia } from './limits.ts'
 
 /** The name of a token in the query of a callback address. */
 const tokenName = 'm'
@@ -60,6 +61,12 @@ export const at = (value: unknown, pointer: string): unknown => {
   return current
 }
 
+/** Returns the elements of the list at a JSON pointer; none without one. */
+export const listAt = (value: unknown, pointer: string): readonly unknown[] => {
+  const found = at(value, pointer)
+  return Array.isArray(found) ? found : []
+}
+
 /** Returns the text or number at a JSON pointer as text; empty without one. */
 export const textAt = (value: unknown, pointer: string): string => {
   const found = at(value, pointer)
@@ -71,6 +78,19 @@ export const withPlus = (number: string): string => (/^[1-9][0-9]{6,14}$/.test(n
 
 /** Returns a base address without slashes at its end. */
 export const baseOf = (given: string | undefined, usual: string): string => (given ?? usual).replace(/\/+$/, '')
+
+/** Whether an address is of the same origin as a base address. */
+export const isOfOrigin = (url: string, base: string): boolean =>
+  URL.canParse(url) && URL.canParse(base) && new URL(url).origin === new URL(base).origin
+
+/** Returns the field of the files of an inbound message: those with a web address. The layout of an MMS (SMIL) is none. */
+export const mediaField = (files: readonly InboundMedia[]): { media?: readonly InboundMedia[] } => {
+  const media = files.filter(({ url, mimeType = '' }) => {
+    if (!/^https?:\/\//.test(url) || !URL.canParse(url)) return false
+    return !mimeType.startsWith('application/smil') && !new URL(url).pathname.endsWith('.smil')
+  })
+  return media.length === 0 ? {} : { media: media.slice(0, maxInboundMedia) }
+}
 
 /** Returns a number without `+`. */
 export const digits = (number: string): string => number.replace(/^\+/, '')

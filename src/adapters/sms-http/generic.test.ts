@@ -31,6 +31,17 @@ test('generic: each value is escaped for its place, and other braces stay', () =
   assert.deepEqual(headers, { 'x-text': 'onex-other: two', authorization: `Basic ${btoa('u:')}` })
 })
 
+test('generic: a provider takes files if its template has a place for them', () => {
+  const media = ['https://us.example/media/1?a=b', 'https://us.example/media/2']
+  const json = settingsOf({ body: '{"text":"{text}","media":{media},"again":"{media}"}' })
+  assert.deepEqual([generic.takesMedia?.(json), generic.takesMedia?.(settingsOf({ body: '{text}' }))], [true, false])
+  const bodyOf = (settings: GenericSettings, more = {}) => generic.submit(settings, testPart(more)).body ?? ''
+  assert.deepEqual(JSON.parse(bodyOf(json, { text: '', media })), { text: '', media, again: media })
+  assert.deepEqual(JSON.parse(bodyOf(json, { text: 'x' })), { text: 'x', media: [], again: [] })
+  const form = settingsOf({ body: 'media={media}&text={text}', body_type: 'form' })
+  assert.equal(new URLSearchParams(bodyOf(form, { media })).get('media'), media.join())
+})
+
 test('generic: status, pattern, id and code decide what an answer means', () => {
   const read = (more: Partial<GenericSettings>, status: number, body: string) =>
     generic.read(settingsOf(more), testPart(), { status, body, retryAfter: null })

@@ -57,6 +57,9 @@ export const maxPatterns = 200
 /** The longest ValidityPeriod of Twilio, in seconds. */
 export const maxTwilioValiditySeconds = 36_000
 
+/** Files of an inbound message. */
+export const maxInboundMedia = 10
+
 /** Seconds by which the time of a signed callback may differ from ours. */
 export const maxCallbackAgeSeconds = 300
 

@@ -34,6 +34,10 @@ export type Provider<Settings> = {
   read(settings: Settings, part: SmsPart, answer: ProviderAnswer): SubmitAnswer
   /** A harmless request, such as for the balance, whose answer proves the account. Absent: the provider has none. */
   test?(settings: Settings): ProviderRequest | null
+  /** Whether messages may have files. Absent: no. */
+  takesMedia?(settings: Settings): boolean
+  /** Headers with which a file of an inbound message is fetched. Absent: none. */
+  mediaHeaders?(settings: Settings, url: string): Readonly<Record<string, string>>
   /** Answers a callback; 401 if it is not genuine. */
   callback(settings: Settings, request: SmsCallback, intake: SmsIntake): Promise<CallbackReply>
   /** The provider's codes in words for people. Codes get the provider's name as prefix: `twilio_21211`. */

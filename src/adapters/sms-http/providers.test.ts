@@ -344,3 +344,66 @@ test('kannel: a report counts with a genuine token, and a message with the secre
     ],
   )
 })
+
+const media = ['https://us.example/media/1', 'https://us.example/media/2']
+const withMedia = (text: string) => testPart({ text, media })
+
+test('an MMS has the fields of its provider, and needs no text', () => {
+  const form = new URLSearchParams(twilio.submit(twilioSettings, withMedia('')).body ?? '')
+  assert.deepEqual([form.getAll('MediaUrl'), form.has('Body')], [media, false])
+  assert.equal(formOf(twilio.submit(twilioSettings, withMedia('Look'))).Body, 'Look')
+  const contentOf = ({ body }: ProviderRequest) => JSON.parse(body ?? '')
+  const ofTelnyx = contentOf(telnyx.submit(telnyxSettings, withMedia('')))
+  assert.deepEqual([ofTelnyx.type, ofTelnyx.media_urls, 'text' in ofTelnyx], ['MMS', media, false])
+  const ofBandwidth = contentOf(bandwidth.submit(bandwidthSettings, withMedia('')))
+  assert.deepEqual([ofBandwidth.media, ofBandwidth.text], [media, ''])
+})
+
+test('files of inbound messages are passed on with their types, but not the layout of an MMS', async () => {
+  const { intake, messages } = makeTestIntake()
+  const url = 'https://messaging.bandwidth.com/api/v2/users/55/media/14762070468292kw2fuqty55yp2b2/0/bw.png'
+  const incoming = { id: 'in', owner: '+12345678902', from: '+12065551234', text: '' }
+  const body = JSON.stringify([
+    {
+      ...{ type: 'message-received', to: '+12345678902' },
+      message: { ...incoming, media: [url, url.replace('bw.png', '0.smil'), 'no address'] },
+    },
+  ])
+  const authorization = `Basic ${btoa('theirs:known')}`
+  await bandwidth.callback(bandwidthSettings, testCallback({ body, headers: { authorization } }), intake)
+  const payload = {
+    ...{ id: 'T2', from: { phone_number: '+13125550001' }, to: [{ phone_number: '+17735550002' }], text: '' },
+    media: [
+      { url: 'https://media.example/1.jpg', content_type: 'image/jpeg', sha256: 'ab', size: 1 },
+      { url: 'https://media.example/2', content_type: 'application/smil' },
+    ],
+  }
+  const event = JSON.stringify({ data: { event_type: 'message.received', payload } })
+  const time = String(Math.floor(Date.now() / 1_000))
+  const signature = sign(null, Buffer.from(`${time}|${event}`), pair.privateKey).toString('base64')
+  const headers = { 'telnyx-timestamp': time, 'telnyx-signature-ed25519': signature }
+  await telnyx.callback(telnyxSettings, testCallback({ headers, body: event }), intake)
+  assert.deepEqual(
+    messages.map((message) => message.media),
+    [[{ url }], [{ url: 'https://media.example/1.jpg', mimeType: 'image/jpeg' }]],
+  )
+})
+
+test('credentials for a file go to the origin of the provider alone', () => {
+  const credentials = { authorization: `Basic ${btoa('user:word')}` }
+  const headersOf = (url: string, base_url?: string) =>
+    bandwidth.mediaHeaders?.({ ...bandwidthSettings, ...(base_url === undefined ? {} : { base_url }) }, url)
+  assert.deepEqual(headersOf('https://messaging.bandwidth.com/api/v2/users/55/media/1'), credentials)
+  for (const url of [
+    'http://messaging.bandwidth.com/api/v2/users/55/media/1',
+    'https://messaging.bandwidth.com.example/api/v2/users/55/media/1',
+    'https://messaging.bandwidth.com:8443/1',
+    'https://example.com/?https://messaging.bandwidth.com/',
+  ])
+    assert.deepEqual(headersOf(url), {}, url)
+  assert.deepEqual(headersOf('https://messaging.bandwidth.com/1', 'https://other.example/api'), {})
+  assert.deepEqual(twilio.mediaHeaders?.(twilioSettings, 'https://api.twilio.com/2010-04-01/x'), {
+    authorization: `Basic ${btoa('AC1:6789')}`,
+  })
+  assert.equal(telnyx.mediaHeaders, undefined)
+})

@@ -42,22 +42,27 @@ const reasons: SmsDriver<SmsHttpSettings>['reasons'] = new Map([
 
 /** SMS carriers over HTTP. */
 export const smsHttpDriver: SmsDriver<SmsHttpSettings> = {
-  capabilitiesOf: ({ tps = null, slots = 1, window = defaultWindow }) => ({
-    send: true,
-    texts: 'whole',
-    header: 'udh8',
-    languages: [],
-    receipts: true,
-    inbound: true,
-    pace: tps,
-    slots: Math.min(slots, window),
-    callbacks: true,
-    // No provider documents a key that makes a second submit harmless.
-    lostResponse: 'hold',
-  }),
+  capabilitiesOf: (settings) => {
+    const { tps = null, slots = 1, window = defaultWindow } = settings
+    return {
+      send: true,
+      texts: 'whole',
+      header: 'udh8',
+      languages: [],
+      mms: providerOf(settings).takesMedia?.(settings) ?? false,
+      receipts: true,
+      inbound: true,
+      pace: tps,
+      slots: Math.min(slots, window),
+      callbacks: true,
+      // No provider documents a key that makes a second submit harmless.
+      lostResponse: 'hold',
+    }
+  },
   connect: (settings, deps) => connectHttp(bindProvider(providerOf(settings), settings), settings, deps),
   callback: (settings, request: SmsCallback, intake: SmsIntake) =>
     providerOf(settings).callback(settings, request, intake),
+  mediaHeaders: (settings, url) => providerOf(settings).mediaHeaders?.(settings, url) ?? {},
   acceptedStatus: 'accepted',
   isKnownReason: (reason) => reasons.has(reason) || /^http_[1-5][0-9]{2}$/.test(reason),
   reasons,

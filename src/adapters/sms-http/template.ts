@@ -3,7 +3,10 @@ import { basic, digits, receiptUrl } from './callback-content.ts'
 import type { GenericSettings } from './sms-http-settings.ts'
 
 /** Values of templates, by the names in braces. */
-export type TemplateValues = Readonly<Record<(typeof templateNames)[number], string>>
+export type TemplateValues = Readonly<Record<(typeof templateNames)[number], string>> & {
+  /** Addresses of files: in JSON a list, elsewhere separated by commas. */
+  readonly media: readonly string[]
+}
 
 /** The names that templates may have. Other braces, such as those of JSON, stay as they are. */
 const templateNames = [
@@ -34,13 +37,22 @@ const escapes: Readonly<Record<TemplatePlace, (value: string) => string>> = {
   text: (value) => value,
 }
 
-const pattern = new RegExp(`\\{(${templateNames.join('|')})\\}`, 'g')
+const pattern = new RegExp(`\\{(${templateNames.join('|')}|media)\\}`, 'g')
 
 const isName = (name: string): name is (typeof templateNames)[number] => templateNames.some((one) => one === name)
 
+const fillList = (list: readonly string[], place: TemplatePlace): string =>
+  place === 'json' ? JSON.stringify(list) : list.map(escapes[place]).join()
+
 /** Fills a template in. */
 export const fillTemplate = (template: string, place: TemplatePlace, values: TemplateValues): string =>
-  template.replaceAll(pattern, (whole, name: string) => (isName(name) ? escapes[place](values[name]) : whole))
+  // A list needs no quotes.
+  (place === 'json' ? template.replaceAll('"{media}"', '{media}') : template).replaceAll(pattern, (_, name: string) =>
+    isName(name) ? escapes[place](values[name]) : fillList(values.media, place),
+  )
+
+/** Whether a template has a place for files. */
+export const namesMedia = (template: string): boolean => template.includes('{media}')
 
 /** Returns the values of a part; without one, for a test. */
 export const templateValues = (settings: GenericSettings, part: SmsPart | null): TemplateValues => {
@@ -59,6 +71,7 @@ export const templateValues = (settings: GenericSettings, part: SmsPart | null):
     username,
     password,
     token,
+    media: part?.media ?? [],
     basic: basic(username, password).slice('Basic '.length),
   }
 }

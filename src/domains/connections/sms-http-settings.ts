@@ -86,7 +86,7 @@ export const SmsHttp = Named(
         pattern: '^https?://[^\\s#]+$',
         maxLength: 2000,
         description:
-          'generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {username} {password} {token} {basic}',
+          'generic: address of a submit, with {from} {to} {text} {id} {callback} {reference} {encoding} {coding} {seconds} {media} {username} {password} {token} {basic}',
         examples: ['https://api.example.net/send?to={to}&from={from}&text={text}'],
       }),
     ),

@@ -45,7 +45,7 @@ export const makeInbox = (world: World) => {
     receive(
       tx,
       texts.map((text) => ({ connection: uuid(), source: from, destination: to, text, isIncomplete: false })),
-      { stray: () => {}, prices: parts.prices },
+      { ...parts, stray: () => {} },
     )
 
   return {

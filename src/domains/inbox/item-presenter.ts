@@ -38,7 +38,7 @@ export const makeItemPresenter = (
     const [sms, chats, calls, notes] = [idsOf('sms'), idsOf('msgapp'), idsOf('call', 'msgapp-call'), idsOf('note')]
     const none = new Map<string, never>()
     const found = {
-      sms: sms.length > 0 ? await smsById(sql, account, sms) : none,
+      sms: sms.length > 0 ? await smsById(services.chat, sql, account, sms) : none,
       message: chats.length > 0 ? await chatMessagesById(sql, services.chat, account, chats) : none,
       call: calls.length > 0 ? await loadCalls(sql, account, calls) : none,
       note: new Map(

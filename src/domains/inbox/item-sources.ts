@@ -41,6 +41,7 @@ type SmsRow = {
   direction: 'inbound' | 'outbound'
   contact: string
   text: string
+  media_type: string | null
   created_at: Date
 }
 
@@ -48,7 +49,11 @@ type SmsRow = {
 // the primary key: other indexes begin with the account too, and 200 chats took 9,204 searches of one of them.
 
 const smsOf = (sql: Sql, account: string, ids: readonly string[]) => sql.many<SmsRow>`
-  select m.id, m.channel_id, m.direction, m.contact, m.text, m.created_at
+  select m.id, m.channel_id, m.direction, m.contact, m.text, m.created_at,
+    case when m.text = '' and m.media_ids is not null then (
+      select type from msgapp_media
+      where account_id = ${account} and id >= m.media_ids[1] and id <= m.media_ids[1] order by id limit 1
+    ) end as media_type
   from unnest(${ids}::uuid[]) i (id) cross join lateral (
     select * from sms_messages where account_id = ${account} and id >= i.id and id <= i.id order by id limit 1) m
   where m.sub_status is distinct from 'blocked'`
@@ -64,7 +69,7 @@ const itemOfSms = (row: SmsRow): NewItem => ({
   group: null,
   name: null,
   former: null,
-  text: row.text,
+  text: row.media_type === null ? row.text : `[${row.media_type}]`,
   begins: row.direction === 'inbound',
   opens: row.direction === 'inbound',
   answers: false,

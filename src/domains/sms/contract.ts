@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
 import { AnyId, Enum, Id, Named, Ok, Phone, pageFields, pagingQuery, Time } from '../../platform/http/schema.ts'
+import { maxMediaFiles, maxMediaUrlLength } from './limits.ts'
 import { sendingStatuses } from './sendings/statuses.ts'
 
 const sms = { auth: 'account', shape: 'brief', tag: 'SMS' } as const
@@ -23,6 +24,22 @@ const Channel = Named(
   }),
 )
 
+const Media = Named(
+  'SmsMedia',
+  Type.Object({
+    url: Type.Optional(
+      Type.String({
+        description: 'Temporary link to the file, which may still be fetched; absent if it is not available',
+      }),
+    ),
+    type: Enum(['image', 'video', 'audio', 'document']),
+    mime_type: Type.String({ examples: ['image/jpeg'] }),
+    name: Type.Optional(Type.String()),
+    size: Type.Optional(Type.Integer({ description: 'Bytes' })),
+    error: Type.Optional(Type.String({ description: 'Why the file is not available' })),
+  }),
+)
+
 const Message = Named(
   'SmsMessage',
   Type.Object({
@@ -30,6 +47,9 @@ const Message = Named(
     destination: Type.String(),
     source: Type.String(),
     text: Confidential(Type.String()),
+    media: Type.Optional(
+      Type.Array(Media, { description: 'Files of an MMS, in order. Absent in events of sent messages' }),
+    ),
     direction: Enum(['inbound', 'outbound']),
     fragments: Type.Optional(Type.Integer({ description: 'Outbound only: segments' })),
     price: Type.Number({ description: 'USD' }),
@@ -72,7 +92,20 @@ export const sendSms = contract({
   body: Type.Object({
     from_number: Phone('An SMS-capable number of the account, E.164'),
     to_number: Phone('The recipient, E.164'),
-    text: Text,
+    text: Type.String({
+      description:
+        'At most 1,600 UTF-16 units; 160 characters a segment in the GSM alphabet, 70 otherwise. May be empty with media_urls',
+      examples: ['Hello from Trunkline'],
+    }),
+    media_urls: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: maxMediaUrlLength }), {
+        minItems: 1,
+        maxItems: maxMediaFiles,
+        description:
+          'Files to send as an MMS, 5 MiB together. They are fetched and stored before the message is accepted',
+        examples: [['https://example.com/parcel.jpg']],
+      }),
+    ),
     send_at: Type.Optional(
       Type.String({
         format: 'date-time',
@@ -83,10 +116,11 @@ export const sendSms = contract({
   }),
   status: 202,
   reply: Ok({ message_uuid: Type.String({ examples: ['SMO01a1fcca-93ab-7cbc-9f10-be702f775479'] }) }),
-  codes: { unprocessable: ['destination_not_priced'] },
+  codes: { unprocessable: ['destination_not_priced', 'media_unavailable'] },
   errors: {
+    notSupported: 'media_urls: no carrier for the recipient takes files',
     notFound: 'from_number is not an SMS-capable number of the account',
-    unprocessable: refusedDestination,
+    unprocessable: `${refusedDestination}; or a file cannot be fetched (media_unavailable)`,
     forbidden:
       'The account is blocked, the number is suspended (number_suspended) or a sandbox number (sandbox_number), or the recipient has opted out (opted_out)',
     balance: 'The balance does not cover the price',

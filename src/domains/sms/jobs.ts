@@ -4,6 +4,7 @@ import { cancelJob, type OverdueJob, overdueJobs } from '../../platform/jobs/ops
 import { notifyCapacity, onNotify } from '../../platform/jobs/queue.ts'
 import type { Schedule } from '../../platform/jobs/schedule.ts'
 import type { Services } from '../../services.ts'
+import { makeMediaLinks } from '../msgapp/media/ops.ts'
 import type { BatchPayload, LocalBatchPayload } from './batch.ts'
 import { cancelUnsubmitted, endUnsent } from './cancellation.ts'
 import { type CompletedMessage, completeSent } from './completion-store.ts'
@@ -201,6 +202,7 @@ export const smsJobs = (parts: JobDeps): JobKind[] => {
     sequencer,
     progress: makeSubmitProgress(db, carriers.pendingCommits, config.optOut),
     callbackOf: makePartCallbacks(parts.seal, parts.publicUrl),
+    linkOf: makeMediaLinks(parts).urlOf,
   })
   const { leases } = carriers
   const capacity = () => {
@@ -306,13 +308,13 @@ const expireWaiting = async (
 
 /** Schedules of the SMS domain. */
 export const smsSchedules = (services: Services): Schedule[] => {
-  const { routing, stray, prices, carriers } = services
+  const { routing, carriers } = services
   let looked: OverdueJob<Submission> | null = null
   return [
     {
       name: 'receive-incomplete-texts',
       every: 600,
-      run: (tx) => receiveIncomplete(tx, { stray, prices }),
+      run: (tx) => receiveIncomplete(tx, services),
     },
     {
       name: 'expire-waiting-texts',

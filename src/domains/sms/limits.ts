@@ -6,6 +6,21 @@ export const maxCallbackBytes = 1024 * 1024
 /** Longest text of a message, in characters. */
 export const maxTextLength = 1600
 
+/** Files of a message. */
+export const maxMediaFiles = 10
+
+/** Bytes of the files of a message that we send, together. */
+export const maxMediaBytes = 5 * 1024 * 1024
+
+/** Milliseconds for fetching the files of a message, while its client waits. */
+export const maxMediaFetchMs = 30_000
+
+/** Characters of the address of a file. */
+export const maxMediaUrlLength = 2_000
+
+/** Attempts to fetch a file of an inbound message: about an hour. */
+export const maxMediaAttempts = 12
+
 /** Furthest send time, in milliseconds ahead: a leap year. */
 export const maxScheduleAheadMs = 366 * 86_400_000
 

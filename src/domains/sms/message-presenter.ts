@@ -6,7 +6,10 @@ import { type Event, record } from '../events/ops.ts'
 import { maxCachedSetupIds } from './limits.ts'
 import * as store from './store.ts'
 
-type Row = Omit<store.MessageRow, 'at' | 'send_at'> & { send_at?: Date | null }
+type Row = Omit<store.MessageRow, 'at' | 'send_at' | 'media_ids'> & {
+  send_at?: Date | null
+  media?: readonly store.PresentedFile[]
+}
 
 /** Maps a message to its form in the API. */
 export const presentMessage = (row: Row) => {
@@ -17,6 +20,7 @@ export const presentMessage = (row: Row) => {
     source: outbound ? row.number : row.contact,
     text: row.text,
     direction: row.direction,
+    ...(row.media && row.media.length > 0 ? { media: [...row.media] } : {}),
     ...(outbound ? { fragments: row.fragments } : {}),
     price: dollars(micros(row.price) ?? 0),
     voip_number_setup_id: row.voip_number_setup_id,

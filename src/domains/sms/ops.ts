@@ -8,10 +8,12 @@ import type { Clock } from '../../platform/lib/clock.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import type { Micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
-import { formatSegmentation, preview, quoteFor, segmentFor } from './accept/quote.ts'
+import { takeUploads } from '../msgapp/media/ops.ts'
+import { asOnePart, formatSegmentation, preview, quoteFor, segmentFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
 import { expireKind, maxScheduleAheadMs, maxTextLength } from './limits.ts'
-import { presentMessage } from './message-presenter.ts'
+import { presentMessages } from './mms/media-presenter.ts'
+import { attachMedia, type FetchedMedia, requireMms } from './mms/outbound-media.ts'
 import { countMissing } from './receipts/receipt-query-store.ts'
 import { refusals } from './refusals.ts'
 import { cancelSending } from './sendings/cancel-sending.ts'
@@ -22,13 +24,18 @@ import * as store from './store.ts'
 export type OutgoingMessage = {
   from: string
   to: string
+  /** May be empty with files. */
   text: string
   sendAt: Date | null
   /** Seconds from its send time after which it is not sent any more. Default: those of the connection. Needs `tx`. */
   validSeconds?: number | null
   /** Address that each change of its status is reported to (src/interfaces/twilio). Needs `tx`. */
   callbackUrl?: string | null
+  /** Uploads of its files (MMS). Needs `tx`. Default: none. */
+  uploads?: readonly string[]
 }
+
+const noUploads: readonly string[] = []
 
 type SendDeps = Pick<Services, 'db' | 'accept' | 'channels' | 'prices' | 'routing' | 'sandboxAccounts'>
 
@@ -46,15 +53,17 @@ export type AcceptedMessage = { readonly id: string; readonly fragments: number 
 
 /**
  * Sends a message from a number of an account. Resolves once the message is durable, or part of `tx`.
- * @throws the 402, 403, 404, 422 or 503 Problem
+ * @throws the 402, 403, 404, 406, 422 or 503 Problem
  */
 export const acceptMessage = async (
   { db, accept, channels, prices, routing, sandboxAccounts }: SendDeps,
   tx: Tx | null,
   account: Pick<Account, 'id' | 'a2pUs'>,
-  { from, to, text, sendAt, validSeconds = null, callbackUrl = null }: OutgoingMessage,
+  { from, to, text, sendAt, validSeconds = null, callbackUrl = null, uploads = noUploads }: OutgoingMessage,
 ): Promise<AcceptedMessage> => {
-  const { decision, pricePerSegment } = quoteFor({ routing, prices, sandboxAccounts }, account, to)
+  const isMms = uploads.length > 0
+  const { decision, pricePerSegment } = quoteFor({ routing, prices, sandboxAccounts }, account, to, isMms)
+  if (isMms) requireMms(decision, to)
 
   const known = channels.find(account.id, from, tx ?? db)
   const found = known instanceof Promise ? await known : known
@@ -62,7 +71,9 @@ export const acceptMessage = async (
 
   const keeping = routing.ensurePersisted(decision)
   if (keeping) await keeping
-  const segments = segmentFor(text, decision)
+  if (isMms && tx) await takeUploads(tx, account.id, uploads, channel.id)
+  const asText = segmentFor(text, decision)
+  const segments = isMms ? asOnePart(asText, text) : asText
   const { header } = decision
   const fragments = segments.parts.length
   const id = uuid()
@@ -86,6 +97,7 @@ export const acceptMessage = async (
   )
   if (validSeconds !== null && tx) await limitValidity(tx, account.id, { id, sendAt, validSeconds })
   if (callbackUrl !== null && tx) await store.setCallback(tx, account.id, id, callbackUrl)
+  if (isMms && tx) await attachMedia(tx, account.id, id, uploads)
   return { id, fragments }
 }
 
@@ -102,6 +114,26 @@ const limitValidity = async (
   await extendPayload(tx, id, { valid_seconds: validSeconds })
   const from = sendAt?.getTime() ?? (await store.now(tx)).getTime()
   await enqueue(tx, expireKind, { message: id }, { account, runAt: new Date(from + validSeconds * 1_000) })
+}
+
+/** Sends a message with files that were fetched (`fetchMedia`). Without a transaction of the request it has its own. */
+export const sendFetched = async (
+  deps: SendDeps & Pick<Services, 'chat'>,
+  tx: Tx | null,
+  account: Pick<Account, 'id' | 'a2pUs'>,
+  message: OutgoingMessage,
+  { uploads, fault }: FetchedMedia,
+): Promise<AcceptedMessage> => {
+  if (fault) throw fault
+  const send = (own: Tx) => acceptMessage(deps, own, account, { ...message, uploads })
+  // The transaction of a request holds the files: if it fails, they are deleted after a day, as uploads are.
+  if (tx) return await send(tx)
+  try {
+    return await deps.db.begin(send)
+  } catch (error) {
+    await deps.chat.media.removeUploads(account.id, uploads)
+    throw error
+  }
 }
 
 /** Checks the length of a text. @throws Problem 400 */
@@ -161,8 +193,16 @@ export const cancelScheduled = async (tx: Tx, account: string): Promise<number> 
 }
 
 /** Returns messages of an account in the form of the API, by their bare ids. */
-export const messagesById = async (sql: Sql, account: string, ids: readonly string[]) =>
-  new Map((await store.messagesById(sql, account, ids)).map((row) => [row.id, presentMessage(row)]))
+export const messagesById = async (
+  { media }: Pick<Services['chat'], 'media'>,
+  sql: Sql,
+  account: string,
+  ids: readonly string[],
+) => {
+  const rows = await store.messagesById(sql, account, ids)
+  const presented = await presentMessages(media, sql, account, rows)
+  return new Map(presented.map((message, n) => [rows[n]?.id ?? '', message]))
+}
 
 export type Filter = store.Filter
 export type MessageRow = store.MessageRow

@@ -3,6 +3,7 @@ import {
   forbidden,
   invalid,
   notFound,
+  notSupported,
   unauthorized,
   unavailable,
   unprocessable,
@@ -36,6 +37,11 @@ export const refusals = {
   unknownMessage: (message: string) => notFound(`SMS ${message} does not exist`).at('message_uuid'),
   textTooLong: (length: number, limit: number) =>
     invalid(`text has ${length} UTF-16 units; at most ${limit} are allowed`).at('text'),
+  textEmpty: () => invalid('text must not be empty, unless the message has media_urls').at('text'),
+  mmsNotSupported: (number: string) =>
+    notSupported(`No carrier for ${number} takes files: leave out media_urls`).at('media_urls'),
+  mediaUnavailable: (index: number, url: string, fault: string) =>
+    unprocessable(`media_urls: ${url} could not be fetched: ${fault}`, 'media_unavailable').at(`media_urls.${index}`),
   sendAtTooFar: () => invalid('send_at must be at most a year ahead').at('send_at'),
   unknownChannel: (channel: string) => notFound(`SMS channel ${channel} does not exist`).at('channel_uuid'),
   messagesRequired: () =>

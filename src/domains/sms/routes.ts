@@ -1,6 +1,7 @@
 import { e164 } from '@trunkline/phone/phone.ts'
+import type { Static } from 'typebox'
 import type { Sql } from '../../platform/db/sql.ts'
-import { ok, route, routeHotPath, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
+import { ok, route, routeHotPathWithRarePreparation, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { boundOf, cutPage, isNumbered, optionalPage, requestedPage, totalFields } from '../../platform/http/paging.ts'
 import { refuse } from '../../platform/http/problem.ts'
@@ -17,7 +18,9 @@ import { cancelScheduledMessage } from './cancellation.ts'
 import * as c from './contract.ts'
 import { presentMessage } from './message-presenter.ts'
 import * as ways from './message-trace-store.ts'
-import { checkLength, sendMessage, sendTimeOf } from './ops.ts'
+import { presentMessages } from './mms/media-presenter.ts'
+import { fetchMedia } from './mms/outbound-media.ts'
+import { checkLength, sendFetched, sendMessage, sendTimeOf } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -48,12 +51,25 @@ const momentOf = (given: string | undefined): Date | null => (given === undefine
 /** Returns a contact as stored: in E.164 if possible, otherwise the sender's short code or name. */
 const contactOf = (given: string): string => e164(given) ?? (given.startsWith('+') ? phoneNumber(given) : given)
 
+/** Returns the message of a request. @throws Problem 400, 422 */
+const messageOfBody = (clock: Services['clock'], body: Static<typeof c.sendSms.body>) => {
+  if (body.text === '' && body.media_urls === undefined) throw refusals.textEmpty()
+  const text = checkLength(body.text)
+  const sendAt = sendTimeOf(clock, body.send_at)
+  return { from: phoneNumber(body.from_number), to: phoneNumber(body.to_number), text, sendAt }
+}
+
 const channelCursors = cursorsOf(c.listSmsChannels)
 const threadCursors = cursorsOf(c.getSmsThread)
 const listCursors = cursorsOf(c.listSmsMessages)
 
 export const smsRoutes = (parts: Services) => {
   const { db, clock } = parts
+  const { media } = parts.chat
+  const presentOne = async (sql: Sql, account: string, row: store.MessageRow) => {
+    const [message] = await presentMessages(media, sql, account, [row])
+    return message ?? presentMessage(row)
+  }
   const channelOf = async (account: string, printed: string) => {
     const id = parse('SMS', printed)
     return (id && (await store.channel(db, account, id))) || refuse(refusals.unknownChannel(printed))
@@ -67,13 +83,19 @@ export const smsRoutes = (parts: Services) => {
   }
 
   return [
-    routeHotPath(c.sendSms, async ({ account, body, tx }) => {
-      const text = checkLength(body.text)
-      const sendAt = sendTimeOf(clock, body.send_at)
-      const [from, to] = [phoneNumber(body.from_number), phoneNumber(body.to_number)]
-      const id = await sendMessage(parts, tx, account, { from, to, text, sendAt })
-      return ok({ message_uuid: print('SMO', id) })
-    }),
+    routeHotPathWithRarePreparation(
+      c.sendSms,
+      ({ body }) => body.media_urls !== undefined,
+      ({ account, body }) =>
+        fetchMedia(parts, account, { urls: body.media_urls ?? [], check: () => messageOfBody(clock, body) }),
+      async ({ account, body, tx, prepared }) => {
+        const message = messageOfBody(clock, body)
+        const id = prepared
+          ? (await sendFetched(parts, tx, account, message, prepared)).id
+          : await sendMessage(parts, tx, account, message)
+        return ok({ message_uuid: print('SMO', id) })
+      },
+    ),
 
     routeWithoutTransaction(c.previewSms, async ({ account, body }) => {
       const plan = quoteFor(parts, account, phoneNumber(body.to_number))
@@ -115,7 +137,7 @@ export const smsRoutes = (parts: Services) => {
         ...fields,
         // The total is counted only for pages by number.
         ...(isNumbered(query) ? totalFields(isEmpty ? 0 : await store.threadTotal(db, channel, contact)) : {}),
-        messages: rows.map(presentMessage).reverse(),
+        messages: (await presentMessages(media, db, account.id, rows)).reverse(),
       })
     }),
 
@@ -142,12 +164,12 @@ export const smsRoutes = (parts: Services) => {
         ...(examined === null ? {} : { next_cursor: listCursors.write(examined) }),
         ...fields,
         ...(counted === null ? {} : totalFields(counted.total, counted.isCut)),
-        messages: rows.map(presentMessage),
+        messages: await presentMessages(media, db, account.id, rows),
       })
     }),
 
     route(c.getSmsMessage, async ({ params, ...call }) =>
-      ok({ message: presentMessage(await messageOf(db, call, params.message_uuid)) }),
+      ok({ message: await presentOne(db, call.account.id, await messageOf(db, call, params.message_uuid)) }),
     ),
 
     route(c.cancelSms, async ({ params: { message_uuid: printed }, tx, ...call }) => {
@@ -157,7 +179,8 @@ export const smsRoutes = (parts: Services) => {
       const isOurs = await cancelJob(tx, id)
       const canceled = isOurs && (await cancelScheduledMessage(tx, account.id, id))
       if (!canceled) throw refusals.notScheduled(printed)
-      return ok({ message: presentMessage(withPrintedDirection(await store.message(tx, account.id, id), printed)) })
+      const row = withPrintedDirection(await store.message(tx, account.id, id), printed)
+      return ok({ message: await presentOne(tx, account.id, row) })
     }),
 
     route(c.inspectMessage, async ({ params: { message_uuid: printed } }) => {

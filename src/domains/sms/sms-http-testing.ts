@@ -68,7 +68,7 @@ export const startProvider = async (ours: string): Promise<TestProvider> => {
 /** Connects the platform to a provider, and waits for the route. @returns the bare id of the connection */
 export const connectProvider = async (
   { call, parts }: SmsWorld,
-  provider: TestProvider,
+  provider: Pick<TestProvider, 'settings'>,
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<string> => {
   const { status, body } = await call('operator', 'POST', '/operator/connections', {

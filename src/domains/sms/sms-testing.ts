@@ -7,6 +7,7 @@ import { makeWorld, type Answer as Reply, type Tenant, type World } from '../../
 import { startWorker } from '../../platform/jobs/consume/worker.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { smsJobs, smsSchedules } from './jobs.ts'
+import { inboundMediaJob } from './mms/inbound-media.ts'
 
 /** Reaction of a test carrier to a submit: accept, refuse with a status, stay mute, or cut the link. */
 export type SubmitReaction = 'take' | number | 'mute' | 'cut'
@@ -197,14 +198,22 @@ export const setPrices = (world: World): Promise<void> =>
     { kind: 'sms_out', prefix: '44', price: '0.04' },
   ])
 
-export const makeSmsWorld = async (given: Parameters<typeof makeWorld>[2] = {}): Promise<SmsWorld> => {
-  const world = await makeWorld({}, {}, given)
+export const makeSmsWorld = async (
+  given: Parameters<typeof makeWorld>[2] = {},
+  settings: NodeJS.ProcessEnv = {},
+): Promise<SmsWorld> => {
+  const world = await makeWorld(settings, {}, given)
   const { call, db, parts } = world
   await setPrices(world)
   let worker: ReturnType<typeof startWorker> | null = null
   const start = async () => {
     await parts.carriers.start()
-    worker = startWorker({ db, log: parts.log, kinds: smsJobs(parts), schedules: smsSchedules(parts) })
+    worker = startWorker({
+      db,
+      log: parts.log,
+      kinds: [...smsJobs(parts), inboundMediaJob(parts)],
+      schedules: smsSchedules(parts),
+    })
   }
   const stop = async () => {
     await worker?.stop(1_000)

@@ -3,10 +3,12 @@ import { type Conditions, makeConditions } from '../../platform/db/conditions.ts
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Db, Sql, Tx, Value } from '../../platform/db/sql.ts'
 import { decimal, type Micros } from '../../platform/lib/money.ts'
+import type { ChatMediaType } from '../../ports/chat-message.ts'
 import { sentBySql } from '../inbox/messages/ops.ts'
 import { type Narrowing, visibleSql } from '../inbox/narrowing/ops.ts'
 import type { Segmentation } from './accept/quote.ts'
 import { maxSearchedChannels } from './limits.ts'
+import type { InboundFile } from './mms/inbound-media.ts'
 import type { Candidate } from './route/route-table.ts'
 
 export type ChannelRow = {
@@ -182,12 +184,25 @@ export type MessageRow = {
   voip_number_setup_id: number
   /** Set if one request sent it together with others. */
   sending_id: string | null
+  /** Its files (MMS), in order; null without any. */
+  media_ids: string[] | null
+}
+
+/** A file of a message in its form in the API. */
+export type PresentedFile = {
+  url?: string
+  type: ChatMediaType
+  mime_type: string
+  name?: string
+  size?: number
+  error?: string
 }
 
 /** A message row as its events need it. */
-export type EventRow = Omit<MessageRow, 'at' | 'send_at' | 'voip_number_setup_id'> & {
+export type EventRow = Omit<MessageRow, 'at' | 'send_at' | 'voip_number_setup_id' | 'media_ids'> & {
   account_id: string
   channel_id: string
+  media?: readonly PresentedFile[]
 }
 
 const messagesByTime = { table: 'sms_messages', key: byTimeAndId(), isNewestFirst: true }
@@ -196,7 +211,7 @@ const messagesByTime = { table: 'sms_messages', key: byTimeAndId(), isNewestFirs
 const shownStatus = "case when status = 'scheduled' and send_at <= app_now() then 'queued' else status end"
 
 const messageColumns = `id, direction, contact, number, text, fragments, price, sub_status, error_code, send_at,
-  sending_id, created_at, updated_at, account_id, channel_id, ${shownStatus} as status`
+  sending_id, media_ids, created_at, updated_at, account_id, channel_id, ${shownStatus} as status`
 
 type Thread = Pick<ChannelRow, 'account_id' | 'id' | 'voip_number_setup_id'>
 
@@ -337,7 +352,7 @@ export const pageTotal = async (db: Db, account: string, filter: Filter, after: 
 }
 
 export const message = (db: Sql, account: string, id: string) => db.maybe<MessageRow>`
-  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at, m.sending_id,
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at, m.sending_id, m.media_ids,
     case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status, m.created_at, m.updated_at, '' as at, v.voip_number_setup_id
   from sms_messages m
   join sms_channels c on c.account_id = m.account_id and c.id = m.channel_id
@@ -346,7 +361,7 @@ export const message = (db: Sql, account: string, id: string) => db.maybe<Messag
 
 /** Messages by their ids, in any order. */
 export const messagesById = (db: Sql, account: string, ids: readonly string[]) => db.many<MessageRow>`
-  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at, m.sending_id,
+  select m.id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.sub_status, m.error_code, m.send_at, m.sending_id, m.media_ids,
     case when m.status = 'scheduled' and m.send_at <= app_now() then 'queued' else m.status end as status, m.created_at, m.updated_at, '' as at, v.voip_number_setup_id
   from unnest(${ids}::uuid[]) i (id)
   cross join lateral (select * from sms_messages where account_id = ${account} and id = i.id limit 1) m
@@ -370,6 +385,10 @@ export const eraseText = async (tx: Tx, account: string, id: string): Promise<bo
     update sms_messages set text = '', updated_at = app_now()
     where account_id = ${account} and id = ${id} and status not in ('scheduled', 'queued', 'sending')`) === 1
 
+/** Gives a message its files. */
+export const setMedia = (tx: Tx, account: string, id: string, media: readonly string[]) => tx.run`
+  update sms_messages set media_ids = ${media}::uuid[] where account_id = ${account} and id = ${id}`
+
 export type ReceivedMessage = Pick<
   NewMessage,
   'account' | 'id' | 'channel' | 'number' | 'contact' | 'text' | 'encoding' | 'price'
@@ -377,20 +396,25 @@ export type ReceivedMessage = Pick<
   /** True if some parts never arrived. */
   isIncomplete: boolean
   isBlocked: boolean
+  /** The connection that brought it. */
+  connection: string
+  /** Its files (MMS). */
+  media: readonly InboundFile[]
 }
 
 /** Stores inbound messages. */
 export const receive = (tx: Tx, rows: readonly ReceivedMessage[]) => tx.many<EventRow>`
   insert into sms_messages (account_id, id, channel_id, direction, contact, number, text, encoding, fragments, price, status,
-    sub_status, created_at, updated_at)
+    sub_status, media_ids, created_at, updated_at)
   select g.account_id, g.id, g.channel_id, 'inbound', g.contact, g.number, g.text, g.encoding, 1, g.price, 'received',
-    case when g.is_blocked then 'blocked' when g.is_incomplete then 'incomplete' end, (select app_now()), (select app_now())
+    case when g.is_blocked then 'blocked' when g.is_incomplete then 'incomplete' end, g.media::uuid[], (select app_now()), (select app_now())
   from unnest(
     ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
     ${rows.map((r) => r.contact)}::text[], ${rows.map((r) => r.number)}::text[], ${rows.map((r) => r.text)}::text[],
     ${rows.map((r) => r.encoding)}::text[], ${rows.map((r) => decimal(r.price))}::numeric[],
-    ${rows.map((r) => r.isIncomplete)}::boolean[], ${rows.map((r) => r.isBlocked)}::boolean[]
-  ) as g (account_id, id, channel_id, contact, number, text, encoding, price, is_incomplete, is_blocked)
+    ${rows.map((r) => r.isIncomplete)}::boolean[], ${rows.map((r) => r.isBlocked)}::boolean[],
+    ${rows.map((r) => (r.media.length === 0 ? null : `{${r.media.map(({ id }) => id).join()}}`))}::text[]
+  ) as g (account_id, id, channel_id, contact, number, text, encoding, price, is_incomplete, is_blocked, media)
   returning account_id, id, channel_id, direction, contact, number, text, fragments, price, status, sub_status, error_code,
     sending_id, created_at, updated_at`
 

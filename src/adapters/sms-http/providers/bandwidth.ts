@@ -1,4 +1,17 @@
-import { at, baseOf, basic, hasBasic, malformed, parseJson, taken, textAt, unauthorized } from '../callback-content.ts'
+import {
+  at,
+  baseOf,
+  basic,
+  hasBasic,
+  isOfOrigin,
+  listAt,
+  malformed,
+  mediaField,
+  parseJson,
+  taken,
+  textAt,
+  unauthorized,
+} from '../callback-content.ts'
 import type { Provider } from '../provider.ts'
 import { passReport, type StateWords } from '../reports.ts'
 import type { BandwidthSettings } from '../sms-http-settings.ts'
@@ -24,13 +37,13 @@ const allWords: StateWords = new Map([...words, [unknownWord, 'unknown']])
 const accountOf = ({ base_url: base, account_id }: BandwidthSettings): string =>
   `${baseOf(base, defaultBase)}/users/${encodeURIComponent(account_id)}`
 
-const authorized = ({ username, password }: BandwidthSettings): Readonly<Record<string, string>> => ({
+const authorized = ({ username, password }: BandwidthSettings) => ({
   authorization: basic(username, password),
   accept: 'application/json',
 })
 
 export const bandwidth: Provider<BandwidthSettings> = {
-  submit: (settings, { source, destination, text, callback }) => ({
+  submit: (settings, { source, destination, text, media, callback }) => ({
     method: 'POST',
     url: `${accountOf(settings)}/messages`,
     headers: { ...authorized(settings), 'content-type': 'application/json' },
@@ -39,6 +52,7 @@ export const bandwidth: Provider<BandwidthSettings> = {
       from: source,
       to: [destination],
       text,
+      ...(media ? { media } : {}),
       ...(callback ? { tag: callback.token } : {}),
     }),
   }),
@@ -56,6 +70,11 @@ export const bandwidth: Provider<BandwidthSettings> = {
     headers: authorized(settings),
     body: null,
   }),
+  takesMedia: () => true,
+  mediaHeaders: (settings, url) =>
+    isOfOrigin(url, baseOf(settings.base_url, defaultBase))
+      ? { authorization: authorized(settings).authorization }
+      : {},
   callback: async (settings, request, intake) => {
     if (!hasBasic(request, settings.callback_username, settings.callback_secret)) return unauthorized
     const events = parseJson(request.raw.toString('utf8'))
@@ -70,6 +89,7 @@ export const bandwidth: Provider<BandwidthSettings> = {
           destination: textAt(message, '/owner') || to,
           text: textAt(message, '/text'),
           concat: null,
+          ...mediaField(listAt(message, '/media').map((url) => ({ url: typeof url === 'string' ? url : '' }))),
           ...(id === '' ? {} : { id }),
         })
       else if (words.has(kind))

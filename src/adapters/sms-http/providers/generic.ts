@@ -16,7 +16,7 @@ import { maxPatterns, maxSearchedLength } from '../limits.ts'
 import type { Provider, ProviderRequest } from '../provider.ts'
 import { passReport, type StateWords } from '../reports.ts'
 import type { GenericSettings } from '../sms-http-settings.ts'
-import { fillTemplate, type TemplateValues, templateValues } from '../template.ts'
+import { fillTemplate, namesMedia, type TemplateValues, templateValues } from '../template.ts'
 
 // Any provider: the settings describe its requests, answers and callbacks.
 
@@ -160,6 +160,7 @@ export const generic: Provider<GenericSettings> = {
     if (url === undefined) return null
     return requestOf({ ...settings, method: 'GET' }, url, templateValues(settings, null))
   },
+  takesMedia: ({ url, body = '' }) => namesMedia(url) || namesMedia(body),
   callback: async (settings, request, intake) => {
     const token = tokenOf(request)
     if (token === undefined ? !isProved(settings, request) : !request.isGenuine(token)) return unauthorized

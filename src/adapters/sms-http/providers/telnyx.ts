@@ -4,7 +4,9 @@ import type { SmsCallback } from '../../../ports/sms.ts'
 import {
   at,
   baseOf,
+  listAt,
   malformed,
+  mediaField,
   parseJson,
   receiptUrl,
   taken,
@@ -54,7 +56,7 @@ const isSigned = (publicKey: string, { headers, raw }: SmsCallback): boolean => 
 }
 
 export const telnyx: Provider<TelnyxSettings> = {
-  submit: (settings, { source, destination, text, callback }) => {
+  submit: (settings, { source, destination, text, media, callback }) => {
     const { base_url: base, messaging_profile_id: profile } = settings
     const address = receiptUrl(callback)
     return {
@@ -64,8 +66,8 @@ export const telnyx: Provider<TelnyxSettings> = {
       body: JSON.stringify({
         from: source,
         to: destination,
-        text,
-        type: 'SMS',
+        ...(media && text === '' ? {} : { text }),
+        ...(media ? { type: 'MMS', media_urls: media } : { type: 'SMS' }),
         ...(profile === undefined ? {} : { messaging_profile_id: profile }),
         ...(address === null ? {} : { webhook_url: address, use_profile_webhooks: false }),
       }),
@@ -88,6 +90,7 @@ export const telnyx: Provider<TelnyxSettings> = {
     headers: authorized(settings),
     body: null,
   }),
+  takesMedia: () => true,
   callback: async (settings, request, intake): Promise<CallbackReply> => {
     if (!isSigned(settings.public_key, request)) return unauthorized
     const event = parseJson(request.raw.toString('utf8'))
@@ -98,6 +101,12 @@ export const telnyx: Provider<TelnyxSettings> = {
     if (kind === 'message.received')
       await intake.inbound({
         ...{ source: from, destination: to, text: textAt(payload, '/text'), concat: null },
+        ...mediaField(
+          listAt(payload, '/media').map((file) => ({
+            url: textAt(file, '/url'),
+            mimeType: textAt(file, '/content_type'),
+          })),
+        ),
         ...(id === '' ? {} : { id }),
       })
     else if (kind === 'message.sent' || kind === 'message.finalized')

@@ -1,16 +1,19 @@
 import { createHmac } from 'node:crypto'
+import type { InboundMedia } from '../../../ports/sms.ts'
 import {
   baseOf,
   basic,
   fieldsOf,
   isEqual,
+  isOfOrigin,
+  mediaField,
   parseJson,
   receiptUrl,
   textAt,
   tokenOf,
   unauthorized,
 } from '../callback-content.ts'
-import { maxTwilioValiditySeconds } from '../limits.ts'
+import { maxInboundMedia, maxTwilioValiditySeconds } from '../limits.ts'
 import type { Provider, ProviderRequest } from '../provider.ts'
 import { passReport, type StateWords } from '../reports.ts'
 import type { TwilioSettings } from '../sms-http-settings.ts'
@@ -38,7 +41,7 @@ const busyCodes: ReadonlySet<string> = new Set(['14107', '20429', '21611'])
 const accountOf = ({ base_url: base, account_sid }: TwilioSettings): string =>
   `${baseOf(base, defaultBase)}/2010-04-01/Accounts/${encodeURIComponent(account_sid)}`
 
-const authorized = ({ account_sid, auth_token }: TwilioSettings): Readonly<Record<string, string>> => ({
+const authorized = ({ account_sid, auth_token }: TwilioSettings) => ({
   authorization: basic(account_sid, auth_token),
   accept: 'application/json',
 })
@@ -55,10 +58,19 @@ export const twilioSignature = (token: string, url: string, form: URLSearchParam
     .digest('base64')
 }
 
+/** Returns the files of an inbound message: numbered fields. */
+const mediaOf = (fields: Readonly<Record<string, string>>): InboundMedia[] =>
+  Array.from({ length: Math.min(maxInboundMedia, Number(fields.NumMedia) || 0) }, (_, n) => {
+    const mimeType = fields[`MediaContentType${n}`]
+    return { url: fields[`MediaUrl${n}`] ?? '', ...(mimeType ? { mimeType } : {}) }
+  })
+
 export const twilio: Provider<TwilioSettings> = {
   submit: (settings, part): ProviderRequest => {
     const { messaging_service_sid: service } = settings
-    const form = new URLSearchParams({ To: part.destination, From: part.source, Body: part.text })
+    const form = new URLSearchParams({ To: part.destination, From: part.source })
+    if (part.text !== '' || !part.media) form.set('Body', part.text)
+    for (const url of part.media ?? []) form.append('MediaUrl', url)
     if (service !== undefined) form.set('MessagingServiceSid', service)
     const callback = receiptUrl(part.callback)
     if (callback !== null) form.set('StatusCallback', callback)
@@ -88,6 +100,12 @@ export const twilio: Provider<TwilioSettings> = {
     headers: authorized(settings),
     body: null,
   }),
+  takesMedia: () => true,
+  // A redirect to the store of files, at another origin, needs none.
+  mediaHeaders: (settings, url) =>
+    isOfOrigin(url, baseOf(settings.base_url, defaultBase))
+      ? { authorization: authorized(settings).authorization }
+      : {},
   callback: async (settings, request, intake) => {
     const form = new URLSearchParams(request.method === 'POST' ? request.raw.toString('utf8') : '')
     const signature = request.headers['x-twilio-signature'] ?? ''
@@ -105,7 +123,10 @@ export const twilio: Provider<TwilioSettings> = {
         settings.receipt_states,
       )
     else if (from !== '' && to !== '')
-      await intake.inbound({ source: from, destination: to, text, concat: null, ...(id === '' ? {} : { id }) })
+      await intake.inbound({
+        ...{ source: from, destination: to, text, concat: null, ...mediaField(mediaOf(fields)) },
+        ...(id === '' ? {} : { id }),
+      })
     // With a body, the answer would be a message to the handset.
     return { status: 204, body: '' }
   },

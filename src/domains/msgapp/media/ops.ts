@@ -2,27 +2,27 @@ import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import type { Config } from '../../../config.ts'
-import type { Db, Tx } from '../../../platform/db/sql.ts'
+import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { Problem, refuse } from '../../../platform/http/problem.ts'
 import type { Quotas } from '../../../platform/http/quotas.ts'
 import { type Job, Retry } from '../../../platform/jobs/job-kind.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { type Encryption, mediaCipher } from '../../../platform/lib/encrypted-file.ts'
 import { type ByteRange, type FileStore, type LocalFile, makeFolderStore } from '../../../platform/lib/file-store.ts'
-import { parse, uuid } from '../../../platform/lib/id.ts'
+import { parse, print, uuid } from '../../../platform/lib/id.ts'
 import type { Outbound, OutboundPair } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
 import { makeS3Store } from '../../../platform/lib/s3-store.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
-import { makeSignedLinks, type SignedLinks } from '../../../platform/lib/signed-links.ts'
+import { type LinkDeps, makeSignedLinks, type SignedLinks } from '../../../platform/lib/signed-links.ts'
 import type { ChatNetwork } from '../../../ports/chat.ts'
 import type { ChatFile } from '../../../ports/chat-message.ts'
 import { maxSourceSilenceMs, maxUploadBytes } from '../limits.ts'
 import { snoozeForNetwork, type TimedJob } from '../operations/snooze.ts'
 import { refusals } from '../refusals.ts'
 import { type FetchLimiter, makeFetchLimiter, raceSignal } from './fetch-limiter.ts'
-import { requestDeletion } from './media-gc.ts'
-import { maxBytes, mimeOf, typeOf } from './media-types.ts'
+import { requestDeletion, requestDeletions } from './media-gc.ts'
+import { maxBytes, mimeOf, nameOf, typeOf } from './media-types.ts'
 import { processFolder, removePartial, spool, TooLarge } from './spool.ts'
 import * as store from './store.ts'
 
@@ -47,6 +47,8 @@ export type Media = {
   /** Limits concurrent fetches. */
   readonly fetchLimiter: FetchLimiter
   find(account: string, id: string): Promise<store.MediaRow | null>
+  /** Returns the files with these ids, in any order. */
+  findAll(sql: Sql, account: string, ids: readonly string[]): Promise<store.MediaRow[]>
   /**
    * Reads a stored file, or a range of it.
    * @throws Unreadable if it is encrypted and cannot be decrypted
@@ -55,9 +57,23 @@ export type Media = {
   /**
    * Ensures that a file is in the store. Fetches it once, from its URL or from its network.
    * @param job the requester
+   * @param network null for a file with a URL
+   * @param headersFor returns the headers of the request for a URL. Default: none
    * @throws Retry on a temporary failure, Later if no slot is free
    */
-  fetch(job: FetchJob, id: string, network: ChatNetwork, signal: AbortSignal): Promise<FetchResult>
+  fetch(
+    job: FetchJob,
+    id: string,
+    network: ChatNetwork | null,
+    signal: AbortSignal,
+    headersFor?: HeadersFor,
+  ): Promise<FetchResult>
+  /**
+   * Fetches a file from a URL, as an upload that can be sent.
+   * @param most bytes
+   * @throws Unavailable, in words of the URL; the 403 Problem for an exhausted quota
+   */
+  fetchUpload(account: string, url: string, most: number, signal: AbortSignal): Promise<store.MediaRow>
   /** Marks a file as failed: it will not be fetched any more. */
   markFailed(tx: Tx, account: string, id: string, reason: string): Promise<void>
   /**
@@ -65,15 +81,26 @@ export type Media = {
    * @throws Problem 400 for an empty file, 403 for an exhausted quota, 413
    */
   upload(account: string, file: UploadFile): Promise<store.MediaRow>
+  /** Deletes uploads that were not sent, so that they do not count until the end of the day. */
+  removeUploads(account: string, uploads: readonly string[]): Promise<void>
   /** Deletes the bytes with this digest from the store, unless a message has them. */
   discard(account: string, digest: Buffer): Promise<void>
 }
+
+/** Returns the headers of the request for a file with a URL. */
+export type HeadersFor = (source: {
+  readonly url: string
+  readonly connection?: string
+}) => Promise<Readonly<Record<string, string>>>
 
 /** A file whose bytes are in the store. */
 export type StoredMedia = store.MediaRow & { readonly key: string }
 
 /** The bytes of an upload, with its MIME type and name. */
-export type UploadFile = { readonly body: Readable; readonly mime: string; readonly name: string }
+export type UploadFile = FileNames & { readonly body: Readable }
+
+/** The MIME type and the name of a file. */
+type FileNames = { readonly mime: string; readonly name: string }
 
 type FetchJob = TimedJob & Pick<Job, 'account'>
 
@@ -83,12 +110,17 @@ type FetchSource = { readonly body: Readable; readonly type: string | null; read
 const overtaken = () => new Retry('the file was fetched or given up meanwhile', 1)
 
 /** A permanent failure. */
-class Unavailable extends Error {}
+export class Unavailable extends Error {}
 
 const retryableStatuses = new Set([408, 425, 429])
 
-const fromAddress = async (outbound: Outbound, url: string, signal: AbortSignal): Promise<FetchSource> => {
-  const answer = await outbound.get({ url, idleMs: maxSourceSilenceMs, signal }).catch((error: unknown) => {
+const fromAddress = async (
+  outbound: Outbound,
+  url: string,
+  signal: AbortSignal,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<FetchSource> => {
+  const answer = await outbound.get({ url, headers, idleMs: maxSourceSilenceMs, signal }).catch((error: unknown) => {
     if (error instanceof OutboundError && error.code === 'refused') throw new Unavailable(`its URL ${error.message}`)
     throw new Retry(error instanceof Error ? error.message : String(error), 5)
   })
@@ -101,12 +133,12 @@ const fromAddress = async (outbound: Outbound, url: string, signal: AbortSignal)
 
 const fromNetwork = async (
   job: FetchJob,
-  network: ChatNetwork,
+  network: ChatNetwork | null,
   channel: string,
   id: string,
   signal: AbortSignal,
 ): Promise<FetchSource> => {
-  if (!network.media) throw new Unavailable('the network keeps no files')
+  if (!network?.media) throw new Unavailable('the network keeps no files')
   const answer = await raceSignal(signal, network.media(channel, id))
   if (answer.outcome === 'refused') throw new Unavailable(answer.reason)
   if (answer.outcome === 'later') return snoozeForNetwork(job, answer)
@@ -228,15 +260,21 @@ const makeMediaFetch = (parts: MediaDeps, files: MediaFiles, fetchLimiter: Fetch
   const fetchFile = async (
     job: FetchJob,
     row: store.MediaRow,
-    network: ChatNetwork,
+    network: ChatNetwork | null,
     signal: AbortSignal,
+    headersFor: HeadersFor | undefined,
   ): Promise<ChatFile> => {
     const full = await quotas.storageExhausted(db, row.account_id)
     if (full) throw full
     const isOurs = 'url' in row.source && row.type === 'document'
     const opened =
       'url' in row.source
-        ? await fromAddress(outbound.of(sandboxAccounts.has(row.account_id)), row.source.url, signal)
+        ? await fromAddress(
+            outbound.of(sandboxAccounts.has(row.account_id)),
+            row.source.url,
+            signal,
+            await headersFor?.(row.source),
+          )
         : await fromNetwork(job, network, row.channel_id, row.source.id, signal)
     const { body, length } = opened
     const received = mimeOf(opened.type, row.name)
@@ -269,7 +307,7 @@ const makeMediaFetch = (parts: MediaDeps, files: MediaFiles, fetchLimiter: Fetch
     return files.present({ ...stored, key })
   }
 
-  return async (job, id, network, signal) => {
+  return async (job, id, network, signal, headersFor) => {
     const account = job.account ?? ''
     const row = await store.find(db, account, id)
     const failure = (reason: string) => ({ failure: { code: 'media_unavailable', reason } })
@@ -283,7 +321,7 @@ const makeMediaFetch = (parts: MediaDeps, files: MediaFiles, fetchLimiter: Fetch
     const { key } = row
     if (key !== null) return { file: files.present({ ...row, key }) }
     try {
-      return { file: await fetchLimiter.run(job, signal, (until) => fetchFile(job, row, network, until)) }
+      return { file: await fetchLimiter.run(job, signal, (until) => fetchFile(job, row, network, until, headersFor)) }
     } catch (error) {
       // The only Problem thrown here is the account's storage quota.
       if (!(error instanceof Unavailable || error instanceof Problem)) throw error
@@ -293,8 +331,12 @@ const makeMediaFetch = (parts: MediaDeps, files: MediaFiles, fetchLimiter: Fetch
   }
 }
 
-const makeMediaUpload = ({ db, quotas }: MediaDeps, files: MediaFiles): Media['upload'] => {
-  const storeUpload = async (account: string, { mime, name }: UploadFile, file: SpooledFile) => {
+/** Stores uploads: files that people upload, and files that are fetched before they are sent. */
+const makeMediaUploads = (
+  { db, quotas, outbound, sandboxAccounts }: MediaDeps,
+  files: MediaFiles,
+): Pick<Media, 'upload' | 'fetchUpload'> => {
+  const storeUpload = async (account: string, { mime, name }: FileNames, file: SpooledFile) => {
     const { digest, size } = file
     if (size === 0) throw refusals.emptyFile()
     const id = uuid()
@@ -315,33 +357,80 @@ const makeMediaUpload = ({ db, quotas }: MediaDeps, files: MediaFiles): Media['u
     })
   }
 
-  return async (account, source) => {
+  const checkQuota = async (account: string): Promise<void> => {
     const full = await quotas.storageExhausted(db, account)
     if (full) throw full
-    const { signal } = new AbortController()
-    const file = await files.spool(account, source.body, maxUploadBytes, signal).catch((error: unknown) => {
-      throw error instanceof TooLarge ? refusals.uploadTooLarge(maxUploadBytes) : error
-    })
+  }
+
+  const storeAndRemove = async (account: string, source: FileNames, file: SpooledFile): Promise<store.MediaRow> => {
     try {
       return await storeUpload(account, source, file)
     } finally {
       await rm(file.path, { force: true })
     }
   }
+
+  /** Fetches a file to the disk. @throws Unavailable */
+  const fetchToDisk = async (account: string, url: string, most: number, signal: AbortSignal) => {
+    const { body, type, length } = await fromAddress(outbound.of(sandboxAccounts.has(account)), url, signal)
+    if (length !== null && length > most) body.destroy()
+    if (length !== null && length > most) throw new Unavailable(`it has ${length} bytes, and at most ${most} are left`)
+    return { type, file: await files.spool(account, body, most, signal) }
+  }
+
+  return {
+    upload: async (account, source) => {
+      await checkQuota(account)
+      const { signal } = new AbortController()
+      const file = await files.spool(account, source.body, maxUploadBytes, signal).catch((error: unknown) => {
+        throw error instanceof TooLarge ? refusals.uploadTooLarge(maxUploadBytes) : error
+      })
+      return await storeAndRemove(account, source, file)
+    },
+    fetchUpload: async (account, url, most, signal) => {
+      await checkQuota(account)
+      const { type, file } = await fetchToDisk(account, url, most, signal).catch((error: unknown) => {
+        // A client waits: a temporary failure is its to repeat.
+        throw new Unavailable(error instanceof Error ? error.message : String(error))
+      })
+      if (file.size === 0) {
+        await rm(file.path, { force: true })
+        throw new Unavailable('it is empty')
+      }
+      const name = nameOf(url)
+      return await storeAndRemove(account, { mime: mimeOf(type, name), name }, file)
+    },
+  }
 }
 
+/** Describes a file by its address, and by the MIME type that its source states, if it does. */
+export const describeFile = (url: string, stated: string | null) => {
+  const name = nameOf(url)
+  const mimeType = mimeOf(stated, name)
+  return { name, mimeType, type: typeOf(mimeType) }
+}
+
+/** Adds files of messages that are still to be fetched. */
+export const addUnfetched = store.addUnfetched
+
+/** Makes the links to files of messages. */
+export const makeMediaLinks = (deps: LinkDeps): SignedLinks => makeSignedLinks(deps, 'media', (id) => `/media/${id}`)
+
 export const makeMedia = (parts: MediaDeps, fileStore = fileStoreOf(parts.config)): Media => {
-  const links = makeSignedLinks(parts, 'media', (id) => `/media/${id}`)
+  const links = makeMediaLinks(parts)
   const fetchLimiter = makeFetchLimiter()
   const files = makeMediaFiles(parts, fileStore, links)
   return {
     links,
     fetchLimiter,
     find: (account, id) => store.find(parts.db, account, id),
+    findAll: store.findAll,
     read: files.read,
     fetch: makeMediaFetch(parts, files, fetchLimiter),
     markFailed,
-    upload: makeMediaUpload(parts, files),
+    ...makeMediaUploads(parts, files),
+    removeUploads: (account, uploads) =>
+      parts.db.begin(async (tx) => void (await requestDeletions(tx, await store.removeUploads(tx, account, uploads)))),
     discard: files.discard,
   }
 }
@@ -352,6 +441,18 @@ export const requireUpload = async (tx: Tx, account: string, printed: string) =>
   const id = parse('MED', printed)
   const digest = id && (await store.lockUpload(tx, account, id))
   return id && digest ? { id, digest } : refuse(refusals.unknownUpload(printed))
+}
+
+/** Makes files of a message from uploads, which cannot be sent again. @throws the 404 Problem */
+export const takeUploads = async (
+  tx: Tx,
+  account: string,
+  uploads: readonly string[],
+  channel: string,
+): Promise<void> => {
+  const taken = new Set(await store.takeUploads(tx, account, uploads, channel))
+  const missing = uploads.find((id) => !taken.has(id))
+  if (missing !== undefined) throw refusals.unknownUpload(print('MED', missing))
 }
 
 /** Makes a file of a message from an upload, which stays and may be sent again. @returns its id @throws the 404 Problem */

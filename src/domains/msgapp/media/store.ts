@@ -9,8 +9,8 @@ export type MediaRow = {
   mime_type: string
   name: string
   size: number | null
-  /** Source of the file. */
-  source: { url: string } | { id: string }
+  /** Source of the file. `connection`: the SMS connection that brought its message. */
+  source: { url: string; connection?: string } | { id: string }
   /** Key in the store; null until the file is there. */
   key: string | null
   /** Digest of the stored bytes, or of those on their way into the store. */
@@ -21,7 +21,35 @@ export type MediaRow = {
 export const find = (sql: Sql, account: string, id: string) =>
   sql.maybe<MediaRow>`select * from msgapp_media where account_id = ${account} and id = ${id}`
 
+/** A file of a message that is still to be fetched. */
+export type UnfetchedFile = {
+  account: string
+  id: string
+  channel: string
+  type: string
+  mimeType: string
+  name: string
+  size: number | null
+  /** JSON. */
+  source: string
+}
+
+/** Adds files of messages that are still to be fetched. */
+export const addUnfetched = (tx: Tx, rows: readonly UnfetchedFile[]) => tx.run`
+  insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, size, source, created_at)
+  select account_id, id, channel_id, type, mime_type, name, size, source::jsonb, (select app_now()) from unnest(
+    ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
+    ${rows.map((r) => r.type)}::text[], ${rows.map((r) => r.mimeType)}::text[], ${rows.map((r) => r.name)}::text[],
+    ${rows.map((r) => r.size)}::bigint[], ${rows.map((r) => r.source)}::text[]
+  ) as g (account_id, id, channel_id, type, mime_type, name, size, source)`
+
 export type StoredFile = { type: ChatMediaType; mime: string; size: number; digest: Buffer; key: string }
+
+/** Returns the files with these ids, in any order. */
+export const findAll = (sql: Sql, account: string, ids: readonly string[]) => sql.many<MediaRow>`
+  select m.* from unnest(${ids}::uuid[]) i (id)
+  cross join lateral (
+    select * from msgapp_media where account_id = ${account} and id >= i.id and id <= i.id order by id limit 1) m`
 
 /** Takes the shared lock of a digest, before storing or reading a file. Waits for a deletion. */
 export const lockDigestShared = (tx: Tx, account: string, digest: Buffer) => tx.run`
@@ -84,6 +112,30 @@ export const copyUpload = (tx: Tx, account: string, upload: string, { id, channe
     insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, size, digest, key, created_at)
     select account_id, ${id}, ${channel}, type, mime_type, name, size, digest, key, (select app_now())
     from msgapp_media where account_id = ${account} and id = ${upload}`
+
+/** Gives uploads a channel: from then on they are files of a message. @returns the ids of those that can be sent */
+export const takeUploads = async (
+  tx: Tx,
+  account: string,
+  uploads: readonly string[],
+  channel: string,
+): Promise<string[]> => {
+  const taken = await tx.many<{ id: string }>`
+    update msgapp_media set channel_id = ${channel}
+    where account_id = ${account} and id = any(${uploads}::uuid[]) and channel_id = ${noChannel} and key is not null
+      and error is null
+    returning id`
+  return taken.map(({ id }) => id)
+}
+
+/** Deletes uploads that were not sent. @returns the files whose bytes may be unused */
+export const removeUploads = (tx: Tx, account: string, uploads: readonly string[]) => tx.many<{
+  account_id: string
+  digest: Buffer
+}>`
+  delete from msgapp_media
+  where account_id = ${account} and id = any(${uploads}::uuid[]) and channel_id = ${noChannel} and digest is not null
+  returning account_id, digest`
 
 /** Deletes uploads older than some hours, at most `most` of the oldest. @returns the files whose bytes may be unused */
 export const deleteUploads = (tx: Tx, hours: number, most: number) => tx.many<{ account_id: string; digest: Buffer }>`

@@ -11,7 +11,7 @@ export type Quote = { readonly decision: Decision; readonly pricePerSegment: Mic
 
 type QuoteDeps = {
   readonly routing: { decide(to: string, isSandbox: boolean): Decision }
-  readonly prices: { of(kind: 'sms_out', to: string): Micros | null }
+  readonly prices: { of(kind: 'sms_out' | 'mms', to: string): Micros | null }
   readonly sandboxAccounts: { has(account: string): boolean }
 }
 
@@ -23,21 +23,34 @@ export type MessagePlan = {
   readonly segments: Segments
 }
 
-/** Determines route and price. @throws the 422 Problem if the account may not send to the destination, or it has no
- *  price */
+/**
+ * Determines route and price.
+ * @param isMms whether the message has files: it has the price of an MMS, or else that of one segment
+ * @throws the 422 Problem if the account may not send to the destination, or it has no price
+ */
 export const quoteFor = (
   { routing, prices, sandboxAccounts }: QuoteDeps,
   account: { readonly id: string; readonly a2pUs: boolean },
   to: string,
+  isMms = false,
 ): Quote => {
   if (!account.a2pUs && isUs(to)) throw refusals.usUnsupported()
-  const each = prices.of('sms_out', to) ?? refuse(refusals.destinationNotPriced(to))
+  const each =
+    (isMms ? prices.of('mms', to) : null) ?? prices.of('sms_out', to) ?? refuse(refusals.destinationNotPriced(to))
   return { decision: routing.decide(to, sandboxAccounts.has(account.id)), pricePerSegment: each }
 }
 
 /** Segments a text for a decision, independently of the candidate that submits it. */
 export const segmentFor = (text: string, { header, languages }: Pick<Decision, 'header' | 'languages'>): Segments =>
   segmentIn(text, header, languages)
+
+/** An MMS has one part, however long its text is. */
+export const asOnePart = ({ encoding, forcedBy }: Segments, text: string): Segments => ({
+  encoding,
+  forcedBy,
+  shift: null,
+  parts: [text],
+})
 
 /** Segmentation of a message as stored in its job: the header and, after a plus, the national language tables. */
 export type Segmentation = SegmentHeader | `${SegmentHeader}+${number}.${number}`

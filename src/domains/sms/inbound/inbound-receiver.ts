@@ -4,12 +4,17 @@ import { type Batcher, makeBatcher } from '../../../platform/db/batcher.ts'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { Problem } from '../../../platform/http/problem.ts'
 import { print, uuid } from '../../../platform/lib/id.ts'
+import type { LinkDeps } from '../../../platform/lib/signed-links.ts'
 import { storable } from '../../../platform/lib/storable.ts'
+import type { InboundMedia } from '../../../ports/sms.ts'
 import { findBlocked } from '../../contacts/blocking/ops.ts'
 import { charge } from '../../ledger/ops.ts'
+import { makeMediaLinks } from '../../msgapp/media/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { smsDrivers } from '../drivers.ts'
 import { publishEvents } from '../message-presenter.ts'
+import { inboundFiles, storeFiles } from '../mms/inbound-media.ts'
+import { presentFile } from '../mms/media-presenter.ts'
 import { keywordOf } from '../opt-outs/keywords.ts'
 import { storeKeywords } from '../opt-outs/store.ts'
 import * as store from '../store.ts'
@@ -25,9 +30,11 @@ export type ReassembledMessage = {
   destination: string
   text: string
   isIncomplete: boolean
+  /** Its files (MMS). Default: none. */
+  media?: readonly InboundMedia[]
 }
 
-export type InboundDeps = { stray: ReportUnattributed; prices: Prices }
+export type InboundDeps = LinkDeps & { readonly stray: ReportUnattributed; readonly prices: Prices }
 
 const isPart = (message: CarrierInbound): message is waiting.InboundPart => message.concat !== null
 
@@ -71,17 +78,25 @@ const chargeInbound = async (tx: Tx, prices: Prices, row: store.ReceivedMessage)
   }
 }
 
+/** Adds links to files, which may be fetched only after their event. */
+const withFiles = (received: readonly store.EventRow[], rows: readonly store.ReceivedMessage[], deps: LinkDeps) => {
+  const sent = new Map(rows.flatMap(({ id, media }) => (media.length > 0 ? [[id, media] as const] : [])))
+  if (sent.size === 0) return received
+  const links = makeMediaLinks(deps)
+  return received.map((row) => {
+    const media = sent.get(row.id)?.map((file) => presentFile(links, row.account_id, file))
+    return media ? { ...row, media } : row
+  })
+}
+
 /** Stores reassembled messages, with their opt-outs and events in one transaction. */
-export const receive = async (
-  tx: Tx,
-  texts: readonly ReassembledMessage[],
-  { stray, prices }: InboundDeps,
-): Promise<void> => {
+export const receive = async (tx: Tx, texts: readonly ReassembledMessage[], deps: InboundDeps): Promise<void> => {
   if (texts.length === 0) return
+  const { stray, prices } = deps
   const numbers = [...new Set(texts.map(({ destination }) => destination))]
   const channels = new Map((await store.receivingChannels(tx, numbers)).map((row) => [row.phone_number, row]))
   const rows: store.ReceivedMessage[] = []
-  for (const { connection, source, destination, text, isIncomplete } of texts) {
+  for (const { connection, source, destination, text, isIncomplete, media } of texts) {
     const channel = channels.get(destination)
     if (!channel) {
       stray(connection, destination)
@@ -98,6 +113,8 @@ export const receive = async (
       price: 0,
       isIncomplete,
       isBlocked: false,
+      connection,
+      media: inboundFiles(media),
     })
   }
   if (rows.length === 0) return
@@ -109,19 +126,20 @@ export const receive = async (
   const paid = new Map<string, store.ReceivedMessage>()
   for (const row of [...rows].sort((a, b) => (a.account < b.account ? -1 : 1)))
     paid.set(row.id, await chargeInbound(tx, prices, row))
-  const received = await store.receive(
-    tx,
-    rows.map((row) => ({ ...(paid.get(row.id) ?? row), isBlocked: isBlocked(row.account, row.contact) })),
-  )
+  const ready = rows.map((row): store.ReceivedMessage => {
+    const charged = paid.get(row.id) ?? row
+    // Files of blocked contacts are not fetched.
+    return isBlocked(row.account, row.contact) ? { ...charged, isBlocked: true, media: [] } : charged
+  })
+  const received = await store.receive(tx, ready)
+  await storeFiles(tx, ready)
   await storeKeywords(
     tx,
     rows.map(({ account, number, contact, text }) => ({ account, number, contact, keyword: keywordOf(text) })),
   )
   // Texts of blocked contacts are in the log alone.
-  await publishEvents(
-    tx,
-    received.filter((row) => row.sub_status !== 'blocked'),
-  )
+  const shown = received.filter((row) => row.sub_status !== 'blocked')
+  await publishEvents(tx, withFiles(shown, ready, deps))
 }
 
 /** Receives messages, many in a transaction; each is committed before the carrier gets its response. */

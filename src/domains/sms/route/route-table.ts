@@ -37,6 +37,8 @@ export type Candidate = {
   readonly validSeconds: number | null
   /** Languages whose shift tables the carrier supports; absent for none. */
   readonly languages?: readonly Language[]
+  /** Messages may have files. */
+  readonly mms?: true
   /** Parts get a callback address. */
   readonly callbacks?: true
 }
@@ -72,6 +74,7 @@ export const candidateOf = (
   policy: settings.policy ?? more.lostResponse ?? 'resubmit',
   validSeconds: settings.validity_seconds ?? null,
   ...(languages.length > 0 ? { languages } : {}),
+  ...(more.mms ? { mms: true } : {}),
   ...(more.callbacks ? { callbacks: true } : {}),
 })
 

@@ -93,6 +93,7 @@ const submitted = async (job: Partial<SubmitJob>, now: Decision): Promise<[strin
     clock: parts.clock,
     sandboxAccounts: { has: () => true },
     callbackOf: () => ({ url: '', token: '' }),
+    linkOf: (_, media) => media,
   })
   const at = new Date(parts.clock.now())
   const payload = { from: '+447700100000', to: contact, text: 'x'.repeat(161) }

@@ -3,7 +3,7 @@ import { Discard, type Job, Retry, Snooze } from '../../../platform/jobs/job-kin
 import type { Clock } from '../../../platform/lib/clock.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { PartCallback, SmsPart, SubmitResult } from '../../../ports/sms.ts'
-import { type MessagePlan, parseSegmentation, type Segmentation } from '../accept/quote.ts'
+import { asOnePart, type MessagePlan, parseSegmentation, type Segmentation } from '../accept/quote.ts'
 import { linkResponseSeconds, receiptHoldSeconds } from '../limits.ts'
 import type { TokenPart } from '../part-tokens.ts'
 import { type Candidate, drawOrder, supportsShift } from '../route/route-table.ts'
@@ -25,6 +25,8 @@ export type Submission = {
   valid_seconds?: number
   /** The sending that the message belongs to: it may be paused or canceled. */
   sending?: string
+  /** Files of the message (MMS), in order. */
+  media?: readonly string[]
   /** Connections that refused the message, or were too busy, before another process passed it on. */
   tried?: readonly string[]
 }
@@ -88,11 +90,13 @@ export type SubmitDeps = {
   sandboxAccounts: { has(account: string): boolean }
   /** Returns the callback of a part at a connection. */
   callbackOf(connection: string, part: TokenPart): PartCallback
+  /** Returns a temporary link to a file of an account. */
+  linkOf(account: string, media: string): string
 }
 
 /** Makes the job handler that submits one accepted message to carriers, part after part. */
 export const makeSubmitHandler = (deps: SubmitDeps) => {
-  const { routing, submitter, sequencer, progress, clock, sandboxAccounts, callbackOf } = deps
+  const { routing, submitter, sequencer, progress, clock, sandboxAccounts, callbackOf, linkOf } = deps
 
   /**
    * Returns the plan of a message. The plan of its acceptance is used as it is, unless a connection changed meanwhile:
@@ -104,14 +108,15 @@ export const makeSubmitHandler = (deps: SubmitDeps) => {
     const decision = routing.decide(payload.to, sandboxAccounts.has(account))
     if (plan) return { ...plan, decision }
     const { header, shift } = parseSegmentation(payload.long ?? 'udh8')
-    return { decision, header, segments: segment(payload.text, header, shift) }
+    const segments = segment(payload.text, header, shift)
+    return { decision, header, segments: payload.media ? asOnePart(segments, payload.text) : segments }
   }
 
   const submitMessage = async (job: SubmitJob, account: string, signal: AbortSignal): Promise<SubmitOutcome> => {
     const { id, payload } = job
-    const { from: source, to: destination, text } = payload
+    const { from: source, to: destination, text, media } = payload
     const { decision, header, segments: asPlanned } = planOf(job, account)
-    const all = drawOrder(decision.candidates)
+    const all = drawOrder(media ? decision.candidates.filter(({ mms }) => mms) : decision.candidates)
     const { shift: tables } = asPlanned
     const able = tables === null ? all : all.filter((one) => supportsShift(one, tables))
     const usable = able.length > 0 ? able : all
@@ -174,6 +179,7 @@ export const makeSubmitHandler = (deps: SubmitDeps) => {
           reference: begun?.reference ?? 0,
           header,
           ...(candidate.validSeconds === null ? {} : { validSeconds: left }),
+          ...(media ? { media: media.map((id) => linkOf(account, id)) } : {}),
           ...(candidate.callbacks
             ? { callback: callbackOf(candidate.connection, { account, message: id, part }) }
             : {}),

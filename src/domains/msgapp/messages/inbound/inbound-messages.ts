@@ -8,6 +8,7 @@ import { storable, storableJson } from '../../../../platform/lib/storable.ts'
 import type { ChatInbound, ChatParty } from '../../../../ports/chat-message.ts'
 import { findBlocked } from '../../../contacts/blocking/ops.ts'
 import { type ChannelRef, canonicalParty, type InboundHandlers } from '../../inbound-handlers.ts'
+import { addUnfetched } from '../../media/store.ts'
 import { jobKindOf } from '../../operations/requests.ts'
 import { ackEvents, conversationEvent, type MessageEvent, publishEvents } from '../message-events.ts'
 import type { ViewContextLoader } from '../message-presenter.ts'
@@ -141,7 +142,7 @@ const storeFiles = async (tx: Tx, inserted: readonly (arrivals.InboundRow & Inbo
     return id && media ? [{ id, channelRef, media, name: nameOf(message) }] : []
   })
   if (files.length === 0) return
-  await arrivals.addFiles(
+  await addUnfetched(
     tx,
     files.map(({ id, channelRef, media, name }) => ({
       account: channelRef.account,

@@ -148,26 +148,6 @@ export const findOrCreateGroups = (
     set name = coalesce(nullif(excluded.name, ''), msgapp_groups.name)
   returning channel_id, network_id, id`
 
-export type InboundFileRow = {
-  account: string
-  id: string
-  channel: string
-  type: string
-  mimeType: string
-  name: string
-  size: number | null
-  /** JSON. */
-  source: string
-}
-
-export const addFiles = (tx: Tx, rows: readonly InboundFileRow[]) => tx.run`
-  insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, size, source, created_at)
-  select account_id, id, channel_id, type, mime_type, name, size, source::jsonb, (select app_now()) from unnest(
-    ${rows.map((r) => r.account)}::uuid[], ${rows.map((r) => r.id)}::uuid[], ${rows.map((r) => r.channel)}::uuid[],
-    ${rows.map((r) => r.type)}::text[], ${rows.map((r) => r.mimeType)}::text[], ${rows.map((r) => r.name)}::text[],
-    ${rows.map((r) => r.size)}::bigint[], ${rows.map((r) => r.source)}::text[]
-  ) as g (account_id, id, channel_id, type, mime_type, name, size, source)`
-
 type ChangedMessage = { account_id: string; id: string }
 
 /** @returns null if the message is unknown, or has a later edit */
