@@ -1,4 +1,5 @@
-import { printSid } from '../../src/platform/lib/sid.ts'
+import { uuid } from '../../src/platform/lib/id.ts'
+import { parseSid, printSid } from '../../src/platform/lib/sid.ts'
 import type { Recipes, Request } from './recipe.ts'
 import { group, type Scene, unique } from './scene.ts'
 
@@ -17,6 +18,20 @@ const withMessage = async (scene: Scene, status = 'delivered') => {
   await scene.world.db.run`
     update sms_messages set status = ${status} where account_id = ${scene.tenant.id} and id = ${id}`
   return { ...accountOf(scene), Sid: printSid('SM', id) }
+}
+
+/** Paths with a file of a message. */
+const withFile = async (scene: Scene) => {
+  const params = await withMessage(scene)
+  const file = uuid()
+  const { db } = scene.world
+  await db.run`
+    insert into msgapp_media (account_id, id, channel_id, type, mime_type, name, error, created_at)
+    values (${scene.tenant.id}, ${file}, ${file}, 'image', 'image/jpeg', '', 'gone', now())`
+  await db.run`
+    update sms_messages set media_ids = array[${file}::uuid]
+    where account_id = ${scene.tenant.id} and id = ${parseSid('SM', params.Sid)}`
+  return { ...params, MediaSid: printSid('ME', file) }
 }
 
 const withNumber = async (scene: Scene) => ({
@@ -99,6 +114,10 @@ export const twilioRecipes: Recipes = {
     conflict: async (scene) => ({ params: await withMessage(scene, 'sending') }),
   },
   twilioListMedia: { ok: async (scene) => ({ params: await withMessage(scene) }), notFound: unknownSid('SM') },
+  twilioFetchMedia: {
+    ok: async (scene) => ({ params: await withFile(scene) }),
+    notFound: async (scene) => ({ params: { ...(await withMessage(scene)), MediaSid: `ME${'0'.repeat(32)}` } }),
+  },
   twilioListIncomingPhoneNumbers: {
     ok: async (scene) => {
       await scene.number()

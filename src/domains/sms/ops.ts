@@ -8,12 +8,12 @@ import type { Clock } from '../../platform/lib/clock.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import type { Micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
-import { takeUploads } from '../msgapp/media/ops.ts'
+import { removeFiles } from '../msgapp/media/ops.ts'
 import { asOnePart, formatSegmentation, preview, quoteFor, segmentFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
 import { expireKind, maxScheduleAheadMs, maxTextLength } from './limits.ts'
 import { presentMessages } from './mms/media-presenter.ts'
-import { attachMedia, type FetchedMedia, requireMms } from './mms/outbound-media.ts'
+import { attachMedia, type FetchedMedia, fetchMedia, requireMms } from './mms/outbound-media.ts'
 import { countMissing } from './receipts/receipt-query-store.ts'
 import { refusals } from './refusals.ts'
 import { cancelSending } from './sendings/cancel-sending.ts'
@@ -71,7 +71,6 @@ export const acceptMessage = async (
 
   const keeping = routing.ensurePersisted(decision)
   if (keeping) await keeping
-  if (isMms && tx) await takeUploads(tx, account.id, uploads, channel.id)
   const asText = segmentFor(text, decision)
   const segments = isMms ? asOnePart(asText, text) : asText
   const { header } = decision
@@ -97,7 +96,7 @@ export const acceptMessage = async (
   )
   if (validSeconds !== null && tx) await limitValidity(tx, account.id, { id, sendAt, validSeconds })
   if (callbackUrl !== null && tx) await store.setCallback(tx, account.id, id, callbackUrl)
-  if (isMms && tx) await attachMedia(tx, account.id, id, uploads)
+  if (isMms && tx) await attachMedia(tx, account.id, { id, channel: channel.id }, uploads)
   return { id, fragments }
 }
 
@@ -116,13 +115,18 @@ const limitValidity = async (
   await enqueue(tx, expireKind, { message: id }, { account, runAt: new Date(from + validSeconds * 1_000) })
 }
 
-/** Sends a message with files that were fetched (`fetchMedia`). Without a transaction of the request it has its own. */
+export type FetchedFiles = FetchedMedia
+
+/** Fetches the files of a message before it is sent: see `fetchMedia`. */
+export const fetchFiles = fetchMedia
+
+/** Sends a message with files that were fetched (`fetchFiles`). Without a transaction of the request it has its own. */
 export const sendFetched = async (
   deps: SendDeps & Pick<Services, 'chat'>,
   tx: Tx | null,
   account: Pick<Account, 'id' | 'a2pUs'>,
   message: OutgoingMessage,
-  { uploads, fault }: FetchedMedia,
+  { uploads, fault }: FetchedFiles,
 ): Promise<AcceptedMessage> => {
   if (fault) throw fault
   const send = (own: Tx) => acceptMessage(deps, own, account, { ...message, uploads })
@@ -153,8 +157,11 @@ export const sendTimeOf = (clock: Pick<Clock, 'now'>, given: string | undefined)
 export const priceOf = (
   deps: Pick<SendDeps, 'routing' | 'prices' | 'sandboxAccounts'>,
   account: Pick<Account, 'id' | 'a2pUs'>,
-  { to, text }: Pick<OutgoingMessage, 'to' | 'text'>,
-): Micros => preview(text, quoteFor(deps, account, to)).price
+  { to, text, isMms = false }: Pick<OutgoingMessage, 'to' | 'text'> & { readonly isMms?: boolean },
+): Micros => {
+  const quote = quoteFor(deps, account, to, isMms)
+  return isMms ? quote.pricePerSegment : preview(text, quote).price
+}
 
 /** Whether messages of an account to a number go to the sandbox's handsets. */
 export const isSimulated = (
@@ -229,6 +236,31 @@ export const cancelMessage = async (tx: Tx, account: string, id: string): Promis
 
 /** Erases the text of a message that is no longer under way. @returns false for one that is, and for none */
 export const eraseText = (tx: Tx, account: string, id: string): Promise<boolean> => store.eraseText(tx, account, id)
+
+/** Deletes the files of a message. */
+export const eraseMedia = async (
+  tx: Tx,
+  account: string,
+  { id, media_ids: media }: store.MessageRow,
+): Promise<void> => {
+  if (media === null) return
+  await store.setMedia(tx, account, id, null)
+  await removeFiles(tx, account, media)
+}
+
+/** Returns the files of a message in order, with temporary links to them. */
+export const filesOf = async (
+  { media }: Pick<Services['chat'], 'media'>,
+  sql: Sql,
+  account: string,
+  { media_ids: ids }: Pick<store.MessageRow, 'media_ids'>,
+) => {
+  const rows = new Map((ids ? await media.findAll(sql, account, ids) : []).map((row) => [row.id, row]))
+  return (ids ?? []).flatMap((id) => {
+    const row = rows.get(id)
+    return row ? [{ id, mimeType: row.mime_type, url: media.links.urlOf(account, id) }] : []
+  })
+}
 
 /** Missing receipts of a connection. */
 export type ReceiptCounts = Awaited<ReturnType<typeof countMissing>>[number]

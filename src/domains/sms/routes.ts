@@ -19,8 +19,7 @@ import * as c from './contract.ts'
 import { presentMessage } from './message-presenter.ts'
 import * as ways from './message-trace-store.ts'
 import { presentMessages } from './mms/media-presenter.ts'
-import { fetchMedia } from './mms/outbound-media.ts'
-import { checkLength, sendFetched, sendMessage, sendTimeOf } from './ops.ts'
+import { checkLength, fetchFiles, sendFetched, sendMessage, sendTimeOf } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -87,7 +86,7 @@ export const smsRoutes = (parts: Services) => {
       c.sendSms,
       ({ body }) => body.media_urls !== undefined,
       ({ account, body }) =>
-        fetchMedia(parts, account, { urls: body.media_urls ?? [], check: () => messageOfBody(clock, body) }),
+        fetchFiles(parts, account, { urls: body.media_urls ?? [], check: () => messageOfBody(clock, body) }),
       async ({ account, body, tx, prepared }) => {
         const message = messageOfBody(clock, body)
         const id = prepared

@@ -385,8 +385,8 @@ export const eraseText = async (tx: Tx, account: string, id: string): Promise<bo
     update sms_messages set text = '', updated_at = app_now()
     where account_id = ${account} and id = ${id} and status not in ('scheduled', 'queued', 'sending')`) === 1
 
-/** Gives a message its files. */
-export const setMedia = (tx: Tx, account: string, id: string, media: readonly string[]) => tx.run`
+/** Sets the files of a message; null for none. */
+export const setMedia = (tx: Tx, account: string, id: string, media: readonly string[] | null) => tx.run`
   update sms_messages set media_ids = ${media}::uuid[] where account_id = ${account} and id = ${id}`
 
 export type ReceivedMessage = Pick<

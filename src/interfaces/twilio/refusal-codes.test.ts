@@ -21,7 +21,8 @@ const cases = [
   ['no recipient', refusals.noRecipient(), 21604, 400],
   ['no text', refusals.noBody(), 21602, 400],
   ['a long text', refusals.bodyTooLong(1600), 21617, 400],
-  ['a media file without a carrier', refusals.mediaNotSupported(), 21612, 406],
+  ['a media file without a carrier', smsRefusals.mmsNotSupported('+447700900123'), 21612, 406],
+  ['a file that is not there', smsRefusals.mediaUnavailable(0, 'https://example.com/a', 'it is empty'), 21620, 400],
 ] as const
 
 for (const [what, problem, code, status] of cases)

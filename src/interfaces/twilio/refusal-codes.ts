@@ -12,6 +12,7 @@ const byCode: ReadonlyMap<string, Code> = new Map(
     insufficient_balance: { code: 20005, status: 402 },
     quota_exceeded: { code: 20005, status: 402 },
     opted_out: { code: 21610, status: 400 },
+    media_unavailable: { code: 21620, status: 400 },
     a2p_us_unsupported: { code: 21408, status: 400 },
     destination_not_priced: { code: 21612, status: 400 },
     number_suspended: { code: 21606, status: 400 },
@@ -44,10 +45,11 @@ const byProblem: { readonly [problem in ProblemName]: Code } = {
   unavailable: { code: 20503 },
 }
 
-/** By the field at fault, where the kind alone does not say it: a sender that is not a number of the account, or a
- *  validity out of its range. */
+/** By the field at fault, where the kind alone does not say it: a sender that is not a number of the account, files that
+ *  no carrier takes, or a validity out of its range. */
 const byField = ({ problem, fields }: Problem): Code | null => {
   if (problem === 'notFound' && fields.includes('from_number')) return { code: 21606, status: 400 }
+  if (problem === 'notSupported' && fields.includes('media_urls')) return { code: 21612 }
   return problem === 'invalid' && fields.some((one) => one.endsWith('/ValidityPeriod')) ? { code: 21624 } : null
 }
 

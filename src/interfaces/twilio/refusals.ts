@@ -31,8 +31,6 @@ export const refusals = {
   badScheduleType: () => coded(invalid('SendAt needs ScheduleType=fixed').at('ScheduleType'), 35126),
   noSendAt: () => coded(invalid('ScheduleType=fixed needs SendAt').at('SendAt'), 35111),
   badSendAt: () => coded(invalid('SendAt must be a time in ISO 8601, at most a year ahead').at('SendAt'), 35114),
-  mediaNotSupported: () =>
-    coded(notSupported('MediaUrl is not supported: no carrier of this route sends MMS').at('MediaUrl'), 21612),
   tooExpensive: (price: string) =>
     coded(invalid(`The price of the message, ${price} USD, exceeds MaxPrice`).at('MaxPrice'), 30010),
   unknownResource: (path: string) => notFound(`The requested resource ${path} was not found`),

@@ -443,6 +443,12 @@ export const requireUpload = async (tx: Tx, account: string, printed: string) =>
   return id && digest ? { id, digest } : refuse(refusals.unknownUpload(printed))
 }
 
+/** Deletes files of a message, and their bytes unless another message has them. */
+export const removeFiles = async (tx: Tx, account: string, files: readonly string[]): Promise<void> => {
+  for (const { digest } of await store.removeFiles(tx, account, files))
+    if (digest) await requestDeletion(tx, account, digest)
+}
+
 /** Makes files of a message from uploads, which cannot be sent again. @throws the 404 Problem */
 export const takeUploads = async (
   tx: Tx,

@@ -128,6 +128,13 @@ export const takeUploads = async (
   return taken.map(({ id }) => id)
 }
 
+/** Deletes files of a message. @returns the files whose bytes may be unused */
+export const removeFiles = (tx: Tx, account: string, files: readonly string[]) => tx.many<{
+  account_id: string
+  digest: Buffer | null
+}>`
+  delete from msgapp_media where account_id = ${account} and id = any(${files}::uuid[]) returning account_id, digest`
+
 /** Deletes uploads that were not sent. @returns the files whose bytes may be unused */
 export const removeUploads = (tx: Tx, account: string, uploads: readonly string[]) => tx.many<{
   account_id: string

@@ -3,7 +3,7 @@ import type { Account } from '../../../platform/http/auth.ts'
 import { Problem } from '../../../platform/http/problem.ts'
 import { extendPayload } from '../../../platform/jobs/ops.ts'
 import type { Services } from '../../../services.ts'
-import { Unavailable } from '../../msgapp/media/ops.ts'
+import { takeUploads, Unavailable } from '../../msgapp/media/ops.ts'
 import { quoteFor } from '../accept/quote.ts'
 import { maxMediaBytes, maxMediaFetchMs } from '../limits.ts'
 import { refusals } from '../refusals.ts'
@@ -54,8 +54,14 @@ export const fetchMedia = async (
   }
 }
 
-/** Gives a message that the transaction accepted its files. */
-export const attachMedia = async (tx: Tx, account: string, message: string, files: readonly string[]) => {
-  await store.setMedia(tx, account, message, files)
-  await extendPayload(tx, message, { media: files })
+/** Makes uploads the files of a message that the transaction accepted. @throws the 404 Problem if one is gone */
+export const attachMedia = async (
+  tx: Tx,
+  account: string,
+  { id, channel }: { readonly id: string; readonly channel: string },
+  uploads: readonly string[],
+): Promise<void> => {
+  await takeUploads(tx, account, uploads, channel)
+  await store.setMedia(tx, account, id, uploads)
+  await extendPayload(tx, id, { media: uploads })
 }

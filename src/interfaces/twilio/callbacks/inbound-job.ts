@@ -1,5 +1,12 @@
 import { e164 } from '@trunkline/phone/phone.ts'
-import { findMessage, type MessageRow, sendMessage } from '../../../domains/sms/ops.ts'
+import {
+  type FetchedFiles,
+  fetchFiles,
+  filesOf,
+  findMessage,
+  type MessageRow,
+  sendMessage,
+} from '../../../domains/sms/ops.ts'
 import type { Tx } from '../../../platform/db/sql.ts'
 import { Problem } from '../../../platform/http/problem.ts'
 import { Discard, type Job, type JobKind, Retry } from '../../../platform/jobs/job-kind.ts'
@@ -17,7 +24,14 @@ export const inboundKind = 'twilio.inbound'
 
 type InboundPayload = { readonly message: string }
 
-type InboundResult = { readonly replies: readonly Reply[]; readonly row: MessageRow | null; readonly a2pUs: boolean }
+/** A reply, whose files were fetched. */
+type ReadyReply = Reply & { readonly fetched: FetchedFiles | null }
+
+type InboundResult = {
+  readonly replies: readonly ReadyReply[]
+  readonly row: MessageRow | null
+  readonly a2pUs: boolean
+}
 
 const nothing: InboundResult = { replies: [], row: null, a2pUs: false }
 
@@ -26,6 +40,26 @@ const programsOf = (addresses: store.NumberAddresses): Program[] => {
   const { sms_url, sms_method, sms_fallback_url, sms_fallback_method } = addresses
   const first = { url: sms_url, method: sms_method }
   return sms_fallback_url === '' ? [first] : [first, { url: sms_fallback_url, method: sms_fallback_method }]
+}
+
+/** The recipient of a reply; null if it is no number. */
+const recipientOf = ({ to }: Reply, row: MessageRow): string | null => (to === null ? row.contact : e164(to))
+
+/** Fetches the files of replies, before the transaction that sends them. */
+const withFiles = async (
+  services: Services,
+  account: { readonly id: string; readonly a2pUs: boolean },
+  row: MessageRow,
+  replies: readonly Reply[],
+): Promise<ReadyReply[]> => {
+  const ready: ReadyReply[] = []
+  for (const reply of replies) {
+    const to = recipientOf(reply, row)
+    const hasFiles = reply.media.length > 0 && to !== null
+    const fetched = hasFiles ? await fetchFiles(services, account, { urls: reply.media, check: () => ({ to }) }) : null
+    ready.push({ ...reply, fetched })
+  }
+  return ready
 }
 
 /** Returns the answer to an inbound message. A program that fails is logged, and the fallback learns its fault. */
@@ -40,10 +74,12 @@ const answerTo = async (
   const row = access && (await findMessage(db, account, payload.message))
   const addresses = row && (await store.addressesOfNumber(db, account, row.number))
   if (!access || !row || !addresses) return nothing
-  let parameters = inboundParameters(account, row)
+  let parameters = inboundParameters(account, row, await filesOf(services.chat, db, account, row))
+  const { a2pUs } = access
   for (const program of programsOf(addresses)) {
     try {
-      return { replies: await runProgram(access.deps, program, parameters, id), row, a2pUs: access.a2pUs }
+      const replies = await runProgram(access.deps, program, parameters, id)
+      return { replies: await withFiles(services, { id: account, a2pUs }, row, replies), row, a2pUs }
     } catch (error) {
       if (!(error instanceof ProgramError)) throw error
       if (signal.aborted) throw new Retry('the worker is stopping', 1)
@@ -61,17 +97,25 @@ const sendReply = async (
   tx: Tx,
   account: string,
   { row, a2pUs }: InboundResult,
-  reply: Reply,
+  reply: ReadyReply,
 ): Promise<void> => {
   if (row === null) return
   const refused = (reason: string) => services.log.warn({ account, message: row.id, reason }, 'twilio: reply refused')
-  const to = reply.to === null ? row.contact : e164(reply.to)
+  const to = recipientOf(reply, row)
   const from = reply.from === null ? row.number : e164(reply.from)
   if (to === null || from === null) return refused('a number of the reply is not E.164')
-  if (reply.media.length > 0) return refused('media are not supported')
-  if (reply.text === '') return refused('the reply has no text')
+  const { fetched } = reply
+  if (fetched?.fault) return refused(fetched.fault.message)
+  if (reply.text === '' && fetched === null) return refused('the reply has no text')
   try {
-    const outgoing = { to, from, text: reply.text, sendAt: null, callbackUrl: reply.callbackUrl }
+    const outgoing = {
+      to,
+      from,
+      text: reply.text,
+      sendAt: null,
+      callbackUrl: reply.callbackUrl,
+      uploads: fetched?.uploads ?? [],
+    }
     await sendMessage(services, tx, { id: account, a2pUs }, outgoing)
   } catch (error) {
     if (!(error instanceof Problem)) throw error

@@ -15,7 +15,7 @@ const doneDate = (at: Date): string => at.toISOString().replace(/\D/g, '').slice
 export const statusParameters = (account: string, row: MessageRow, { status, error }: StatusChange): Parameters => {
   const reason = reasonOf(status, error)
   const shown = statusOf(status)
-  const sid = messageSid(row.id)
+  const sid = messageSid(row)
   return {
     MessageSid: sid,
     SmsSid: sid,
@@ -30,9 +30,12 @@ export const statusParameters = (account: string, row: MessageRow, { status, err
   }
 }
 
+/** A file of a message, with a temporary link to it. */
+type MessageFile = { readonly url: string; readonly mimeType: string }
+
 /** Returns the parameters of an inbound message. */
-export const inboundParameters = (account: string, row: MessageRow): Parameters => {
-  const sid = messageSid(row.id)
+export const inboundParameters = (account: string, row: MessageRow, files: readonly MessageFile[]): Parameters => {
+  const sid = messageSid(row)
   return {
     MessageSid: sid,
     SmsSid: sid,
@@ -42,7 +45,13 @@ export const inboundParameters = (account: string, row: MessageRow): Parameters 
     To: row.number,
     Body: row.text,
     NumSegments: String(row.fragments),
-    NumMedia: '0',
+    NumMedia: String(files.length),
+    ...Object.fromEntries(
+      files.flatMap(({ url, mimeType }, n) => [
+        [`MediaUrl${n}`, url],
+        [`MediaContentType${n}`, mimeType],
+      ]),
+    ),
     SmsStatus: 'received',
     ApiVersion: apiVersion,
   }

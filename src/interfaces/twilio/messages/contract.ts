@@ -111,10 +111,10 @@ export const createMessage = contract({
   codes: { notSupported: ['not_supported'] },
   errors: {
     invalid:
-      'A parameter is missing, false or not supported (21211, 21212, 21602, 21603, 21604, 21606, 21610, 21617 …)',
+      'A parameter is missing, false or not supported, or a file cannot be fetched (21211, 21212, 21602, 21603, 21604, 21606, 21610, 21617, 21620 …)',
     balance: 'The balance does not cover the price (20005)',
     forbidden: 'The key lacks the scope inbox, or it may not be used from this address (20403)',
-    notSupported: 'No carrier of the route sends the media (21612)',
+    notSupported: 'No carrier of the route takes files (21612)',
   },
 })
 
@@ -190,6 +190,20 @@ export const deleteMessage = contract({
   errors: { notFound: unknownMessage, conflict: 'The status of the message is not final (20009)' },
 })
 
+const Media = Named(
+  'TwilioMedia',
+  Type.Object({
+    sid: Type.String(),
+    account_sid: Type.String(),
+    parent_sid: Type.String(),
+    content_type: Type.String(),
+    date_created: Rfc2822,
+    date_updated: Rfc2822,
+    uri: Type.String(),
+    url: Type.String({ description: 'Temporary link to the file, an addition of Trunkline' }),
+  }),
+)
+
 export const listMedia = contract({
   ...messages,
   id: 'twilioListMedia',
@@ -202,20 +216,20 @@ export const listMedia = contract({
   status: 200,
   reply: Type.Object({
     ...pageReply,
-    media_list: Type.Array(
-      Named(
-        'TwilioMedia',
-        Type.Object({
-          sid: Type.String(),
-          account_sid: Type.String(),
-          parent_sid: Type.String(),
-          content_type: Type.String(),
-          date_created: Rfc2822,
-          date_updated: Rfc2822,
-          uri: Type.String(),
-        }),
-      ),
-    ),
+    media_list: Type.Array(Media),
   }),
   errors: { notFound: unknownMessage },
+})
+
+export const fetchMedia = contract({
+  ...messages,
+  id: 'twilioFetchMedia',
+  method: 'GET',
+  url: `${accountPath}/Messages/:Sid/Media/:MediaSid`,
+  summary: 'A media file of a message',
+  description: 'The description alone: url leads to the file.',
+  params: Type.Object({ ...messageParams.properties, MediaSid: Type.String({ maxLength: 34, description: 'ME…' }) }),
+  status: 200,
+  reply: Media,
+  errors: { notFound: 'No such file, or no such message of the account' },
 })

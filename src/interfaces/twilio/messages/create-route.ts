@@ -1,6 +1,13 @@
 import { e164 } from '@trunkline/phone/phone.ts'
-import { type AcceptedMessage, acceptMessage, priceOf, sendTimeOf } from '../../../domains/sms/ops.ts'
-import { routeHotPathWithPreparation } from '../../../platform/http/endpoint.ts'
+import {
+  type AcceptedMessage,
+  acceptMessage,
+  fetchFiles,
+  priceOf,
+  sendFetched,
+  sendTimeOf,
+} from '../../../domains/sms/ops.ts'
+import { routeHotPathWithRarePreparation } from '../../../platform/http/endpoint.ts'
 import { Problem, refuse } from '../../../platform/http/problem.ts'
 import { limiterKeyOf, runInTurn } from '../../../platform/http/request-limiters.ts'
 import { decimal, dollars } from '../../../platform/lib/money.ts'
@@ -55,46 +62,54 @@ const newRow = (
   { from, to, text }: ReturnType<typeof readMessage>,
   sendAt: Date | null,
   { id, fragments }: AcceptedMessage,
+  media: readonly string[],
 ): PresentedMessage => {
   const now = new Date(clock.now())
   const status = sendAt === null ? 'queued' : 'scheduled'
   return {
     ...{ id, direction: 'outbound', number: from, contact: to, text, fragments, price: '0', status },
-    ...{ error_code: null, created_at: now, updated_at: now },
+    ...{ error_code: null, created_at: now, updated_at: now, media_ids: media.length > 0 ? [...media] : null },
   }
 }
 
 /** Sends a message. Without a callback and a validity it takes the batched path of the native interface. */
 export const createMessageRoute = (parts: Services) => {
   const { db, clock, outbound, limiters } = parts
-  return routeHotPathWithPreparation(
+  const mediaOf = ({ MediaUrl: media = [] }: NewMessage) => media
+  return routeHotPathWithRarePreparation(
     c.createMessage,
-    async ({ body, isSandbox }) => {
+    ({ body }) => Boolean(body.StatusCallback) || mediaOf(body).length > 0,
+    async ({ account, body, isSandbox }) => {
       const url = body.StatusCallback
-      if (url === undefined || url === '') return
-      const fault = URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
-      if (fault !== null) throw refusals.badUrl('StatusCallback', url, fault)
+      if (url) {
+        const fault = URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
+        if (fault !== null) throw refusals.badUrl('StatusCallback', url, fault)
+      }
+      const check = () => {
+        readSendAt(clock, body)
+        return readMessage(body)
+      }
+      return mediaOf(body).length > 0 ? await fetchFiles(parts, account, { urls: mediaOf(body), check }) : null
     },
-    async ({ account, body, tx, request, reply }) => {
+    async ({ account, body, tx, prepared: media = null, request, reply }) => {
       const message = readMessage(body)
-      // MMS: the domain takes `media_urls` with the carriers over HTTP.
-      if ((body.MediaUrl ?? []).length > 0) throw refusals.mediaNotSupported()
       const sendAt = readSendAt(clock, body)
       if (body.MaxPrice !== undefined) {
-        const price = priceOf(parts, account, message)
+        const price = priceOf(parts, account, { ...message, isMms: media !== null })
         if (dollars(price) > body.MaxPrice) throw refusals.tooExpensive(decimal(price))
       }
       const callbackUrl = body.StatusCallback || null
       const validSeconds = body.ValidityPeriod ?? null
       const outgoing = { ...message, sendAt, callbackUrl, validSeconds }
       const isPlain = callbackUrl === null && validSeconds === null
-      const accepted =
-        tx !== null || isPlain
-          ? await acceptMessage(parts, tx, account, outgoing)
-          : await runInTurn(limiters.database, limiterKeyOf(request), reply, () =>
-              db.begin((own) => acceptMessage(parts, own, account, outgoing)),
-            )
-      return presentMessage(account.id, newRow(clock, message, sendAt, accepted))
+      const inTurn = (work: () => Promise<AcceptedMessage>) =>
+        tx === null ? runInTurn(limiters.database, limiterKeyOf(request), reply, work) : work()
+      const accept = (): Promise<AcceptedMessage> => {
+        if (media !== null) return inTurn(() => sendFetched(parts, tx, account, outgoing, media))
+        if (tx !== null || isPlain) return acceptMessage(parts, tx, account, outgoing)
+        return inTurn(() => db.begin((own) => acceptMessage(parts, own, account, outgoing)))
+      }
+      return presentMessage(account.id, newRow(clock, message, sendAt, await accept(), media?.uploads ?? []))
     },
   )
 }

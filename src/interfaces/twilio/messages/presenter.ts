@@ -55,8 +55,34 @@ export const reasonOf = (status: Status, error: string | null): Reason | null =>
 /** Statuses after which the price does not change. */
 const isFinal = (status: Status): boolean => !['scheduled', 'queued', 'sending'].includes(status)
 
-/** Returns the SID of a message. */
-export const messageSid = (id: string): string => printSid('SM', id)
+/** Returns the SID of a message: one with files begins with MM. */
+export const messageSid = ({ id, media_ids }: Pick<MessageRow, 'id' | 'media_ids'>): string =>
+  printSid(media_ids === null ? 'SM' : 'MM', id)
+
+type MediaOwner = Pick<MessageRow, 'id' | 'media_ids' | 'created_at'>
+
+/** Returns the path of the files of a message. */
+export const mediaPath = (account: string, row: MediaOwner): string =>
+  `/2010-04-01/Accounts/${printSid('AC', account)}/Messages/${messageSid(row)}/Media`
+
+/** Maps a file of a message to its form in Twilio's interface, with a temporary link. */
+export const presentMedia = (
+  account: string,
+  row: MediaOwner,
+  { id, mimeType, url }: { readonly id: string; readonly mimeType: string; readonly url: string },
+) => {
+  const sid = printSid('ME', id)
+  return {
+    sid,
+    account_sid: printSid('AC', account),
+    parent_sid: messageSid(row),
+    content_type: mimeType,
+    date_created: rfc2822(row.created_at),
+    date_updated: rfc2822(row.created_at),
+    uri: `${mediaPath(account, row)}/${sid}.json`,
+    url,
+  }
+}
 
 /** The fields of a message that its form shows. */
 export type PresentedMessage = Pick<
@@ -72,12 +98,13 @@ export type PresentedMessage = Pick<
   | 'error_code'
   | 'created_at'
   | 'updated_at'
+  | 'media_ids'
 >
 
 /** Maps a message to its form in Twilio's interface. */
 export const presentMessage = (account: string, row: PresentedMessage) => {
   const accountSid = printSid('AC', account)
-  const sid = messageSid(row.id)
+  const sid = messageSid(row)
   const uri = `/2010-04-01/Accounts/${accountSid}/Messages/${sid}`
   const isOutbound = row.direction === 'outbound'
   const reason = reasonOf(row.status, row.error_code)
@@ -94,7 +121,7 @@ export const presentMessage = (account: string, row: PresentedMessage) => {
     direction: isOutbound ? ('outbound-api' as const) : ('inbound' as const),
     status: statusOf(row.status),
     num_segments: String(row.fragments),
-    num_media: '0',
+    num_media: String(row.media_ids?.length ?? 0),
     price: isFinal(row.status) ? decimal(price === 0 ? 0 : -price) : null,
     price_unit: 'USD' as const,
     error_code: reason?.code ?? null,

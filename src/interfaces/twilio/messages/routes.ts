@@ -1,5 +1,13 @@
 import { isHidden, type NarrowingCall, narrowingOf } from '../../../domains/inbox/narrowing/ops.ts'
-import { cancelMessage, eraseText, findMessage, type MessageRow, pageOfMessages } from '../../../domains/sms/ops.ts'
+import {
+  cancelMessage,
+  eraseMedia,
+  eraseText,
+  filesOf,
+  findMessage,
+  type MessageRow,
+  pageOfMessages,
+} from '../../../domains/sms/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
@@ -11,7 +19,7 @@ import * as store from '../store.ts'
 import * as c from './contract.ts'
 import { createMessageRoute } from './create-route.ts'
 import { filterOf } from './list-filter.ts'
-import { presentMessage } from './presenter.ts'
+import { mediaPath, presentMedia, presentMessage } from './presenter.ts'
 
 const list = c.listMessages.id
 
@@ -27,6 +35,10 @@ export const messageRoutes = (parts: Services) => {
     if (row === null || (await store.deletedAmong(sql, account.id, [row.id])).has(row.id)) return unknown()
     return (await isHidden(sql, await narrowingOf(sql, call), [row.contact])) ? unknown() : row
   }
+
+  /** Returns the files of a message, at most ten. */
+  const mediaOf = async (account: string, row: MessageRow) =>
+    (await filesOf(parts.chat, db, account, row)).map((file) => presentMedia(account, row, file))
 
   return [
     createMessageRoute(parts),
@@ -76,18 +88,26 @@ export const messageRoutes = (parts: Services) => {
 
     route(c.deleteMessage, async ({ params, tx, ...call }) => {
       const { account } = call
-      const { id } = await messageOf(tx, call, params.Sid)
+      const row = await messageOf(tx, call, params.Sid)
+      const { id } = row
       if (!(await eraseText(tx, account.id, id))) throw refusals.underWay()
+      await eraseMedia(tx, account.id, row)
       await store.markDeleted(tx, account.id, id)
       return {}
     }),
 
     route(c.listMedia, async ({ params, query, ...call }) => {
-      const { id } = await messageOf(db, call, params.Sid)
-      const sid = printSid('SM', id)
-      const path = `/2010-04-01/Accounts/${printSid('AC', call.account.id)}/Messages/${sid}/Media`
+      const row = await messageOf(db, call, params.Sid)
+      const files = await mediaOf(call.account.id, row)
       const media = c.listMedia.id
-      return { ...pageFields(media, path, query, pageOf(media, query), 0, null), media_list: [] }
+      const fields = pageFields(media, mediaPath(call.account.id, row), query, pageOf(media, query), files.length, null)
+      return { ...fields, media_list: files }
+    }),
+
+    route(c.fetchMedia, async ({ params, ...call }) => {
+      const files = await mediaOf(call.account.id, await messageOf(db, call, params.Sid))
+      const { MediaSid: sid } = params
+      return files.find((file) => file.sid === sid) ?? refuse(refusals.unknownResource(`Media/${sid}`))
     }),
   ]
 }
