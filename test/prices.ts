@@ -4,7 +4,7 @@ import { until } from './platform.ts'
 import type { World } from './world.ts'
 
 type Price = {
-  readonly kind: 'sms_in' | 'sms_out' | 'call_in' | 'call_out' | 'mms'
+  readonly kind: 'sms_in' | 'sms_out' | 'call_in' | 'call_out' | 'mms_out'
   readonly prefix: string
   readonly price: string
 }

@@ -2523,7 +2523,7 @@ export type ApiRequest = {
 
 export type Price = {
   /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment */
-  kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms'
+  kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms_out'
   /** Leading digits of the number, without +; empty matches every number. The longest match counts */
   prefix: string
   price: string
@@ -2532,7 +2532,7 @@ export type Price = {
 
 export type PriceChange = {
   /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment */
-  kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms'
+  kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms_out'
   /** Leading digits of the number, without +; empty matches every number. The longest match counts */
   prefix: string
   /** USD */
@@ -8297,7 +8297,7 @@ export type OperatorOperations = {
      */
     delete(args: {
       /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment */
-      kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms'
+      kind: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms_out'
       /** Prefix of the price. Default: empty, which matches every number */
       prefix?: string | undefined
       /** The date as listed. Optional if the kind and prefix have only one price */
@@ -8326,7 +8326,7 @@ export type OperatorOperations = {
      */
     list(args?: {
       /** sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment */
-      kind?: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms' | undefined
+      kind?: 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms_out' | undefined
       /** Only prices of exactly this prefix */
       prefix?: string | undefined
       /** From 0. Beyond the first 10,000 rows, page by cursor */

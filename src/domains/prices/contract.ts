@@ -4,7 +4,7 @@ import { Enum, Named, Ok, pageFields, pagingQuery, Time } from '../../platform/h
 
 const operator = { auth: 'operator', shape: 'full', tag: 'Operator: money' } as const
 
-const Kind = Enum(['sms_out', 'sms_in', 'call_out', 'call_in', 'mms'], {
+const Kind = Enum(['sms_out', 'sms_in', 'call_out', 'call_in', 'mms_out'], {
   description:
     'sms_out and sms_in: USD a segment; call_out and call_in: USD a minute; mms: USD a sent message with files, by default the price of one segment',
 })

@@ -17,7 +17,7 @@ import { deletePrice, setPrices } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
-const kinds = ['sms_out', 'sms_in', 'call_out', 'call_in', 'mms']
+const kinds = ['sms_out', 'sms_in', 'call_out', 'call_in', 'mms_out']
 
 type Cells = Readonly<Record<string, string>>
 

@@ -2,7 +2,7 @@ import { makeConditions } from '../../platform/db/conditions.ts'
 import { countRows, exactTime, type ListPage, maxPagedRows } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 
-export type Kind = 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms'
+export type Kind = 'sms_out' | 'sms_in' | 'call_out' | 'call_in' | 'mms_out'
 export type PriceRow = { kind: Kind; prefix: string; price: string; effective_at: Date }
 export type NewPrice = { kind: string; prefix: string; price: string; effectiveAt: string | null }
 
@@ -11,7 +11,7 @@ export const all = (db: Sql) => db.many<PriceRow>`
 
 type Search = { kind: Kind | null; prefix: string | null }
 
-const kinds: readonly Kind[] = ['call_in', 'call_out', 'mms', 'sms_in', 'sms_out']
+const kinds: readonly Kind[] = ['call_in', 'call_out', 'mms_out', 'sms_in', 'sms_out']
 
 const searchFilter = ({ kind, prefix }: Search) => {
   const conditions = makeConditions()

@@ -11,7 +11,7 @@ export type Quote = { readonly decision: Decision; readonly pricePerSegment: Mic
 
 type QuoteDeps = {
   readonly routing: { decide(to: string, isSandbox: boolean): Decision }
-  readonly prices: { of(kind: 'sms_out' | 'mms', to: string): Micros | null }
+  readonly prices: { of(kind: 'sms_out' | 'mms_out', to: string): Micros | null }
   readonly sandboxAccounts: { has(account: string): boolean }
 }
 
@@ -36,7 +36,7 @@ export const quoteFor = (
 ): Quote => {
   if (!account.a2pUs && isUs(to)) throw refusals.usUnsupported()
   const each =
-    (isMms ? prices.of('mms', to) : null) ?? prices.of('sms_out', to) ?? refuse(refusals.destinationNotPriced(to))
+    (isMms ? prices.of('mms_out', to) : null) ?? prices.of('sms_out', to) ?? refuse(refusals.destinationNotPriced(to))
   return { decision: routing.decide(to, sandboxAccounts.has(account.id)), pricePerSegment: each }
 }
 

@@ -138,7 +138,7 @@ test('an MMS reaches its carrier as links to files in our store, and costs as mu
 
 test('an MMS has the price of its kind, however long its text is, and a message without files has none of it', () =>
   connected(async () => {
-    await putPrices(world, [{ kind: 'mms', prefix: '44', price: '0.09' }])
+    await putPrices(world, [{ kind: 'mms_out', prefix: '44', price: '0.09' }])
     const { who, number } = await sender()
     const text = 'x'.repeat(400)
     const printed = (await sendMms(who, number, [`${files}/photo.jpg`], text)).body.message_uuid

@@ -8,4 +8,4 @@ alter table sms_messages add column media_ids uuid[];
 -- A message with files has a price of its own.
 alter table prices drop constraint prices_kind_check;
 alter table prices add constraint prices_kind_check
-  check (kind in ('sms_out', 'sms_in', 'call_out', 'call_in', 'mms'));
+  check (kind in ('sms_out', 'sms_in', 'call_out', 'call_in', 'mms_out'));
