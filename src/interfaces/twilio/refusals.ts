@@ -31,6 +31,7 @@ export const refusals = {
   badScheduleType: () => coded(invalid('SendAt needs ScheduleType=fixed').at('ScheduleType'), 35126),
   noSendAt: () => coded(invalid('ScheduleType=fixed needs SendAt').at('SendAt'), 35111),
   badSendAt: () => coded(invalid('SendAt must be a time in ISO 8601, at most a year ahead').at('SendAt'), 35114),
+  badDay: (field: string) => coded(invalid(`${field} must be a day from 1970 to 9998, YYYY-MM-DD`).at(field), 20001),
   mediaNotSupported: () =>
     coded(notSupported('MediaUrl is not supported: no carrier of this route sends MMS').at('MediaUrl'), 21612),
   tooExpensive: (price: string) =>

@@ -133,6 +133,11 @@ test('lists are paged by next_page_uri, with their filters', async () => {
     [6, 0, 6, 0, 6],
   )
   assert.equal((await ask(own, 'GET', '/Messages.json', { PageToken: 'PAx' })).status, 400)
+  for (const strange of ['tomorrow', '2026-02-30', '0000-01-01', '9999-12-31']) {
+    const refused = await ask(own, 'GET', '/Messages.json', { 'DateSent<': strange })
+    assert.deepEqual([refused.status, refused.body.code], [400, 20001], strange)
+    assert.match(refused.body.message, /^DateSent< must be a day/)
+  }
 })
 
 test('a scheduled message is canceled and refunded, once', async () => {
