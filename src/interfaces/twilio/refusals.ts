@@ -8,6 +8,11 @@ const coded = (problem: Problem, code: number): Problem => {
 }
 
 export const refusals = {
+  interfaceOff: () =>
+    conflict(
+      'The operator has turned the interface off (TRUNKLINE_COMPAT=off): a token would open nothing',
+      'compat_off',
+    ),
   tooManyTokens: () =>
     conflict(
       `The account has ${maxTokens} tokens, which is enough for a rotation: revoke one of them first`,
