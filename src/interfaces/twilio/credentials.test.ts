@@ -22,6 +22,14 @@ test('the interface is off for an account until it makes credentials, and then i
   assert.equal(await fetchWith(sid, who.key), 200)
 })
 
+test('requests of an account that does not use the interface count for its rate limit', async () => {
+  const who = await tenant()
+  await db.run`update accounts set requests_per_minute = 5 where id = ${who.id}`
+  const statuses: number[] = []
+  for (let n = 0; n < 10; n++) statuses.push(await fetchWith(sidOf(who), who.key))
+  assert.deepEqual([statuses[0], statuses.at(-1)], [401, 429])
+})
+
 test('two tokens live at once, a third is refused, and a revoked one is refused at once', async () => {
   const who = await tenant()
   const [first, second] = [await credentials(who), await credentials(who)]
