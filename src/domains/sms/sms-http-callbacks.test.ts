@@ -210,6 +210,12 @@ test('settings are checked by their provider, and secrets are not shown', async 
       /^settings.callback_addresses: 10.0.0.0\/99/,
     ],
   ]
+  const templates: [url: string, message: RegExp][] = [
+    ['https://x.example/?to={to}&text={txt}', /must have \{text\}$/],
+    ['https://x.example/?text={text}', /must have \{to\}$/],
+    ['https://{text}/?to={to}', /^settings.url must have its host as it is/],
+  ]
+  cases.push(...templates.map(([url, message]): (typeof cases)[0] => [{ provider: 'generic', url }, message]))
   for (const [settings, message] of cases) {
     const { status, body } = await create(settings)
     assert.equal(status, 400)
