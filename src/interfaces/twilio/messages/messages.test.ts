@@ -153,6 +153,30 @@ test('a scheduled message is canceled and refunded, once', async () => {
   assert.deepEqual([again.status, again.body.code], [409, 30409])
 })
 
+test('a time to send at without a zone is in UTC, whatever the zone of the machine', async (t) => {
+  const { own, number, who } = await open('1')
+  const zone = process.env.TZ
+  t.after(() => {
+    if (zone === undefined) delete process.env.TZ
+    else process.env.TZ = zone
+  })
+  process.env.TZ = 'America/New_York'
+  const at = `${new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)}`
+  const fields = { To: contact, From: number, Body: 'later', ScheduleType: 'fixed' }
+  for (const [given, expected] of [
+    [at, `${at}:00.000Z`],
+    [`${at}:00+02:00`, new Date(Date.parse(`${at}:00+02:00`)).toISOString()],
+  ] as const) {
+    const { body } = await ask(own, 'POST', '/Messages.json', { ...fields, SendAt: given })
+    assert.equal(body.status, 'scheduled')
+    const job = await db.one<{ at: Date }>`
+      select run_at as at from jobs where account_id = ${who.id} and id = ${parseSid('SM', body.sid)}`
+    assert.equal(job.at.toISOString(), expected)
+  }
+  const day = await ask(own, 'POST', '/Messages.json', { ...fields, SendAt: at.slice(0, 10) })
+  assert.equal(day.body.code, 35114)
+})
+
 test('a text is erased and a message deleted once its status is final', async () => {
   const { who, own, number } = await open()
   const { body } = await ask(own, 'POST', '/Messages.json', { To: contact, From: number, Body: 'secret' })
