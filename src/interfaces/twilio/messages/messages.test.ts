@@ -161,13 +161,13 @@ test('a time to send at without a zone is in UTC, whatever the zone of the machi
     else process.env.TZ = zone
   })
   process.env.TZ = 'America/New_York'
-  const at = `${new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)}`
+  const at = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)
   const fields = { To: contact, From: number, Body: 'later', ScheduleType: 'fixed' }
-  for (const [given, expected] of [
+  for (const [sendAt, expected] of [
     [at, `${at}:00.000Z`],
     [`${at}:00+02:00`, new Date(Date.parse(`${at}:00+02:00`)).toISOString()],
   ] as const) {
-    const { body } = await ask(own, 'POST', '/Messages.json', { ...fields, SendAt: given })
+    const { body } = await ask(own, 'POST', '/Messages.json', { ...fields, SendAt: sendAt })
     assert.equal(body.status, 'scheduled')
     const job = await db.one<{ at: Date }>`
       select run_at as at from jobs where account_id = ${who.id} and id = ${parseSid('SM', body.sid)}`
