@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { CallbackReply } from '../../ports/callback.ts'
-import type { InboundMedia, PartCallback, SmsCallback } from '../../ports/sms.ts'
+import type { InboundMedia, PartCallback, SmsCallback, SmsInbound } from '../../ports/sms.ts'
 import { maxInboundMedia } from './limits.ts'
 
 /** The name of a token in the query of a callback address. */
@@ -40,10 +40,15 @@ export const fieldsOf = ({ method, query, raw }: SmsCallback): Readonly<Record<s
   return Object.fromEntries(fields)
 }
 
-/** Parses JSON; undefined if it is none. */
+/** Keeps the digits of integers that a number cannot hold: ids of some providers have 64 bits. */
+const keepDigits = (_name: string, value: unknown, ...[context]: readonly { readonly source?: string }[]): unknown =>
+  typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER ? (context?.source ?? value) : value
+
+/** Parses JSON; undefined if it is none. Integers of more than 53 bits are texts. */
 export const parseJson = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    // Few texts have such integers, and the function is called for each value.
+    return /[0-9]{16}/.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text)
   } catch {
     return undefined
   }
@@ -94,3 +99,10 @@ export const mediaField = (files: readonly InboundMedia[]): { media?: readonly I
 
 /** Returns a number without `+`. */
 export const digits = (number: string): string => number.replace(/^\+/, '')
+
+/** Returns the place of a part in a long message by its fields, which are integers; null for a whole message. */
+export const concatOf = (...fields: readonly (string | undefined)[]): SmsInbound['concat'] => {
+  const [reference, part, parts] = fields.map((text) => (/^[0-9]{1,15}$/.test(text ?? '') ? Number(text) : null))
+  if (reference == null || !part || !parts) return null
+  return parts > 1 && parts <= 255 && part <= parts ? { reference, part, parts } : null
+}

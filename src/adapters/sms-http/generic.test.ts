@@ -47,6 +47,8 @@ test('generic: status, pattern, id and code decide what an answer means', () => 
     generic.read(settingsOf(more), testPart(), { status, body, retryAfter: null })
   assert.deepEqual(read({}, 200, ''), { meaning: 'taken', id: 'TOKEN.1.MAC' })
   assert.deepEqual(read({ id_path: '/message/ids/0' }, 200, '{"message":{"ids":[17]}}'), { meaning: 'taken', id: '17' })
+  const wide = { meaning: 'taken', id: '12345678901234567890' }
+  assert.deepEqual(read({ id_path: '/id' }, 200, '{"id":12345678901234567890,"cost":1.5}'), wide)
   assert.deepEqual(read({ id_pattern: '^OK ([0-9]+)' }, 200, 'OK 4711'), { meaning: 'taken', id: '4711' })
   assert.equal(read({ id_pattern: '^OK ([0-9]+)' }, 200, 'Welcome').meaning, 'unclear')
   const words = { success_pattern: '^OK', error_pattern: '^ERR ([0-9]+)', retry_codes: ['5'] }

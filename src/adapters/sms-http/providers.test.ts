@@ -219,13 +219,13 @@ test('vonage: receipts and parts of messages are read from forms, queries and JS
   assert.equal((await vonage.callback(vonageSettings, forged, intake)).status, 401)
   const written = {
     ...{ msisdn: '447700900001', to: '447700900002', messageId: 'M1', text: 'one', type: 'text' },
-    ...{ concat: 'true', 'concat-ref': '7', 'concat-total': '2', 'concat-part': '1' },
+    ...{ concat: 'true', 'concat-ref': '0', 'concat-total': '2', 'concat-part': '1' },
   }
   await vonage.callback(vonageSettings, testCallback({ body: JSON.stringify(signed(written)) }), intake)
   assert.deepEqual(messages, [
     {
       ...{ source: '+447700900001', destination: '+447700900002', text: 'one' },
-      ...{ concat: { reference: 7, part: 1, parts: 2 }, id: 'M1' },
+      ...{ concat: { reference: 0, part: 1, parts: 2 }, id: 'M1' },
     },
   ])
 })

@@ -21,6 +21,9 @@ export const refusals = {
     ),
   badPattern: (setting: string, fault: string) =>
     invalid(`settings.${setting} is not a supported pattern: ${fault}`).at(`settings.${setting}`),
+  templateLacks: (value: string) =>
+    invalid(`settings.url, or the body or a header that is sent, must have {${value}}`).at('settings.url'),
+  templateInHost: () => invalid('settings.url must have its host as it is, without {…}').at('settings.url'),
   badCallbackAddress: (address: string) =>
     invalid(`settings.callback_addresses: ${address} is neither an address nor a network such as 203.0.113.0/28`).at(
       'settings.callback_addresses',

@@ -249,6 +249,15 @@ export const checkSmsHttp = (settings: Settings): void => {
   }
   const wrong = addresses.find((one) => !isNetwork(one))
   if (wrong !== undefined) throw refusals.badCallbackAddress(wrong)
+  if (provider === 'generic') checkTemplates(settings)
+}
+
+/** Checks that a submit says what is sent to whom, and that no message chooses the host. @throws Problem */
+const checkTemplates = ({ url = '', method, body = '', headers = {} }: Settings): void => {
+  if (/^https?:\/\/[^/?]*\{/.test(url)) throw refusals.templateInHost()
+  const sent = [url, method === 'GET' ? '' : body, ...Object.values(headers)]
+  for (const value of ['to', 'text'])
+    if (!sent.some((template) => template.includes(`{${value}}`))) throw refusals.templateLacks(value)
 }
 
 const patternFault = (pattern: string | undefined): string | null => {

@@ -3,6 +3,15 @@
 /** Bytes of a carrier's callback, which may report many messages. */
 export const maxCallbackBytes = 1024 * 1024
 
+/** Characters of an id of a carrier: an index has it. */
+export const maxCarrierId = 200
+
+/** Characters of a number or a name in what a carrier delivers. */
+export const maxCarrierAddress = 100
+
+/** Characters of a code of an error in a receipt. */
+export const maxCarrierCode = 60
+
 /** Longest text of a message, in characters. */
 export const maxTextLength = 1600
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import { until } from '../../../test/platform.ts'
-import { connectProvider, disconnectProvider, startProvider } from './sms-http-testing.ts'
+import { connectProvider, disconnectProvider, post, startProvider } from './sms-http-testing.ts'
 import { contact, giveNumber, makeSmsWorld } from './sms-testing.ts'
 import { submitKind } from './submit/message-slots.ts'
 
@@ -134,6 +135,38 @@ test('a forged token, and one of another connection, are refused like an unknown
     await waitForStatus(who, printed, 'delivered')
   }))
 
+/** Text that a compressed row cannot hold in an index. */
+const noise = (length: number) => randomBytes(length).toString('base64url')
+
+test('a receipt counts, and a message arrives, whatever the provider writes in their other fields', () =>
+  connected(
+    {
+      ...{ receipt_error: '/error', inbound_id: '/id' },
+      ...{ inbound_reference: '/ref', inbound_part: '/part', inbound_parts: '/parts' },
+    },
+    async (connection) => {
+      const { who, number } = await sender()
+      for (const id of [noise(9_000), 'a\0b']) {
+        provider.answers.push((_, response) => response.destroy())
+        const printed = (await send(who, number, 'odd receipt')).body.message_uuid
+        await untilHeld()
+        const { callback } = lastSubmit()
+        assert.equal(await post(callback, { id, state: 'failed', error: `\0${noise(9_000)}` }), 200)
+        const { error_code } = await waitForStatus(who, printed, 'undelivered')
+        assert.equal(error_code.length, 60)
+        await advance(61)
+        await untilNoJob()
+      }
+      const inbound = `${ours}/callbacks/sms/CNX${connection}?secret=known`
+      assert.equal(await post(inbound, { from: contact, to: `${number}\0`, text: 'stray' }), 200)
+      const long = { from: noise(3_000), to: number, parts: 2, ref: 9_000_000_000 }
+      for (const part of [1, 2]) assert.equal(await post(inbound, { ...long, part, text: `piece ${part} ` }), 200)
+      const texts = await db.many`
+        select text from sms_messages where account_id = ${who.id} and direction = 'inbound'`
+      assert.deepEqual(texts, [{ text: 'piece 1 piece 2 ' }])
+    },
+  ))
+
 test('the words of a refusal are shown to the operator, and its code to the account', () =>
   connected({}, async () => {
     const { who, number } = await sender()
@@ -177,6 +210,12 @@ test('settings are checked by their provider, and secrets are not shown', async 
       /^settings.callback_addresses: 10.0.0.0\/99/,
     ],
   ]
+  const templates: [url: string, message: RegExp][] = [
+    ['https://x.example/?to={to}&text={txt}', /must have \{text\}$/],
+    ['https://x.example/?text={text}', /must have \{to\}$/],
+    ['https://{text}/?to={to}', /^settings.url must have its host as it is/],
+  ]
+  cases.push(...templates.map(([url, message]): (typeof cases)[0] => [{ provider: 'generic', url }, message]))
   for (const [settings, message] of cases) {
     const { status, body } = await create(settings)
     assert.equal(status, 400)

@@ -23,7 +23,8 @@ export type TestProvider = {
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-const post = async (url: string, fields: object): Promise<number> => {
+/** Posts JSON. @returns the status of the answer */
+export const post = async (url: string, fields: object): Promise<number> => {
   const headers = { 'content-type': 'application/json' }
   const answered = await fetch(url, { method: 'POST', headers, body: JSON.stringify(fields) })
   await answered.text()

@@ -37,8 +37,10 @@ export const createCompatCredentials = contract({
       allowed_addresses: Type.Optional(Type.Array(Type.String(), { description: 'Absent: any' })),
     }),
   ),
-  codes: { conflict: ['too_many_tokens'], forbidden: ['exceeds_own_key', 'too_many_keys'] },
-  errors: { conflict: 'The account has two tokens: revoke one of them first' },
+  codes: { conflict: ['compat_off', 'too_many_tokens'], forbidden: ['exceeds_own_key', 'too_many_keys'] },
+  errors: {
+    conflict: 'The account has two tokens: revoke one of them first. Or the operator turned the interface off',
+  },
 })
 
 export const listCompatCredentials = contract({

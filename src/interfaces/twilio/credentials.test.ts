@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { makeWorld } from '../../../test/world.ts'
 import { giveNumber } from '../../domains/sms/sms-testing.ts'
 import { printSid } from '../../platform/lib/sid.ts'
+import { accessOf } from './callbacks/account-access.ts'
 import { basic, makeTwilioWorld, sidOf } from './testing.ts'
 
 const world = await makeTwilioWorld()
-const { app, call, tenant, credentials, ask } = world
+const { app, call, db, parts, tenant, credentials, ask } = world
 
 const fetchWith = async (user: string, password: string, path = `/2010-04-01/Accounts/${user}.json`) =>
   (await app.inject({ url: path, headers: { authorization: basic(user, password) } })).statusCode
@@ -18,6 +20,14 @@ test('the interface is off for an account until it makes credentials, and then i
   assert.match(token, /^[0-9a-f]{32}$/)
   assert.equal(await fetchWith(sid, token), 200)
   assert.equal(await fetchWith(sid, who.key), 200)
+})
+
+test('requests of an account that does not use the interface count for its rate limit', async () => {
+  const who = await tenant()
+  await db.run`update accounts set requests_per_minute = 5 where id = ${who.id}`
+  const statuses: number[] = []
+  for (let n = 0; n < 10; n++) statuses.push(await fetchWith(sidOf(who), who.key))
+  assert.deepEqual([statuses[0], statuses.at(-1)], [401, 429])
 })
 
 test('two tokens live at once, a third is refused, and a revoked one is refused at once', async () => {
@@ -38,6 +48,32 @@ test('two tokens live at once, a third is refused, and a revoked one is refused 
   assert.equal(await fetchWith(second.sid, second.token), 200)
   assert.equal((await call(who, 'DELETE', `/open/compat/credentials/${second.key}`)).status, 200)
   assert.equal(await fetchWith(first.sid, who.key), 401, 'without a token the interface is off')
+})
+
+test('an expired token does not count: the account makes the next one', async () => {
+  const who = await tenant()
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString()
+  const { body: made } = await call(who, 'POST', '/open/keys', { label: 'short', expires_at })
+  for (let n = 0; n < 2; n++) await credentials({ ...who, key: made.key })
+  await db.run`
+    update api_keys set expires_at = now() - interval '1 second' where account_id = ${who.id} and expires_at is not null`
+  assert.deepEqual((await call(who, 'GET', '/open/compat/credentials')).body.credentials, [])
+  const { sid, token } = await credentials(who)
+  assert.equal(await fetchWith(sid, token), 200)
+})
+
+test('an interface that the operator turned off makes no tokens, serves no path and calls no program', async () => {
+  const off = await makeWorld({ TRUNKLINE_COMPAT: 'off' })
+  const who = await off.tenant()
+  const refused = await off.call(who, 'POST', '/open/compat/credentials', {})
+  assert.deepEqual([refused.status, refused.body.error_code], [409, 'compat_off'])
+  for (const path of [`/2010-04-01/Accounts/${sidOf(who)}.json`, '/v1/PhoneNumbers/1', '/v2/PhoneNumbers/1', '/v2/x'])
+    assert.equal((await off.app.inject({ url: path })).statusCode, 404, path)
+  const { signal } = new AbortController()
+  const user = await tenant()
+  await credentials(user)
+  assert.notEqual(await accessOf(parts, user.id, signal), null)
+  assert.equal(await accessOf({ ...parts, config: { ...parts.config, compat: 'off' } }, user.id, signal), null)
 })
 
 test('a token is for its account alone, whatever the path says', async () => {

@@ -16,8 +16,9 @@ import * as store from './store.ts'
 export const tokenPlace = (key: string): string => `twilio token ${key}`
 
 /** The endpoints of credentials, which are of the native interface. */
-export const credentialRoutes = ({ db, seal, changes }: Services) => [
+export const credentialRoutes = ({ db, config, seal, changes }: Services) => [
   route(c.createCompatCredentials, async ({ account, key: own, request, tx, audit }) => {
+    if (config.compat === 'off') throw refusals.interfaceOff()
     if ((await store.countTokens(tx, account.id)) >= maxTokens) throw refusals.tooManyTokens()
     // The form of Twilio's tokens, which some programs check.
     const token = randomBytes(16).toString('hex')

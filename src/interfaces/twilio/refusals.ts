@@ -8,6 +8,11 @@ const coded = (problem: Problem, code: number): Problem => {
 }
 
 export const refusals = {
+  interfaceOff: () =>
+    conflict(
+      'The operator has turned the interface off (TRUNKLINE_COMPAT=off): a token would open nothing',
+      'compat_off',
+    ),
   tooManyTokens: () =>
     conflict(
       `The account has ${maxTokens} tokens, which is enough for a rotation: revoke one of them first`,
@@ -31,6 +36,7 @@ export const refusals = {
   badScheduleType: () => coded(invalid('SendAt needs ScheduleType=fixed').at('ScheduleType'), 35126),
   noSendAt: () => coded(invalid('ScheduleType=fixed needs SendAt').at('SendAt'), 35111),
   badSendAt: () => coded(invalid('SendAt must be a time in ISO 8601, at most a year ahead').at('SendAt'), 35114),
+  badDay: (field: string) => coded(invalid(`${field} must be a day from 1970 to 9998, YYYY-MM-DD`).at(field), 20001),
   tooExpensive: (price: string) =>
     coded(invalid(`The price of the message, ${price} USD, exceeds MaxPrice`).at('MaxPrice'), 30010),
   unknownResource: (path: string) => notFound(`The requested resource ${path} was not found`),

@@ -12,14 +12,14 @@ export const tokens = (sql: Sql, account: string) => sql.many<TokenRow>`
     and (k.expires_at is null or k.expires_at > now())
   order by t.created_at, t.key_id`
 
-/** Counts the tokens of an account that are not revoked, and blocks concurrent additions. */
+/** Counts the valid tokens of an account, and blocks concurrent additions. */
 export const countTokens = async (tx: Tx, account: string): Promise<number> => {
   await tx.run`select 1 from accounts where id = ${account} for no key update`
   return (
     await tx.one<{ count: number }>`
       select count(*)::integer as count
       from twilio_tokens t join api_keys k on k.account_id = t.account_id and k.id = t.key_id
-      where t.account_id = ${account} and k.revoked_at is null`
+      where t.account_id = ${account} and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`
   ).count
 }
 

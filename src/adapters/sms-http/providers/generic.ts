@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { makeAddressList } from '../../../platform/lib/address-list.ts'
 import { compilePattern, type LinearPattern } from '../../../platform/lib/linear-pattern.ts'
-import type { SmsCallback, SmsInbound, SmsIntake } from '../../../ports/sms.ts'
+import type { SmsCallback, SmsIntake } from '../../../ports/sms.ts'
 import {
+  concatOf,
   fieldsOf,
   isEqual,
   malformed,
@@ -96,16 +97,6 @@ const isProved = (settings: GenericSettings, request: SmsCallback): boolean => {
   return isEqual(encoding === 'hex' ? given.toLowerCase() : given, expected)
 }
 
-const concatOf = (settings: GenericSettings, read: (field: string | undefined) => string): SmsInbound['concat'] => {
-  const [reference, part, parts] = [
-    Number(read(settings.inbound_reference)),
-    Number(read(settings.inbound_part)),
-    Number(read(settings.inbound_parts)),
-  ]
-  const isPart = [reference, part, parts].every(Number.isSafeInteger) && part >= 1 && parts > 1 && parts <= 255
-  return isPart && part <= parts ? { reference, part, parts } : null
-}
-
 /** Passes a callback on, as a receipt or as a message. @returns false if it is neither */
 const pass = async (settings: GenericSettings, request: SmsCallback, intake: SmsIntake, token: string | undefined) => {
   const read = readerOf(request)
@@ -128,7 +119,8 @@ const pass = async (settings: GenericSettings, request: SmsCallback, intake: Sms
   if (token !== undefined || from === '' || to === '') return false
   const sentId = read(settings.inbound_id)
   await intake.inbound({
-    ...{ source: from, destination: to, text: read(settings.inbound_text), concat: concatOf(settings, read) },
+    ...{ source: from, destination: to, text: read(settings.inbound_text) },
+    concat: concatOf(read(settings.inbound_reference), read(settings.inbound_part), read(settings.inbound_parts)),
     ...(sentId === '' ? {} : { id: sentId }),
   })
   return true

@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { SmsCallback, SmsInbound } from '../../../ports/sms.ts'
 import {
   baseOf,
+  concatOf,
   digits,
   fieldsOf,
   isEqual,
@@ -71,11 +72,8 @@ const isSigned = (
   return isEqual(sig.toLowerCase(), vonageSignature(signature_secret, signature_method, fields)) && isRecent
 }
 
-const concatOf = (fields: Readonly<Record<string, string>>): SmsInbound['concat'] => {
-  const [reference, part, parts] = ['concat-ref', 'concat-part', 'concat-total'].map((name) => Number(fields[name]))
-  if (fields.concat !== 'true' || !reference || !part || !parts || parts > 255) return null
-  return { reference, part, parts }
-}
+const concatFieldsOf = (fields: Readonly<Record<string, string>>): SmsInbound['concat'] =>
+  fields.concat === 'true' ? concatOf(fields['concat-ref'], fields['concat-part'], fields['concat-total']) : null
 
 export const vonage: Provider<VonageSettings> = {
   submit: ({ base_url: base, api_key, api_secret }, part) => {
@@ -136,7 +134,7 @@ export const vonage: Provider<VonageSettings> = {
       )
     } else if (msisdn !== '' && to !== '')
       await intake.inbound({
-        ...{ source: withPlus(msisdn), destination: withPlus(to), text: text ?? '', concat: concatOf(fields) },
+        ...{ source: withPlus(msisdn), destination: withPlus(to), text: text ?? '', concat: concatFieldsOf(fields) },
         ...(id === '' ? {} : { id }),
       })
     return taken

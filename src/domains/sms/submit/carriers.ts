@@ -9,6 +9,7 @@ import type { Seal } from '../../../platform/lib/secret.ts'
 import { makeSerialQueue } from '../../../platform/lib/serial-queue.ts'
 import type { CarrierState, SmsCarrier, SmsIntake, SmsReceipt, SmsShare, SubmitResult } from '../../../ports/sms.ts'
 import type { Connection } from '../../connections/ops.ts'
+import { storableInbound, storableReceipt } from '../carrier-fields.ts'
 import { driverOf, enabledCarriers, type SmsKind } from '../drivers.ts'
 import type { CarrierInbound } from '../inbound/carrier-inbound.ts'
 import { formerLinkMs, linkRetrySeconds } from '../limits.ts'
@@ -117,13 +118,14 @@ export const makeCarriers = (
   }
 
   const tokens = makePartTokens(seal)
-  const carrierReceipt = (connection: string, { token, ...receipt }: SmsReceipt): CarrierReceipt => {
+  const carrierReceipt = (connection: string, received: SmsReceipt): CarrierReceipt => {
+    const { token, ...receipt } = storableReceipt(received)
     const ours = token === undefined ? null : tokens.read(connection, token)
     return { ...receipt, connection, ...(ours ? { ours } : {}) }
   }
 
   const intakeOf = (connection: string): SmsIntake => ({
-    inbound: async (message) => void (await intake.inbound({ ...message, connection })),
+    inbound: async (message) => void (await intake.inbound({ ...storableInbound(message), connection })),
     receipt: async (received) => {
       const receipt = carrierReceipt(connection, received)
       await whenCommitted(receipt)

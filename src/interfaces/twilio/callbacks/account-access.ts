@@ -6,12 +6,13 @@ import type { ProgramDeps } from './program-request.ts'
 /** Data that requests to the program of an account need. */
 type AccountAccess = { readonly a2pUs: boolean; readonly deps: ProgramDeps }
 
-/** Returns the data; null for an account that has no token any more, or is closed or blocked. */
+/** Returns the data; null for an account that has no token any more, or is closed or blocked, and if the interface is off. */
 export const accessOf = async (
-  { db, seal, outbound, sandboxAccounts, version }: Services,
+  { db, config, seal, outbound, sandboxAccounts, version }: Services,
   account: string,
   signal: AbortSignal,
 ): Promise<AccountAccess | null> => {
+  if (config.compat === 'off') return null
   const [active, [token]] = await Promise.all([store.activeAccount(db, account), store.tokens(db, account)])
   if (!active || !token) return null
   return {

@@ -147,6 +147,23 @@ test('an inbound message is posted to SmsUrl, and its answer is sent and charged
   assert.equal((await ask(own, 'GET', '/Balance.json')).body.balance, '99.90')
 })
 
+test('a reply that is longer than a message may be is not sent, and costs nothing', async () => {
+  const { who, own, number, pn } = await open()
+  const long = 'x'.repeat(1_601)
+  const program = await startProgram({
+    '/in': { body: `<Response><Message>${long}</Message><Message>Short</Message></Response>` },
+  })
+  await ask(own, 'POST', `/IncomingPhoneNumbers/${pn}.json`, { SmsUrl: program.url('/in') })
+  await receive(number, 'Hi')
+  const sent = await until(async () => {
+    const rows = await db.many<{ text: string }>`
+      select text from sms_messages where account_id = ${who.id} and direction = 'outbound'`
+    return rows.length > 0 ? rows : null
+  })
+  assert.deepEqual(sent, [{ text: 'Short' }])
+  assert.equal((await ask(own, 'GET', '/Balance.json')).body.balance, '99.95')
+})
+
 const programs: readonly (readonly [string, { status?: number; type?: string; body?: string }, number])[] = [
   ['that answers 500', { status: 500 }, 11200],
   ['whose document is not XML', { body: '<Response>' }, 12100],

@@ -11,7 +11,7 @@ import type { Tx } from '../../../platform/db/sql.ts'
 import { Problem } from '../../../platform/http/problem.ts'
 import { Discard, type Job, type JobKind, Retry } from '../../../platform/jobs/job-kind.ts'
 import type { Services } from '../../../services.ts'
-import { callbackConcurrency } from '../limits.ts'
+import { callbackConcurrency, maxBodyLength, maxUrlLength } from '../limits.ts'
 import * as store from '../store.ts'
 import type { Reply } from '../twiml/message-verbs.ts'
 import { accessOf } from './account-access.ts'
@@ -107,6 +107,9 @@ const sendReply = async (
   const { fetched } = reply
   if (fetched?.fault) return refused(fetched.fault.message)
   if (reply.text === '' && fetched === null) return refused('the reply has no text')
+  // A page of a server's fault would be charged as hundreds of segments.
+  if (reply.text.length > maxBodyLength) return refused(`the reply has more than ${maxBodyLength} characters`)
+  if ((reply.callbackUrl ?? '').length > maxUrlLength) return refused('statusCallback is too long')
   try {
     const outgoing = {
       to,

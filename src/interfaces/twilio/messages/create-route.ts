@@ -45,9 +45,11 @@ const readSendAt = (clock: Services['clock'], { SendAt: at, ScheduleType: type }
   if (!at && !type) return null
   if (type !== 'fixed') throw refusals.badScheduleType()
   if (!at) throw refusals.noSendAt()
-  if (!/^\d{4}-\d\d-\d\d/.test(at) || Number.isNaN(Date.parse(at))) throw refusals.badSendAt()
+  const [, time, zone = 'Z'] = /^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?$/.exec(at) ?? []
+  // Without a zone it is in UTC, whatever the zone of this machine.
+  if (time === undefined || Number.isNaN(Date.parse(time + zone))) throw refusals.badSendAt()
   try {
-    return sendTimeOf(clock, at)
+    return sendTimeOf(clock, time + zone)
   } catch (error) {
     throw error instanceof Problem ? refusals.badSendAt() : error
   }

@@ -133,6 +133,11 @@ test('lists are paged by next_page_uri, with their filters', async () => {
     [6, 0, 6, 0, 6],
   )
   assert.equal((await ask(own, 'GET', '/Messages.json', { PageToken: 'PAx' })).status, 400)
+  for (const strange of ['tomorrow', '2026-02-30', '0000-01-01', '9999-12-31']) {
+    const refused = await ask(own, 'GET', '/Messages.json', { 'DateSent<': strange })
+    assert.deepEqual([refused.status, refused.body.code], [400, 20001], strange)
+    assert.match(refused.body.message, /^DateSent< must be a day/)
+  }
 })
 
 test('a scheduled message is canceled and refunded, once', async () => {
@@ -146,6 +151,30 @@ test('a scheduled message is canceled and refunded, once', async () => {
   assert.equal((await call(who, 'GET', '/open/info')).body.balance.amount, '1.00')
   const again = await ask(own, 'POST', `/Messages/${body.sid}.json`, { Status: 'canceled' })
   assert.deepEqual([again.status, again.body.code], [409, 30409])
+})
+
+test('a time to send at without a zone is in UTC, whatever the zone of the machine', async (t) => {
+  const { own, number, who } = await open('1')
+  const zone = process.env.TZ
+  t.after(() => {
+    if (zone === undefined) delete process.env.TZ
+    else process.env.TZ = zone
+  })
+  process.env.TZ = 'America/New_York'
+  const at = new Date(Date.now() + 86_400_000).toISOString().slice(0, 16)
+  const fields = { To: contact, From: number, Body: 'later', ScheduleType: 'fixed' }
+  for (const [sendAt, expected] of [
+    [at, `${at}:00.000Z`],
+    [`${at}:00+02:00`, new Date(Date.parse(`${at}:00+02:00`)).toISOString()],
+  ] as const) {
+    const { body } = await ask(own, 'POST', '/Messages.json', { ...fields, SendAt: sendAt })
+    assert.equal(body.status, 'scheduled')
+    const job = await db.one<{ at: Date }>`
+      select run_at as at from jobs where account_id = ${who.id} and id = ${parseSid('SM', body.sid)}`
+    assert.equal(job.at.toISOString(), expected)
+  }
+  const day = await ask(own, 'POST', '/Messages.json', { ...fields, SendAt: at.slice(0, 10) })
+  assert.equal(day.body.code, 35114)
 })
 
 test('a text is erased and a message deleted once its status is final', async () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { makeTwilioWorld, stockNumbers } from '../testing.ts'
 
 const world = await makeTwilioWorld()
-const { call, tenant, credentials, ask } = world
+const { call, db, tenant, credentials, ask } = world
 const british = await stockNumbers(world, { iso: 'GB', name: 'United Kingdom', code: '44', area: '1632' }, 60)
 const american = await stockNumbers(world, { iso: 'US', name: 'United States', code: '1', area: '415' }, 3)
 
@@ -97,4 +97,21 @@ test('numbers are listed over pages', async () => {
   }
   assert.equal(pages, 3)
   assert.deepEqual(seen, british.slice(0, 5))
+})
+
+test('a list takes as many queries for three numbers as for one', async (t) => {
+  const { own } = await open()
+  const listed = async () => {
+    const reads = [t.mock.method(db, 'many'), t.mock.method(db, 'maybe')]
+    const { body } = await ask(own, 'GET', '/IncomingPhoneNumbers.json')
+    const count = reads.reduce((sum, { mock }) => sum + mock.callCount(), 0)
+    t.mock.restoreAll()
+    return { numbers: body.incoming_phone_numbers.length, count }
+  }
+  const buy = (number: string) => ask(own, 'POST', '/IncomingPhoneNumbers.json', { PhoneNumber: number })
+  await buy(british[10] ?? '')
+  const one = await listed()
+  for (const n of [11, 12]) await buy(british[n] ?? '')
+  assert.deepEqual([one.numbers, await listed()], [1, { numbers: 3, count: one.count }])
+  assert.ok(one.count >= 2)
 })

@@ -56,9 +56,24 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
     return row ?? refuse(refusals.unknownResource(`IncomingPhoneNumbers/${sid}`))
   }
 
+  /** Presents numbers of an account, with a query for all addresses and one for each group of numbers. */
+  const presentAll = async (sql: Sql, account: string, rows: readonly NumberRow[]) => {
+    const ids = rows.map(({ id }) => id)
+    const addresses = await store.addresses(sql, account, ids)
+    const features = new Map<string, ReturnType<NumberShop['featuresOf']>>()
+    const featuresOf = (row: NumberRow) => {
+      const known = features.get(row.group_id) ?? shop.featuresOf(row)
+      features.set(row.group_id, known)
+      return known
+    }
+    return await Promise.all(
+      rows.map(async (row) => presentNumber(row, addresses.get(row.id) ?? store.noAddresses, await featuresOf(row))),
+    )
+  }
+
   const present = async (sql: Sql, row: NumberRow) => {
-    const addresses = await store.addresses(sql, row.account_id, [row.id])
-    return presentNumber(row, addresses.get(row.id) ?? store.noAddresses, await shop.featuresOf(row))
+    const [presented] = await presentAll(sql, row.account_id, [row])
+    return presented ?? refuse(refusals.unknownResource('IncomingPhoneNumbers'))
   }
 
   /** Checks the addresses of a request before its transaction. @throws Problem 400 */
@@ -92,13 +107,13 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
     return found?.[0]?.number ?? refuse(refusals.nothingInAreaCode(area))
   }
 
-  return { numberOf, present, checkAddresses, checkReader, inAreaCode }
+  return { numberOf, present, presentAll, checkAddresses, checkReader, inAreaCode }
 }
 
 /** The numbers of the account. */
 const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
   const { db, config, changes } = parts
-  const { numberOf, present, checkAddresses, checkReader, inAreaCode } = makeHelpers(parts, shop)
+  const { numberOf, present, presentAll, checkAddresses, checkReader, inAreaCode } = makeHelpers(parts, shop)
   return [
     route(c.listIncoming, async ({ account, query }) => {
       const page = pageOf(list, query)
@@ -108,7 +123,7 @@ const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
       const rows = found.slice(0, page.size)
       const last = found.length > page.size ? rows.at(-1) : undefined
       const path = `/2010-04-01/Accounts/${printSid('AC', account.id)}/IncomingPhoneNumbers`
-      const numbers = await Promise.all(rows.map((row) => present(db, row)))
+      const numbers = await presentAll(db, account.id, rows)
       return {
         ...pageFields(list, path, query, page, rows.length, last ? { time: last.at, id: last.id } : null),
         incoming_phone_numbers: numbers,
