@@ -55,7 +55,31 @@ export type MediaLegStats = {
 /** A recording: stereo, 16 bits, 8,000 samples per second. */
 export type MediaRecording = { readonly seconds: number; readonly bytes: number; readonly sha256: string }
 
-/** A side of a call. */
+/**
+ * Sound that a leg plays to its peer. Tones sound together for `onMs`, then pause for `offMs`. Files and feeds are
+ * µ-law, 8,000 samples per second, without a header. `loop`: the times that it is played; 0: until it is stopped.
+ */
+export type MediaSound =
+  | { readonly tones: readonly number[]; readonly onMs: number; readonly offMs: number; readonly loop: number }
+  | { readonly silenceMs: number }
+  | { readonly file: string; readonly fromMs: number; readonly loop: number }
+  /** Id of a feed that `openFeed` made. */
+  | { readonly feed: string }
+
+/** How the sounds ended, and the milliseconds that were sent. */
+export type MediaPlayed = { readonly how: 'done' | 'stopped'; readonly ms: number }
+
+/** A sound that is pushed while it is played. Silence is played while nothing waits. */
+export type MediaFeed = {
+  /** Appends a chunk of any length. Refused with cause `full` while 300 s wait. */
+  push(chunk: Uint8Array): Promise<MediaResult<null>>
+  /** The sound ends after what waits. */
+  end(): Promise<MediaResult<null>>
+  /** Drops what waits; returns its milliseconds. */
+  clear(): Promise<MediaResult<number>>
+}
+
+/** A side of a call. Its peer hears one source: keys that are sent, else sounds that are played, else the bridge. */
 export type MediaLeg = {
   readonly id: string
   /** Returns our session description: the answer to the peer's offer, or an offer if the leg has none. In a bridge,
@@ -75,6 +99,15 @@ export type MediaLeg = {
   listenForKeys(): Promise<MediaResult<null>>
   /** Plays a tone to the peer in place of the bridged media; null stops it. G.711 only. */
   playTone(hertz: number | null): Promise<MediaResult<null>>
+  /**
+   * Plays sounds one after the other, in place of the bridged media and of sounds that are played already. Resolves when
+   * the last packet was sent, or they were stopped. G.711 only.
+   */
+  play(sounds: readonly MediaSound[]): Promise<MediaResult<MediaPlayed>>
+  /** Stops the sounds, which `play` then reports. */
+  stopSounds(): Promise<MediaResult<null>>
+  /** Makes a feed of this leg for one `play`. It exists until it has ended and was played, or the call ends. */
+  openFeed(id: string): Promise<MediaResult<MediaFeed>>
 }
 
 /** SRTP with keys in session descriptions (RFC 4568) on a plain leg. `offer`: encrypted if the peer supports it. */
@@ -99,6 +132,8 @@ export type MediaCall = {
   addLeg(options: MediaLegOptions): Promise<MediaResult<MediaLeg>>
   /** Relays media and DTMF between two legs, in both directions. */
   bridge(one: MediaLeg, other: MediaLeg): Promise<MediaResult<null>>
+  /** Ends the bridge of a leg: neither side hears the other. Both can be bridged again. Idempotent. */
+  unbridge(leg: MediaLeg): Promise<MediaResult<null>>
   /** Records the incoming audio of two G.711 legs to a WAV file, one leg per channel. The file is one second behind. */
   startRecording(path: string, left: MediaLeg, right: MediaLeg): Promise<MediaResult<null>>
   stopRecording(): Promise<MediaResult<MediaRecording>>

@@ -54,6 +54,24 @@ export const callsBeforeNext = 10
 /** Keys sent by one request: more than a dialled number or a code has. */
 export const maxDigits = 64
 
+/** Ticks of the clock that a late timer makes up for: 100 ms. */
+export const maxLateTicks = 5
+
+/** Octets that wait in a feed: 300 s of G.711, as a program may push a whole announcement at once. */
+export const maxFeedBytes = 2_400_000
+
+/** Feeds of a leg: more would hold memory without end. */
+export const maxFeeds = 8
+
+/** Sounds of one request to play: more than a prompt has parts. */
+export const maxSounds = 200
+
+/** Octets of a sound file: 44 minutes of G.711. */
+export const maxSoundFileBytes = 20_971_520
+
+/** Octets of sound files that a worker holds in memory. */
+export const maxSoundFilesBytes = 67_108_864
+
 /** Legs of a call: the two that speak, and others while targets change. */
 export const maxLegs = 4
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { readRtp, writeRtp } from '@trunkline/rtp/rtp.ts'
 import { readAudio } from '@trunkline/rtp/sdp.ts'
 import type { Peer } from '../../../test/media/peer.ts'
@@ -20,8 +21,6 @@ import type {
   MediaSrtp,
 } from '../../ports/media.ts'
 import { dtmfTonePackets } from './embedded/dtmf-tones.ts'
-import type { UnnumberedPacket } from './embedded/rtp-sender.ts'
-import { sendKeys } from './embedded/tone-source.ts'
 import { repairWav } from './recording/wav.ts'
 import { energyShare, maxEnergyShare } from './tone-testing.ts'
 
@@ -218,8 +217,12 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     unwrap(await leg.playTone(440))
     await waitForTone(telephone, 440)
     unwrap(await leg.playTone(null))
-    const send = (packet: UnnumberedPacket) => void telephone.sendPacket(writeRtp({ ...packet, ssrc: 7 }))
-    await sendKeys(dtmfTonePackets(allKeys, 'pcmu'), 0, send, () => true)
+    let sequence = 0
+    for (const { timestamp, marker, payload, delayMs } of dtmfTonePackets(allKeys, 'pcmu')) {
+      await pause(delayMs)
+      const packet = { payloadType: 0, ssrc: 7, sequence: sequence++, timestamp, marker, payload }
+      await telephone.sendPacket(writeRtp(packet))
+    }
     await until(async () => log.digits.length >= allKeys.length)
     assert.equal(log.digits.map((one) => one.replace('callee ', '')).join(''), allKeys)
     await call.close()
@@ -278,6 +281,25 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     await browser.accept(unwrap(await caller.renegotiate(await browser.offer())))
     await Promise.all([waitForTone(browser, 620), waitForTone(telephone, 1_000)])
     assert.equal(repeated(browser.sequences) + repeated(telephone.sequences), 0)
+    await call.close()
+  })
+
+  test('after unbridge neither side hears the other, and a bridge connects both again', async () => {
+    const engine = await starting
+    const [one, other] = [await track(makeTelephone()), await track(makeTelephone())]
+    const { call, caller, callee } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
+    one.sendTone(1_000)
+    other.sendTone(620)
+    await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
+    for (const leg of [caller, caller]) unwrap(await call.unbridge(leg))
+    await until(async () => {
+      const [heard, spoken] = [one.received + other.received, one.sent]
+      await until(async () => one.sent > spoken + 25)
+      return one.received + other.received === heard
+    })
+    unwrap(await call.bridge(callee, caller))
+    await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
+    assert.equal(repeated(one.sequences) + repeated(other.sequences), 0)
     await call.close()
   })
 

@@ -1,11 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import type { MediaEvents, MediaLegOptions, MediaRecording, MediaResult } from '../../../ports/media.ts'
-import { maxLegs, reportMs } from '../limits.ts'
+import type {
+  MediaEvents,
+  MediaLegOptions,
+  MediaPlayed,
+  MediaRecording,
+  MediaResult,
+  MediaSound,
+} from '../../../ports/media.ts'
+import { maxFeeds, maxLegs, maxSounds, reportMs } from '../limits.ts'
 import { openRecorder, type Recorder } from '../recording/recorder.ts'
 import { done, errorMessage, refused } from '../result.ts'
+import { AudioFeed } from './audio-feed.ts'
 import { Leg } from './leg.ts'
+import type { MediaClock } from './media-clock.ts'
 import { bridgeable, isG711 } from './negotiate.ts'
 import { openPlainTransport } from './plain-transport.ts'
+import type { Player } from './player.ts'
+import type { SoundFiles } from './sound-files.ts'
+import { openSound, type SoundReader } from './sounds.ts'
 import type { TransportAddresses, TransportEvents } from './transport.ts'
 import type { UdpPorts } from './udp-ports.ts'
 import { openWebRtcTransport } from './webrtc-transport.ts'
@@ -16,6 +28,8 @@ export type EmbeddedCallDeps = {
   readonly rtpPorts: UdpPorts
   readonly webrtcPorts: UdpPorts
   readonly silenceSeconds: number
+  readonly clock: MediaClock
+  readonly files: SoundFiles
 }
 
 /** The legs of a call, their bridges, and the recording. */
@@ -57,7 +71,7 @@ export class EmbeddedCall {
         kind === 'webrtc'
           ? await openWebRtcTransport(webrtcPorts, addresses, events)
           : await openPlainTransport(rtpPorts, addresses, { source: source ?? null, srtp }, events)
-      leg = new Leg({ id, kind, codecs, srtp }, this.name, transport, {
+      leg = new Leg({ id, kind, codecs, srtp }, this.name, transport, this.deps.clock, {
         media: (codec, packet, at) => {
           const channel = this.recording?.channels.get(id)
           if (channel !== undefined && isG711(codec)) this.recording?.recorder.addPacket(channel, codec, packet, at)
@@ -87,9 +101,49 @@ export class EmbeddedCall {
     if (one === other) return refused('state', 'a bridge has two legs')
     if (one.codec && other.codec && bridgeable([one.codec], [other.codec]).length === 0)
       return refused('codec', `${one.id} speaks ${one.codec} and ${other.id} ${other.codec}`)
-    for (const leg of [one, other]) if (leg.other) leg.other.other = null
+    for (const leg of [one, other]) this.unbridge(leg)
     one.other = other
     other.other = one
+    return done(null)
+  }
+
+  /** Ends the bridge of a leg, if it has one. */
+  unbridge(leg: Leg): MediaResult<null> {
+    if (leg.other) leg.other.other = null
+    leg.other = null
+    return done(null)
+  }
+
+  /** Plays sounds; resolves when they end. */
+  async play(leg: Leg, sounds: readonly MediaSound[]): Promise<MediaResult<MediaPlayed>> {
+    const begun = await this.beginSounds(leg, sounds)
+    return begun.outcome === 'done' ? done(await begun.value.ended) : begun
+  }
+
+  /** Plays a tone until it is stopped; resolves when it begins. */
+  async playTone(leg: Leg, hertz: number): Promise<MediaResult<null>> {
+    const begun = await this.beginSounds(leg, [{ tones: [hertz], onMs: 1_000, offMs: 0, loop: 0 }])
+    return begun.outcome === 'done' ? done(null) : begun
+  }
+
+  private async beginSounds(leg: Leg, sounds: readonly MediaSound[]): Promise<MediaResult<Player>> {
+    if (sounds.length > maxSounds) return refused('description', `at most ${maxSounds} sounds are played at once`)
+    const { files } = this.deps
+    return leg.play(async () => {
+      const opened: SoundReader[] = []
+      for (const sound of sounds) {
+        const reader = await openSound(sound, leg.feeds, (path) => files.read(path)).catch(errorMessage)
+        if (typeof reader === 'string') return reader
+        opened.push(reader)
+      }
+      return opened
+    })
+  }
+
+  openFeed(leg: Leg, id: string): MediaResult<null> {
+    if (leg.feeds.has(id)) return refused('state', `there is a feed ${id} already`)
+    if (leg.feeds.size >= maxFeeds) return refused('full', `a leg has at most ${maxFeeds} feeds`)
+    leg.feeds.set(id, new AudioFeed())
     return done(null)
   }
 

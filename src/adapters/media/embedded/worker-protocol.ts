@@ -3,8 +3,10 @@ import type {
   MediaEvents,
   MediaLegOptions,
   MediaLegStats,
+  MediaPlayed,
   MediaRecording,
   MediaResult,
+  MediaSound,
 } from '../../../ports/media.ts'
 import type { TransportAddresses } from './transport.ts'
 import type { PortRange } from './udp-ports.ts'
@@ -19,6 +21,8 @@ export type WorkerSettings = {
   readonly silenceSeconds: number
 }
 
+type FeedOfLeg = { readonly leg: string; readonly feed: string }
+
 /** Requests to a call, with their replies. */
 export type CallOperations = {
   open: { readonly ask: null; readonly answer: null }
@@ -32,7 +36,17 @@ export type CallOperations = {
   reoffer: { readonly ask: { readonly leg: string; readonly direction: MediaDirection }; readonly answer: string }
   press: { readonly ask: { readonly leg: string; readonly digits: string }; readonly answer: null }
   listenForKeys: { readonly ask: { readonly leg: string }; readonly answer: null }
-  play: { readonly ask: { readonly leg: string; readonly hertz: number | null }; readonly answer: null }
+  play: {
+    readonly ask: { readonly leg: string; readonly sounds: readonly MediaSound[] }
+    readonly answer: MediaPlayed
+  }
+  playTone: { readonly ask: { readonly leg: string; readonly hertz: number }; readonly answer: null }
+  stopSounds: { readonly ask: { readonly leg: string }; readonly answer: null }
+  openFeed: { readonly ask: FeedOfLeg; readonly answer: null }
+  pushFeed: { readonly ask: FeedOfLeg & { readonly chunk: Uint8Array }; readonly answer: null }
+  endFeed: { readonly ask: FeedOfLeg; readonly answer: null }
+  clearFeed: { readonly ask: FeedOfLeg; readonly answer: number }
+  unbridge: { readonly ask: { readonly leg: string }; readonly answer: null }
   bridge: { readonly ask: { readonly one: string; readonly other: string }; readonly answer: null }
   startRecording: {
     readonly ask: { readonly path: string; readonly left: string; readonly right: string }

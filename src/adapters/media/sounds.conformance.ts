@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { samplesOf, silence } from '@trunkline/rtp/g711.ts'
+import { makeTelephone, type Telephone } from '../../../test/media/telephone.ts'
+import { until } from '../../../test/platform.ts'
+import { temporaryFolder } from '../../../test/servers.ts'
+import type { MediaCall, MediaEngine, MediaLeg, MediaResult, MediaSound } from '../../ports/media.ts'
+import { connectPeers, logEvents, unwrap, waitForTone } from './media.conformance.ts'
+import { energyShare, toneFrames } from './tone-testing.ts'
+
+const octetsOf = (hertz: number, milliseconds: number): Buffer => Buffer.concat(toneFrames(hertz, milliseconds / 20))
+
+const linear = (octets: Buffer): number[] => Array.from(octets, (octet) => samplesOf.pcmu[octet] ?? 0)
+
+const causeOf = (result: MediaResult<unknown>) => (result.outcome === 'refused' ? result.cause : null)
+
+const beep: MediaSound = { tones: [440], onMs: 200, offMs: 0, loop: 0 }
+
+/** Conformance of calls whose legs play sounds. */
+export const soundSuite = (start: () => Promise<MediaEngine>): void => {
+  describe('legs that play sounds', { concurrency: true }, () => suite(start))
+}
+
+const suite = (start: () => Promise<MediaEngine>): void => {
+  const telephones: Telephone[] = []
+  const starting = start()
+  after(async () => {
+    await Promise.all(telephones.map((one) => one.close()))
+    await (await starting).close()
+  })
+  const phone = async () => {
+    const telephone = await makeTelephone()
+    telephones.push(telephone)
+    return telephone
+  }
+
+  /** A telephone alone in a call. */
+  const single = async (): Promise<{ call: MediaCall; leg: MediaLeg; telephone: Telephone }> => {
+    const telephone = await phone()
+    const call = unwrap(await (await starting).openCall(logEvents().events))
+    const options = { id: 'callee', kind: 'rtp', offer: null, codecs: ['pcmu'], source: '127.0.0.1' } as const
+    const leg = unwrap(await call.addLeg(options))
+    unwrap(await leg.accept(await telephone.answer(unwrap(await leg.describe()))))
+    return { call, leg, telephone }
+  }
+
+  test('sounds are heard one after the other without a gap, to the last packet', async () => {
+    const { call, leg, telephone } = await single()
+    const path = join(temporaryFolder(), 'sound.ulaw')
+    const octets = octetsOf(1_000, 200)
+    writeFileSync(path, octets)
+    const played = unwrap(
+      await leg.play([{ silenceMs: 60 }, { file: path, fromMs: 40, loop: 2 }, { ...beep, onMs: 90, loop: 1 }]),
+    )
+    assert.deepEqual(played, { how: 'done', ms: 60 + 160 + 200 + 100 })
+    await until(async () => telephone.samples.length >= 520 * 8)
+    const quiet = samplesOf.pcmu[silence.pcmu] ?? 0
+    const expected = [...Array(480).fill(quiet), ...linear(octets.subarray(320)), ...linear(octets)]
+    assert.deepEqual(telephone.samples.slice(0, expected.length), expected)
+    assert.ok(energyShare(telephone.samples.slice(expected.length, expected.length + 720), 440) > 0.9)
+    assert.deepEqual(telephone.samples.slice(expected.length + 720), Array(80).fill(quiet))
+    await call.close()
+  })
+
+  test('a sound in a loop ends when it is stopped or another begins, and the bridge is heard after it', async () => {
+    const [one, other] = [await phone(), await phone()]
+    const { call, callee } = await connectPeers(await starting, [one, 'rtp'], [other, 'rtp'])
+    one.sendTone(1_000)
+    await waitForTone(other, 1_000)
+    const first = callee.play([beep])
+    await waitForTone(other, 440)
+    const second = callee.play([{ ...beep, tones: [620] }])
+    assert.equal(unwrap(await first).how, 'stopped')
+    await waitForTone(other, 620)
+    unwrap(await callee.stopSounds())
+    const played = unwrap(await second)
+    assert.equal(played.how, 'stopped')
+    assert.ok(played.ms >= 500, String(played.ms))
+    await waitForTone(other, 1_000)
+    assert.equal(other.sequences.length, new Set(other.sequences).size)
+    const last = callee.play([beep])
+    await waitForTone(other, 440)
+    await call.close()
+    assert.equal(unwrap(await last).how, 'stopped')
+  })
+
+  test('keys are sent in the middle of a sound, which goes on after them', async () => {
+    const { call, leg, telephone } = await single()
+    const octets = octetsOf(1_000, 400)
+    const path = join(temporaryFolder(), 'sound.ulaw')
+    writeFileSync(path, octets)
+    const playing = leg.play([{ file: path, fromMs: 0, loop: 1 }])
+    await until(async () => telephone.received > 3)
+    unwrap(await leg.sendKeys('5#'))
+    assert.deepEqual(unwrap(await playing), { how: 'done', ms: 400 })
+    await until(async () => telephone.samples.length >= octets.length && telephone.digits === '5#')
+    assert.deepEqual(telephone.samples, linear(octets))
+    await call.close()
+  })
+
+  test('a feed is heard in order, can be cleared, and ends', async () => {
+    const { call, leg, telephone } = await single()
+    const feed = unwrap(await leg.openFeed('speech'))
+    assert.equal(causeOf(await leg.openFeed('speech')), 'state')
+    const octets = octetsOf(1_000, 300)
+    // Chunks of any length: 1, 2, 3 octets and so on.
+    for (let from = 0, length = 1; from < octets.length; from += length++)
+      unwrap(await feed.push(octets.subarray(from, from + length)))
+    const playing = leg.play([{ feed: 'speech' }])
+    await until(async () => telephone.samples.length > octets.length)
+    assert.deepEqual(telephone.samples.slice(0, octets.length), linear(octets))
+    unwrap(await feed.push(octetsOf(620, 2_000)))
+    await waitForTone(telephone, 620)
+    const dropped = unwrap(await feed.clear())
+    assert.ok(dropped > 0 && dropped < 1_600, String(dropped))
+    assert.equal(unwrap(await feed.clear()), 0)
+    assert.equal(causeOf(await feed.push(Buffer.alloc(2_400_001))), 'full')
+    unwrap(await feed.push(octetsOf(440, 600)))
+    unwrap(await feed.end())
+    assert.equal(causeOf(await feed.push(octetsOf(440, 20))), 'full')
+    assert.equal(unwrap(await playing).how, 'done')
+    await until(async () => energyShare(telephone.samples.slice(-4_000), 440) > 0.95)
+    assert.equal(causeOf(await feed.end()), 'state')
+    await call.close()
+  })
+
+  test('sounds that cannot be played are refused with a reason', async () => {
+    const { call, leg } = await single()
+    for (const sound of [
+      { file: '/nothing', fromMs: 0, loop: 1 },
+      { tones: [440], onMs: 0, offMs: 100, loop: 0 },
+      { tones: [5_000], onMs: 100, offMs: 100, loop: 1 },
+      { silenceMs: -1 },
+      { feed: 'speech' },
+    ] satisfies MediaSound[])
+      assert.equal(causeOf(await leg.play([sound])), 'description', JSON.stringify(sound))
+    const other = unwrap(await call.addLeg({ id: 'other', kind: 'rtp', offer: null, codecs: ['pcmu'] }))
+    assert.equal(causeOf(await other.play([beep])), 'state')
+    await call.close()
+  })
+}
