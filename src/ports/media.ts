@@ -66,6 +66,17 @@ export type MediaSound =
   /** Id of a feed that `openFeed` made. */
   | { readonly feed: string }
 
+/** A channel of a recording: what the peer of a leg says, or what it hears. */
+export type MediaChannel = { readonly leg: MediaLeg; readonly of: 'said' | 'heard' }
+
+/** A running recording. */
+export type MediaRecorder = {
+  /** Records nothing until `resume`: `silence` keeps the time of the pause, `skip` leaves it out. */
+  pause(fill: 'silence' | 'skip'): Promise<MediaResult<null>>
+  resume(): Promise<MediaResult<null>>
+  stop(): Promise<MediaResult<MediaRecording>>
+}
+
 /** How the sounds ended, and the milliseconds that were sent. */
 export type MediaPlayed = { readonly how: 'done' | 'stopped'; readonly ms: number }
 
@@ -137,8 +148,10 @@ export type MediaCall = {
   /** Records the incoming audio of two G.711 legs to a WAV file, one leg per channel. The file is one second behind. */
   startRecording(path: string, left: MediaLeg, right: MediaLeg): Promise<MediaResult<null>>
   stopRecording(): Promise<MediaResult<MediaRecording>>
+  /** Records to a file of its own, a channel each; a call may have several recordings at a time. G.711 only. */
+  record(path: string, left: MediaChannel, right: MediaChannel): Promise<MediaResult<MediaRecorder>>
   stats(): Promise<MediaResult<readonly MediaLegStats[]>>
-  /** Ends every leg and a running recording. Idempotent. */
+  /** Ends every leg and the running recordings. Idempotent. */
   close(): Promise<void>
 }
 

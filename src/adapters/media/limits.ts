@@ -66,6 +66,9 @@ export const maxFeeds = 8
 /** Sounds of one request to play: more than a prompt has parts. */
 export const maxSounds = 200
 
+/** Recordings of a call at a time: the whole call, and a few of its parts. Each has a file and 128 KB of memory. */
+export const maxRecordings = 4
+
 /** Octets of a sound file: 44 minutes of G.711. */
 export const maxSoundFileBytes = 20_971_520
 

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -22,7 +21,7 @@ import type {
 } from '../../ports/media.ts'
 import { dtmfTonePackets } from './embedded/dtmf-tones.ts'
 import { repairWav } from './recording/wav.ts'
-import { energyShare, maxEnergyShare } from './tone-testing.ts'
+import { channelOf, energyShare, maxEnergyShare } from './tone-testing.ts'
 
 const g711: readonly MediaCodec[] = ['pcmu', 'pcma']
 
@@ -96,11 +95,6 @@ export const waitForTone = async (peer: Peer, hertz: number): Promise<void> => {
     async () => peer.samples.length >= from + 6_000 && energyShare(peer.samples.slice(-4_000), hertz) > 0.95,
     60,
   )
-}
-
-const samplesOf = (file: string, channel: 0 | 1): Int16Array => {
-  const bytes = readFileSync(file).subarray(44)
-  return Int16Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readInt16LE(i * 4 + channel * 2))
 }
 
 /** Returns the profile of a description's audio, and its number of keys. */
@@ -322,7 +316,7 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     const most = (performance.now() - startedAt) / 1_000 + 0.5
     assert.ok(recording.seconds > least && recording.seconds < most, `${recording.seconds} s, ${least} to ${most}`)
     for (const [channel, own, others] of [[0, 1_000, 620] as const, [1, 620, 1_000] as const]) {
-      const samples = samplesOf(path, channel)
+      const samples = channelOf(path, channel)
       assert.ok(maxEnergyShare(samples, own) > 0.95, `${own} Hz: ${maxEnergyShare(samples, own)}`)
       assert.ok(energyShare(samples, others) < 0.05, `${others} Hz: ${energyShare(samples, others)}`)
     }

@@ -8,7 +8,8 @@ import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import type { MediaCall, MediaEngine, MediaLeg, MediaResult, MediaSound } from '../../ports/media.ts'
 import { connectPeers, logEvents, unwrap, waitForTone } from './media.conformance.ts'
-import { energyShare, toneFrames } from './tone-testing.ts'
+import { repairWav } from './recording/wav.ts'
+import { channelOf, energyShare, maxEnergyShare, toneFrames } from './tone-testing.ts'
 
 const octetsOf = (hertz: number, milliseconds: number): Buffer => Buffer.concat(toneFrames(hertz, milliseconds / 20))
 
@@ -18,9 +19,9 @@ const causeOf = (result: MediaResult<unknown>) => (result.outcome === 'refused' 
 
 const beep: MediaSound = { tones: [440], onMs: 200, offMs: 0, loop: 0 }
 
-/** Conformance of calls whose legs play sounds. */
+/** Conformance of calls whose legs play sounds and are recorded. */
 export const soundSuite = (start: () => Promise<MediaEngine>): void => {
-  describe('legs that play sounds', { concurrency: true }, () => suite(start))
+  describe('legs that play sounds and are recorded', { concurrency: true }, () => suite(start))
 }
 
 const suite = (start: () => Promise<MediaEngine>): void => {
@@ -124,6 +125,50 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     await until(async () => energyShare(telephone.samples.slice(-4_000), 440) > 0.95)
     assert.equal(causeOf(await feed.end()), 'state')
     await call.close()
+  })
+
+  test('a recording has what a telephone says left and what it hears right, beside one of the call', async () => {
+    const [one, other] = [await phone(), await phone()]
+    const { call, caller, callee } = await connectPeers(await starting, [one, 'rtp'], [other, 'rtp'])
+    one.sendTone(1_000)
+    other.sendTone(620)
+    await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
+    const folder = temporaryFolder()
+    const [path, whole, third] = ['part.wav', 'call.wav', 'third.wav'].map((name) => join(folder, name))
+    assert.ok(path && whole && third)
+    unwrap(await call.startRecording(whole, caller, callee))
+    const recorder = unwrap(await call.record(path, { leg: callee, of: 'said' }, { leg: callee, of: 'heard' }))
+    void callee.play([beep])
+    await waitForTone(other, 440)
+    unwrap(await recorder.pause('skip'))
+    unwrap(await callee.stopSounds())
+    await waitForTone(other, 1_000)
+    unwrap(await recorder.resume())
+    void callee.play([beep])
+    await waitForTone(other, 440)
+    const recording = unwrap(await recorder.stop())
+    assert.deepEqual(await repairWav(path), recording)
+    assert.equal(causeOf(await recorder.stop()), 'state')
+    unwrap(await call.stopRecording())
+    const [said, heard, caller1, callee1] = [
+      channelOf(path, 0),
+      channelOf(path, 1),
+      channelOf(whole, 0),
+      channelOf(whole, 1),
+    ]
+    for (const [samples, hertz] of [
+      [said, 620],
+      [heard, 440],
+      [caller1, 1_000],
+      [callee1, 620],
+    ] as const)
+      assert.ok(maxEnergyShare(samples, hertz) > 0.95, `${hertz} Hz: ${maxEnergyShare(samples, hertz)}`)
+    // The bridge was heard in the pause only, but for the packets at its limits.
+    assert.ok(energyShare(heard, 1_000) < 0.1, String(energyShare(heard, 1_000)))
+    const running = unwrap(await call.record(third, { leg: caller, of: 'said' }, { leg: caller, of: 'heard' }))
+    await call.close()
+    assert.equal(causeOf(await running.stop()), 'state')
+    assert.ok((await repairWav(third)).seconds >= 0)
   })
 
   test('sounds that cannot be played are refused with a reason', async () => {

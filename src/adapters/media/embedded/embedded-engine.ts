@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import type { MediaCall, MediaEngine, MediaEvents, MediaFeed, MediaLeg, MediaResult } from '../../../ports/media.ts'
+import type {
+  MediaCall,
+  MediaEngine,
+  MediaEvents,
+  MediaFeed,
+  MediaLeg,
+  MediaRecorder,
+  MediaResult,
+} from '../../../ports/media.ts'
 import { done, errorMessage, refused } from '../result.ts'
 import { type PortRange, rangeShare } from './udp-ports.ts'
 import { type MediaWorker, WorkerPool } from './worker-pool.ts'
@@ -52,6 +60,15 @@ const legOf = (worker: MediaWorker, call: string, leg: string): MediaLeg => ({
   },
 })
 
+/** Id of the recording of a call by `startRecording`. */
+const wholeCall = 'call'
+
+const recorderOf = (worker: MediaWorker, call: string, recording: string): MediaRecorder => ({
+  pause: (fill) => worker.request(call, 'pauseRecording', { recording, fill }),
+  resume: () => worker.request(call, 'pauseRecording', { recording, fill: null }),
+  stop: () => worker.request(call, 'stopRecording', { recording }),
+})
+
 const callOf = (worker: MediaWorker, call: string): MediaCall => ({
   addLeg: async (options) => {
     const added = await worker.request(call, 'addLeg', options)
@@ -60,8 +77,23 @@ const callOf = (worker: MediaWorker, call: string): MediaCall => ({
   bridge: (one, other) => worker.request(call, 'bridge', { one: one.id, other: other.id }),
   unbridge: ({ id }) => worker.request(call, 'unbridge', { leg: id }),
   startRecording: (path, left, right) =>
-    worker.request(call, 'startRecording', { path, left: left.id, right: right.id }),
-  stopRecording: () => worker.request(call, 'stopRecording', null),
+    worker.request(call, 'startRecording', {
+      recording: wholeCall,
+      path,
+      left: { leg: left.id, of: 'said' },
+      right: { leg: right.id, of: 'said' },
+    }),
+  stopRecording: () => worker.request(call, 'stopRecording', { recording: wholeCall }),
+  record: async (path, left, right) => {
+    const recording = randomUUID()
+    const begun = await worker.request(call, 'startRecording', {
+      recording,
+      path,
+      left: { leg: left.leg.id, of: left.of },
+      right: { leg: right.leg.id, of: right.of },
+    })
+    return begun.outcome === 'done' ? done(recorderOf(worker, call, recording)) : begun
+  },
   stats: () => worker.request(call, 'stats', null),
   close: () => worker.end(call),
 })

@@ -34,19 +34,18 @@ import { Player } from './player.ts'
 import { RtpReceiver } from './rtp-receiver.ts'
 import { RtpSender, type UnnumberedPacket } from './rtp-sender.ts'
 import type { SoundReader } from './sounds.ts'
+import { type Tap, type Taps, withoutTap, withTap } from './tap.ts'
 import { ToneKeyDetector } from './tone-key-detector.ts'
 import type { Transport } from './transport.ts'
 
-/** Events of a leg for its call. Times are milliseconds of the monotonic clock. */
+/** Events of a leg for its call. */
 export type LegEvents = {
-  /** A packet of the agreed codec. */
-  media(codec: MediaCodec, packet: RtpPacket, at: number): void
   dtmf(digit: string): void
 }
 
 /**
  * A side of a call: the negotiation with the peer, a stream in each direction, and their transport. The peer hears one
- * source at a time: the bridge, a player or keys.
+ * source at a time: the bridge, a player or keys. Taps hear what it says, and what it hears.
  */
 export class Leg {
   readonly id: string
@@ -76,8 +75,10 @@ export class Leg {
   private readonly clock: MediaClock
   /** Keys that the other leg received, for a peer without telephone events. */
   private pendingTones = ''
-  /** Detects keys in the audio of a peer without telephone events; null while no one waits for keys. */
-  private toneKeys: ToneKeyDetector | null = null
+  private listensForKeys = false
+  /** Taps of what the peer says, and of what it hears. */
+  private saidTaps: Taps = null
+  private heardTaps: Taps = null
   /** Frames of G.711 in each packet to the peer; null for any. */
   private packetFrames: number | null = null
   /** Made when the first packet has another length. */
@@ -197,9 +198,7 @@ export class Leg {
     }
     const codec = format.name
     if (codec !== 'opus' && codec !== 'pcmu' && codec !== 'pcma') return
-    this.events.media(codec, packet, at)
-    if (this.toneKeys && !this.agreement.keys && isG711(codec))
-      for (const digit of this.toneKeys.detect(codec, packet)) this.events.dtmf(digit)
+    if (this.saidTaps !== null && isG711(codec)) for (const tap of this.saidTaps) tap(codec, packet, at)
     this.other?.forward(packet, codec, at)
   }
 
@@ -249,7 +248,22 @@ export class Leg {
 
   private send(packet: UnnumberedPacket, at: number): void {
     if (!this.agreement || this.isClosed || !maySend(this.direction)) return
-    this.transport.send(writeRtp(this.sender.renumber(packet, at, this.agreement.codec.clock)))
+    const { name, type, clock } = this.agreement.codec
+    const numbered = this.sender.renumber(packet, at, clock)
+    this.transport.send(writeRtp(numbered))
+    // Keys are no audio.
+    if (this.heardTaps !== null && isG711(name) && packet.payloadType === type)
+      for (const tap of this.heardTaps) tap(name, numbered, at)
+  }
+
+  /** Adds a tap of what the peer says or hears. @returns a function that removes it */
+  addTap(of: 'said' | 'heard', tap: Tap): () => void {
+    if (of === 'said') this.saidTaps = withTap(this.saidTaps, tap)
+    else this.heardTaps = withTap(this.heardTaps, tap)
+    return () => {
+      if (of === 'said') this.saidTaps = withoutTap(this.saidTaps, tap)
+      else this.heardTaps = withoutTap(this.heardTaps, tap)
+    }
   }
 
   async sendKeys(digits: string): Promise<MediaResult<null>> {
@@ -313,7 +327,12 @@ export class Leg {
 
   /** Detects keys in the audio too, while the peer has no telephone events. */
   listenForKeys(): MediaResult<null> {
-    this.toneKeys ??= new ToneKeyDetector()
+    if (this.listensForKeys) return done(null)
+    this.listensForKeys = true
+    const detector = new ToneKeyDetector()
+    this.addTap('said', (codec, packet) => {
+      if (!this.agreement?.keys) for (const digit of detector.detect(codec, packet)) this.events.dtmf(digit)
+    })
     return done(null)
   }
 

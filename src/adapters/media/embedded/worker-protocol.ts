@@ -21,6 +21,8 @@ export type WorkerSettings = {
   readonly silenceSeconds: number
 }
 
+type ChannelOfCall = { readonly leg: string; readonly of: 'said' | 'heard' }
+
 type FeedOfLeg = { readonly leg: string; readonly feed: string }
 
 /** Requests to a call, with their replies. */
@@ -49,10 +51,19 @@ export type CallOperations = {
   unbridge: { readonly ask: { readonly leg: string }; readonly answer: null }
   bridge: { readonly ask: { readonly one: string; readonly other: string }; readonly answer: null }
   startRecording: {
-    readonly ask: { readonly path: string; readonly left: string; readonly right: string }
+    readonly ask: {
+      readonly recording: string
+      readonly path: string
+      readonly left: ChannelOfCall
+      readonly right: ChannelOfCall
+    }
     readonly answer: null
   }
-  stopRecording: { readonly ask: null; readonly answer: MediaRecording }
+  pauseRecording: {
+    readonly ask: { readonly recording: string; readonly fill: 'silence' | 'skip' | null }
+    readonly answer: null
+  }
+  stopRecording: { readonly ask: { readonly recording: string }; readonly answer: MediaRecording }
   stats: { readonly ask: null; readonly answer: readonly MediaLegStats[] }
   close: { readonly ask: null; readonly answer: null }
 }

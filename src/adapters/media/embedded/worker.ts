@@ -118,11 +118,15 @@ const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
     case 'bridge':
       return withLegs(call, order.ask.one, order.ask.other, (one, other) => call.bridge(one, other))
     case 'startRecording': {
-      const { path, left, right } = order.ask
-      return withLegs(call, left, right, (one, other) => call.startRecording(path, one, other))
+      const { recording, path, left, right } = order.ask
+      return withLegs(call, left.leg, right.leg, (one, other) =>
+        call.startRecording(recording, path, { leg: one, of: left.of }, { leg: other, of: right.of }),
+      )
     }
     case 'stopRecording':
-      return call.stopRecording()
+      return call.stopRecording(order.ask.recording)
+    case 'pauseRecording':
+      return call.pauseRecording(order.ask.recording, order.ask.fill)
     case 'stats':
       return done(call.stats())
     case 'close':

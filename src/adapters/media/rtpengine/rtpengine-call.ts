@@ -58,6 +58,7 @@ export class RtpengineCall {
     unbridge: (leg) => this.guard(() => this.unbridge(leg)),
     startRecording: (path, left, right) => this.startRecording(path, left, right),
     stopRecording: () => this.stopRecording(),
+    record: async () => onlyForwarded,
     stats: () => this.stats(),
     close: () => this.close(),
   }
