@@ -155,9 +155,17 @@ export type MediaCall = {
   close(): Promise<void>
 }
 
+export type MediaCallOptions = {
+  /**
+   * The audio passes through this program: legs play sounds, send keys and are recorded by direction, and a call has up
+   * to 16 legs. Otherwise an engine may relay the audio elsewhere, for two legs. G.711 only. Default: false.
+   */
+  readonly isProcessed?: boolean
+}
+
 export type MediaEngine = {
   /** Refused with cause `full` when there is no capacity. */
-  openCall(events: MediaEvents): Promise<MediaResult<MediaCall>>
+  openCall(events: MediaEvents, options?: MediaCallOptions): Promise<MediaResult<MediaCall>>
   /** A call is likely soon: an engine that starts on demand may start. */
   prepare?(): void
   /** Number of current calls, and the maximum. */

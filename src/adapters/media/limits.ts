@@ -75,8 +75,8 @@ export const maxSoundFileBytes = 20_971_520
 /** Octets of sound files that a worker holds in memory. */
 export const maxSoundFilesBytes = 67_108_864
 
-/** Legs of a call: the two that speak, and others while targets change. */
-export const maxLegs = 4
+/** Legs of a call: the one that speaks, ten targets that ring at once, and others while targets change. */
+export const maxLegs = 16
 
 /** Milliseconds between reports of a call. */
 export const reportMs = 5_000

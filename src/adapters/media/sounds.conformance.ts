@@ -26,7 +26,9 @@ export const soundSuite = (start: () => Promise<MediaEngine>): void => {
 
 const suite = (start: () => Promise<MediaEngine>): void => {
   const telephones: Telephone[] = []
-  const starting = start()
+  const starting = start().then(
+    (engine): MediaEngine => ({ ...engine, openCall: (events) => engine.openCall(events, { isProcessed: true }) }),
+  )
   after(async () => {
     await Promise.all(telephones.map((one) => one.close()))
     await (await starting).close()
@@ -169,6 +171,64 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     await call.close()
     assert.equal(causeOf(await running.stop()), 'state')
     assert.ok((await repairWav(third)).seconds >= 0)
+  })
+
+  test('a call has sixteen legs, of which any two are bridged, and no other one hears them', async () => {
+    const { log, events } = logEvents()
+    const call = unwrap(await (await starting).openCall(events))
+    const legs = await Promise.all(
+      Array.from({ length: 16 }, async (_, i) => {
+        const telephone = await phone()
+        const options = { id: `leg ${i}`, kind: 'rtp', codecs: ['pcmu'], source: '127.0.0.1' } as const
+        const offer = i % 2 === 0 ? null : await telephone.offer()
+        const leg = unwrap(await call.addLeg({ ...options, offer }))
+        if (offer === null) unwrap(await leg.accept(await telephone.answer(unwrap(await leg.describe()))))
+        else await telephone.accept(unwrap(await leg.describe()))
+        return { leg, telephone }
+      }),
+    )
+    const options = { id: 'one more', kind: 'rtp', offer: null, codecs: ['pcmu'] } as const
+    assert.equal(causeOf(await call.addLeg(options)), 'state')
+    const [first, second, last] = [legs[0], legs[1], legs[15]]
+    assert.ok(first && second && last)
+    first.telephone.sendTone(1_000)
+    last.telephone.sendTone(620)
+    unwrap(await call.bridge(first.leg, last.leg))
+    await Promise.all([waitForTone(first.telephone, 620), waitForTone(last.telephone, 1_000)])
+    last.telephone.sendTone(null)
+    await last.telephone.press('7')
+    await until(async () => log.digits.length > 0)
+    assert.deepEqual(log.digits, ['leg 15 7'])
+    // A leg leaves its bridge for another one.
+    second.telephone.sendTone(620)
+    unwrap(await call.bridge(second.leg, first.leg))
+    await Promise.all([waitForTone(first.telephone, 620), waitForTone(second.telephone, 1_000)])
+    assert.deepEqual(
+      legs.slice(2, 15).map(({ telephone }) => telephone.samples.length),
+      Array(13).fill(0),
+    )
+    assert.equal(unwrap(await call.stats()).length, 16)
+    await call.close()
+  })
+
+  test('a call is held while a sound is played, which is not heard then', async () => {
+    const { call, leg, telephone } = await single()
+    void leg.play([beep])
+    await waitForTone(telephone, 440)
+    unwrap(await leg.renegotiate((await telephone.offer()).replace('a=sendrecv', 'a=inactive')))
+    telephone.sendTone(620)
+    await until(async () => {
+      const [heard, spoken] = [telephone.received, telephone.sent]
+      await until(async () => telephone.sent > spoken + 25)
+      return telephone.received === heard
+    })
+    unwrap(await leg.renegotiate(await telephone.offer()))
+    await waitForTone(telephone, 440)
+    for (const direction of ['sendonly', 'sendrecv'] as const) {
+      unwrap(await leg.accept(await telephone.answer(unwrap(await leg.reoffer(direction)))))
+      await waitForTone(telephone, 440)
+    }
+    await call.close()
   })
 
   test('sounds that cannot be played are refused with a reason', async () => {
