@@ -19,6 +19,8 @@ export type MediaEvents = {
   connected(leg: string): void
   /** A key was pressed (RFC 4733, or tones in the audio of a leg with `listenForKeys`). Once per press. */
   dtmf(leg: string, digit: string): void
+  /** The peer of a leg with `listenForSpeech` began to speak, or ended. */
+  speech?(leg: string, change: 'began' | 'ended'): void
   /**
    * The peer of a leg gave no sign of life for `seconds` while no leg is on hold: neither media of any kind, such as
    * comfort noise, nor RTCP or ICE checks. Once, and again after further signs.
@@ -29,6 +31,9 @@ export type MediaEvents = {
   /** Packets from an unannounced address and port are dropped. Once per address, a few times per leg. */
   dropped(leg: string, from: string, expected: string): void
 }
+
+/** Speech begins after `leastMs` of sound above the noise, and ends after `silenceMs` without. */
+export type MediaSpeechOptions = { readonly leastMs: number; readonly silenceMs: number }
 
 export type MediaLegStats = {
   readonly leg: string
@@ -108,6 +113,8 @@ export type MediaLeg = {
   sendKeys(digits: string): Promise<MediaResult<null>>
   /** Detects keys in the audio too (ITU-T Q.24), while the peer has negotiated G.711 without telephone events. */
   listenForKeys(): Promise<MediaResult<null>>
+  /** Detects when the peer begins and ends to speak, in place of an earlier request; null: no more. G.711 only. */
+  listenForSpeech(options: MediaSpeechOptions | null): Promise<MediaResult<null>>
   /** Plays a tone to the peer in place of the bridged media; null stops it. G.711 only. */
   playTone(hertz: number | null): Promise<MediaResult<null>>
   /**

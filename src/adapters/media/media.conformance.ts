@@ -35,16 +35,18 @@ export const unwrap = <T>(answer: MediaResult<T>): T => {
 export type MediaEventLog = {
   connected: string[]
   digits: string[]
+  speech: string[]
   silences: string[]
   failures: string[]
   dropped: string[]
 }
 
 export const logEvents = (): { log: MediaEventLog; events: MediaEvents } => {
-  const log: MediaEventLog = { connected: [], digits: [], silences: [], failures: [], dropped: [] }
+  const log: MediaEventLog = { connected: [], digits: [], speech: [], silences: [], failures: [], dropped: [] }
   const events: MediaEvents = {
     connected: (leg) => log.connected.push(leg),
     dtmf: (leg, digit) => log.digits.push(`${leg} ${digit}`),
+    speech: (leg, change) => log.speech.push(`${leg} ${change}`),
     silence: (leg) => log.silences.push(leg),
     dropped: (leg, from) => log.dropped.push(`${leg} ${from}`),
     failed: (leg, reason) => log.failures.push(`${leg}: ${reason}`),

@@ -6,7 +6,7 @@ import { samplesOf, silence } from '@trunkline/rtp/g711.ts'
 import { makeTelephone, type Telephone } from '../../../test/media/telephone.ts'
 import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
-import type { MediaCall, MediaEngine, MediaLeg, MediaResult, MediaSound } from '../../ports/media.ts'
+import type { MediaEngine, MediaResult, MediaSound } from '../../ports/media.ts'
 import { connectPeers, logEvents, unwrap, waitForTone } from './media.conformance.ts'
 import { repairWav } from './recording/wav.ts'
 import { channelOf, energyShare, maxEnergyShare, toneFrames } from './tone-testing.ts'
@@ -40,13 +40,14 @@ const suite = (start: () => Promise<MediaEngine>): void => {
   }
 
   /** A telephone alone in a call. */
-  const single = async (): Promise<{ call: MediaCall; leg: MediaLeg; telephone: Telephone }> => {
+  const single = async () => {
     const telephone = await phone()
-    const call = unwrap(await (await starting).openCall(logEvents().events))
+    const { log, events } = logEvents()
+    const call = unwrap(await (await starting).openCall(events))
     const options = { id: 'callee', kind: 'rtp', offer: null, codecs: ['pcmu'], source: '127.0.0.1' } as const
     const leg = unwrap(await call.addLeg(options))
     unwrap(await leg.accept(await telephone.answer(unwrap(await leg.describe()))))
-    return { call, leg, telephone }
+    return { call, leg, telephone, log }
   }
 
   test('sounds are heard one after the other without a gap, to the last packet', async () => {
@@ -208,6 +209,25 @@ const suite = (start: () => Promise<MediaEngine>): void => {
       Array(13).fill(0),
     )
     assert.equal(unwrap(await call.stats()).length, 16)
+    await call.close()
+  })
+
+  test('speech of a peer is reported when it begins and ends, while it is listened for', async () => {
+    const { call, leg, telephone, log } = await single()
+    unwrap(await leg.listenForSpeech({ leastMs: 100, silenceMs: 400 }))
+    for (const spoken of [1, 2]) {
+      telephone.sendTone(620)
+      await until(async () => log.speech.length === spoken * 2 - 1)
+      telephone.sendTone(null)
+      await until(async () => log.speech.length === spoken * 2)
+    }
+    assert.deepEqual(log.speech, ['callee began', 'callee ended', 'callee began', 'callee ended'])
+    unwrap(await leg.listenForSpeech(null))
+    const from = telephone.sent
+    telephone.sendTone(620)
+    await until(async () => telephone.sent > from + 20)
+    await call.stats()
+    assert.equal(log.speech.length, 4)
     await call.close()
   })
 

@@ -79,6 +79,7 @@ export class EmbeddedCall {
           : await openPlainTransport(rtpPorts, addresses, { source: source ?? null, srtp }, events)
       leg = new Leg({ id, kind, codecs, srtp }, this.name, transport, this.deps.clock, {
         dtmf: (digit) => this.events.dtmf(id, digit),
+        speech: (change) => this.events.speech?.(id, change),
       })
       const taken = this.isClosed
         ? refused('state', 'the call has ended')

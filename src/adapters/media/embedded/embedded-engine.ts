@@ -50,6 +50,7 @@ const legOf = (worker: MediaWorker, call: string, leg: string): MediaLeg => ({
   reoffer: (direction) => worker.request(call, 'reoffer', { leg, direction }),
   sendKeys: (digits) => worker.request(call, 'press', { leg, digits }),
   listenForKeys: () => worker.request(call, 'listenForKeys', { leg }),
+  listenForSpeech: (options) => worker.request(call, 'listenForSpeech', { leg, options }),
   playTone: (hertz) =>
     hertz === null ? worker.request(call, 'stopSounds', { leg }) : worker.request(call, 'playTone', { leg, hertz }),
   play: (sounds) => worker.request(call, 'play', { leg, sounds }),

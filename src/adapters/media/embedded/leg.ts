@@ -9,6 +9,7 @@ import type {
   MediaLegOptions,
   MediaLegStats,
   MediaResult,
+  MediaSpeechOptions,
   MediaSrtp,
 } from '../../../ports/media.ts'
 import { maxDigits } from '../limits.ts'
@@ -34,6 +35,7 @@ import { Player } from './player.ts'
 import { RtpReceiver } from './rtp-receiver.ts'
 import { RtpSender, type UnnumberedPacket } from './rtp-sender.ts'
 import type { SoundReader } from './sounds.ts'
+import { SpeechDetector } from './speech-detector.ts'
 import { type Tap, type Taps, withoutTap, withTap } from './tap.ts'
 import { ToneKeyDetector } from './tone-key-detector.ts'
 import type { Transport } from './transport.ts'
@@ -41,6 +43,7 @@ import type { Transport } from './transport.ts'
 /** Events of a leg for its call. */
 export type LegEvents = {
   dtmf(digit: string): void
+  speech(change: 'began' | 'ended'): void
 }
 
 /**
@@ -76,6 +79,8 @@ export class Leg {
   /** Keys that the other leg received, for a peer without telephone events. */
   private pendingTones = ''
   private listensForKeys = false
+  /** Ends the detection of speech. */
+  private ignoreSpeech: () => void = () => {}
   /** Taps of what the peer says, and of what it hears. */
   private saidTaps: Taps = null
   private heardTaps: Taps = null
@@ -336,6 +341,20 @@ export class Leg {
     return done(null)
   }
 
+  listenForSpeech(options: MediaSpeechOptions | null): MediaResult<null> {
+    this.ignoreSpeech()
+    if (!options || this.isClosed) return done(null)
+    const detector = new SpeechDetector(options, (change) => this.events.speech(change))
+    const removeTap = this.addTap('said', (codec, packet, at) => detector.detect(codec, packet, at))
+    const tick = (_: number, at: number) => detector.checkEnd(at)
+    this.clock.start(tick)
+    this.ignoreSpeech = () => {
+      removeTap()
+      this.clock.stop(tick)
+    }
+    return done(null)
+  }
+
   /**
    * Begins to play sounds to the peer in place of the bridge, and of sounds that are played already.
    * @param open opens the sounds; returns the reason why one cannot be played
@@ -406,6 +425,7 @@ export class Leg {
     this.isClosed = true
     this.keys?.stop()
     this.stopSounds()
+    this.ignoreSpeech()
     this.transport.close()
   }
 

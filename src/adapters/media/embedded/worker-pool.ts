@@ -22,6 +22,7 @@ const lost = refused('state', 'the media worker has ended')
 const emit = (events: MediaEvents, { event, args }: Happening): void => {
   if (event === 'connected') events.connected(...args)
   else if (event === 'dtmf') events.dtmf(...args)
+  else if (event === 'speech') events.speech?.(...args)
   else if (event === 'silence') events.silence(...args)
   else if (event === 'dropped') events.dropped(...args)
   else events.failed(...args)

@@ -7,6 +7,7 @@ import type {
   MediaRecording,
   MediaResult,
   MediaSound,
+  MediaSpeechOptions,
 } from '../../../ports/media.ts'
 import type { TransportAddresses } from './transport.ts'
 import type { PortRange } from './udp-ports.ts'
@@ -41,6 +42,10 @@ export type CallOperations = {
   play: {
     readonly ask: { readonly leg: string; readonly sounds: readonly MediaSound[] }
     readonly answer: MediaPlayed
+  }
+  listenForSpeech: {
+    readonly ask: { readonly leg: string; readonly options: MediaSpeechOptions | null }
+    readonly answer: null
   }
   playTone: { readonly ask: { readonly leg: string; readonly hertz: number }; readonly answer: null }
   stopSounds: { readonly ask: { readonly leg: string }; readonly answer: null }
@@ -80,10 +85,10 @@ export type WorkerRequest = {
 }[CallOperation]
 
 type WorkerEvent = {
-  [E in keyof MediaEvents]: {
+  [E in keyof MediaEvents]-?: {
     readonly event: E
     readonly call: string
-    readonly args: Parameters<MediaEvents[E]>
+    readonly args: Parameters<Required<MediaEvents>[E]>
   }
 }[keyof MediaEvents]
 

@@ -35,6 +35,7 @@ const post = (word: WorkerMessage) => port.postMessage(word)
 const eventsOf = (call: string): MediaEvents => ({
   connected: (...args) => post({ word: 'event', happening: { event: 'connected', call, args } }),
   dtmf: (...args) => post({ word: 'event', happening: { event: 'dtmf', call, args } }),
+  speech: (...args) => post({ word: 'event', happening: { event: 'speech', call, args } }),
   silence: (...args) => post({ word: 'event', happening: { event: 'silence', call, args } }),
   failed: (...args) => post({ word: 'event', happening: { event: 'failed', call, args } }),
   dropped: (...args) => post({ word: 'event', happening: { event: 'dropped', call, args } }),
@@ -91,6 +92,8 @@ const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
       return withLeg(call, order.ask.leg, (leg) => leg.sendKeys(order.ask.digits))
     case 'listenForKeys':
       return withLeg(call, order.ask.leg, (leg) => leg.listenForKeys())
+    case 'listenForSpeech':
+      return withLeg(call, order.ask.leg, (leg) => leg.listenForSpeech(order.ask.options))
     case 'playTone':
       return withLeg(call, order.ask.leg, (leg) => call.playTone(leg, order.ask.hertz))
     case 'play':

@@ -98,6 +98,7 @@ export class RtpengineCall {
       sendKeys: async () => refused('state', 'rtpengine cannot send keys of its own'),
       // rtpengine listens to every single leg.
       listenForKeys: async () => done(null),
+      listenForSpeech: async () => onlyForwarded,
       play: async () => onlyForwarded,
       stopSounds: async () => onlyForwarded,
       openFeed: async () => onlyForwarded,
