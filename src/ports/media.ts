@@ -115,6 +115,11 @@ export type MediaLeg = {
   listenForKeys(): Promise<MediaResult<null>>
   /** Detects when the peer begins and ends to speak, in place of an earlier request; null: no more. G.711 only. */
   listenForSpeech(options: MediaSpeechOptions | null): Promise<MediaResult<null>>
+  /**
+   * Gives what the peer says or hears to a listener: frames of 20 ms of µ-law, in order and without gaps, as silence
+   * fills them. Returns a function that ends it. G.711 only.
+   */
+  listen(of: 'said' | 'heard', listener: (frame: Uint8Array) => void): Promise<MediaResult<() => Promise<void>>>
   /** Plays a tone to the peer in place of the bridged media; null stops it. G.711 only. */
   playTone(hertz: number | null): Promise<MediaResult<null>>
   /**

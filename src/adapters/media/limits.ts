@@ -57,6 +57,15 @@ export const maxDigits = 64
 /** Ticks of the clock that a late timer makes up for: 100 ms. */
 export const maxLateTicks = 5
 
+/** Milliseconds for which a packet waits for one before it, where frames must be in order. */
+export const maxReorderMs = 40
+
+/** A larger step of timestamps, in milliseconds, is another stream. Bounds the silence that fills a gap. */
+export const maxFrameGapMs = 10_000
+
+/** Listeners of a leg's frames: a stream and a recogniser of speech, for each direction. */
+export const maxListeners = 4
+
 /** Octets that wait in a feed: 300 s of G.711, as a program may push a whole announcement at once. */
 export const maxFeedBytes = 2_400_000
 

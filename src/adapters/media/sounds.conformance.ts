@@ -231,6 +231,33 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     await call.close()
   })
 
+  test('a listener gets what the peer says, and another what it hears, without gaps, until it ends', async () => {
+    const { call, leg, telephone } = await single()
+    const [said, heard]: [number[], number[]] = [[], []]
+    const ends = [
+      unwrap(await leg.listen('said', (frame) => said.push(...linear(Buffer.from(frame))))),
+      unwrap(await leg.listen('heard', (frame) => heard.push(...linear(Buffer.from(frame))))),
+    ]
+    telephone.sendTone(620)
+    void leg.play([beep])
+    const isTone = (samples: number[], hertz: number) =>
+      samples.length > 6_000 && energyShare(samples.slice(-4_000), hertz) > 0.95
+    await until(async () => isTone(said, 620) && isTone(heard, 440))
+    telephone.sendTone(null)
+    unwrap(await leg.stopSounds())
+    // Silence is given too, while nothing is said.
+    await until(async () => said.slice(-4_000).every((sample) => sample === 0))
+    await until(async () => heard.slice(-4_000).every((sample) => sample === 0))
+    for (const end of ends) await end()
+    const counts = [said.length, heard.length]
+    const from = telephone.sent
+    telephone.sendTone(620)
+    await until(async () => telephone.sent > from + 20)
+    unwrap(await call.stats())
+    assert.deepEqual([said.length, heard.length], counts)
+    await call.close()
+  })
+
   test('a call is held while a sound is played, which is not heard then', async () => {
     const { call, leg, telephone } = await single()
     void leg.play([beep])

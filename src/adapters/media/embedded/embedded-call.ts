@@ -164,7 +164,7 @@ export class EmbeddedCall {
         return refused('state', 'the call has ended or is already being recorded')
       }
       const record = ({ leg, of }: Channel, channel: 0 | 1) =>
-        leg.addTap(of, (codec, packet, at) => recorder.addPacket(channel, codec, packet, at))
+        leg.taps.add(of, (codec, packet, at) => recorder.addPacket(channel, codec, packet, at))
       const taps = [record(left, 0), record(right, 1)]
       this.recordings.set(id, { recorder, taps })
       return done(null)

@@ -37,7 +37,8 @@ export type EmbeddedSettings = {
 const defaultCalls = 100
 
 const feedOf = (worker: MediaWorker, call: string, leg: string, feed: string): MediaFeed => ({
-  push: (chunk) => worker.request(call, 'pushFeed', { leg, feed, chunk }),
+  // A view would be sent with all the memory behind it.
+  push: (chunk) => worker.request(call, 'pushFeed', { leg, feed, chunk: new Uint8Array(chunk) }),
   end: () => worker.request(call, 'endFeed', { leg, feed }),
   clear: () => worker.request(call, 'clearFeed', { leg, feed }),
 })
@@ -51,6 +52,7 @@ const legOf = (worker: MediaWorker, call: string, leg: string): MediaLeg => ({
   sendKeys: (digits) => worker.request(call, 'press', { leg, digits }),
   listenForKeys: () => worker.request(call, 'listenForKeys', { leg }),
   listenForSpeech: (options) => worker.request(call, 'listenForSpeech', { leg, options }),
+  listen: (of, listener) => worker.listen(call, leg, of, listener),
   playTone: (hertz) =>
     hertz === null ? worker.request(call, 'stopSounds', { leg }) : worker.request(call, 'playTone', { leg, hertz }),
   play: (sounds) => worker.request(call, 'play', { leg, sounds }),

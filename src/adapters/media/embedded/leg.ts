@@ -9,7 +9,6 @@ import type {
   MediaLegOptions,
   MediaLegStats,
   MediaResult,
-  MediaSpeechOptions,
   MediaSrtp,
 } from '../../../ports/media.ts'
 import { maxDigits } from '../limits.ts'
@@ -18,6 +17,7 @@ import type { AudioFeed } from './audio-feed.ts'
 import { DtmfDetector, dtmfPackets, type TimedPacket } from './dtmf.ts'
 import { dtmfTonePackets } from './dtmf-tones.ts'
 import { KeySource } from './key-source.ts'
+import { LegTaps } from './leg-taps.ts'
 import type { MediaClock } from './media-clock.ts'
 import {
   bridgeable,
@@ -35,8 +35,6 @@ import { Player } from './player.ts'
 import { RtpReceiver } from './rtp-receiver.ts'
 import { RtpSender, type UnnumberedPacket } from './rtp-sender.ts'
 import type { SoundReader } from './sounds.ts'
-import { SpeechDetector } from './speech-detector.ts'
-import { type Tap, type Taps, withoutTap, withTap } from './tap.ts'
 import { ToneKeyDetector } from './tone-key-detector.ts'
 import type { Transport } from './transport.ts'
 
@@ -79,11 +77,7 @@ export class Leg {
   /** Keys that the other leg received, for a peer without telephone events. */
   private pendingTones = ''
   private listensForKeys = false
-  /** Ends the detection of speech. */
-  private ignoreSpeech: () => void = () => {}
-  /** Taps of what the peer says, and of what it hears. */
-  private saidTaps: Taps = null
-  private heardTaps: Taps = null
+  readonly taps: LegTaps
   /** Frames of G.711 in each packet to the peer; null for any. */
   private packetFrames: number | null = null
   /** Made when the first packet has another length. */
@@ -107,6 +101,7 @@ export class Leg {
     events: LegEvents,
   ) {
     this.clock = clock
+    this.taps = new LegTaps(clock, (change) => events.speech(change))
     this.srtp = srtp
     this.id = id
     this.kind = kind
@@ -203,7 +198,8 @@ export class Leg {
     }
     const codec = format.name
     if (codec !== 'opus' && codec !== 'pcmu' && codec !== 'pcma') return
-    if (this.saidTaps !== null && isG711(codec)) for (const tap of this.saidTaps) tap(codec, packet, at)
+    const { said } = this.taps
+    if (said !== null && isG711(codec)) for (const tap of said) tap(codec, packet, at)
     this.other?.forward(packet, codec, at)
   }
 
@@ -257,18 +253,8 @@ export class Leg {
     const numbered = this.sender.renumber(packet, at, clock)
     this.transport.send(writeRtp(numbered))
     // Keys are no audio.
-    if (this.heardTaps !== null && isG711(name) && packet.payloadType === type)
-      for (const tap of this.heardTaps) tap(name, numbered, at)
-  }
-
-  /** Adds a tap of what the peer says or hears. @returns a function that removes it */
-  addTap(of: 'said' | 'heard', tap: Tap): () => void {
-    if (of === 'said') this.saidTaps = withTap(this.saidTaps, tap)
-    else this.heardTaps = withTap(this.heardTaps, tap)
-    return () => {
-      if (of === 'said') this.saidTaps = withoutTap(this.saidTaps, tap)
-      else this.heardTaps = withoutTap(this.heardTaps, tap)
-    }
+    const { heard } = this.taps
+    if (heard !== null && isG711(name) && packet.payloadType === type) for (const tap of heard) tap(name, numbered, at)
   }
 
   async sendKeys(digits: string): Promise<MediaResult<null>> {
@@ -335,23 +321,9 @@ export class Leg {
     if (this.listensForKeys) return done(null)
     this.listensForKeys = true
     const detector = new ToneKeyDetector()
-    this.addTap('said', (codec, packet) => {
+    this.taps.add('said', (codec, packet) => {
       if (!this.agreement?.keys) for (const digit of detector.detect(codec, packet)) this.events.dtmf(digit)
     })
-    return done(null)
-  }
-
-  listenForSpeech(options: MediaSpeechOptions | null): MediaResult<null> {
-    this.ignoreSpeech()
-    if (!options || this.isClosed) return done(null)
-    const detector = new SpeechDetector(options, (change) => this.events.speech(change))
-    const removeTap = this.addTap('said', (codec, packet, at) => detector.detect(codec, packet, at))
-    const tick = (_: number, at: number) => detector.checkEnd(at)
-    this.clock.start(tick)
-    this.ignoreSpeech = () => {
-      removeTap()
-      this.clock.stop(tick)
-    }
     return done(null)
   }
 
@@ -425,7 +397,7 @@ export class Leg {
     this.isClosed = true
     this.keys?.stop()
     this.stopSounds()
-    this.ignoreSpeech()
+    this.taps.close()
     this.transport.close()
   }
 

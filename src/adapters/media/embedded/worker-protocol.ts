@@ -24,6 +24,8 @@ export type WorkerSettings = {
 
 type ChannelOfCall = { readonly leg: string; readonly of: 'said' | 'heard' }
 
+type ListenerOfLeg = { readonly leg: string; readonly listener: string }
+
 type FeedOfLeg = { readonly leg: string; readonly feed: string }
 
 /** Requests to a call, with their replies. */
@@ -47,6 +49,8 @@ export type CallOperations = {
     readonly ask: { readonly leg: string; readonly options: MediaSpeechOptions | null }
     readonly answer: null
   }
+  listen: { readonly ask: ListenerOfLeg & { readonly of: 'said' | 'heard' }; readonly answer: null }
+  unlisten: { readonly ask: ListenerOfLeg; readonly answer: null }
   playTone: { readonly ask: { readonly leg: string; readonly hertz: number }; readonly answer: null }
   stopSounds: { readonly ask: { readonly leg: string }; readonly answer: null }
   openFeed: { readonly ask: FeedOfLeg; readonly answer: null }
@@ -97,6 +101,7 @@ export type WorkerMessage =
   | { readonly word: 'ready' }
   | { readonly word: 'answer'; readonly id: number; readonly answer: MediaResult<unknown> }
   | { readonly word: 'event'; readonly happening: WorkerEvent }
+  | { readonly word: 'frame'; readonly call: string; readonly listener: string; readonly frame: Uint8Array }
   | { readonly word: 'fault'; readonly reason: string }
 
 export type { WorkerEvent as Happening }

@@ -93,7 +93,18 @@ const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
     case 'listenForKeys':
       return withLeg(call, order.ask.leg, (leg) => leg.listenForKeys())
     case 'listenForSpeech':
-      return withLeg(call, order.ask.leg, (leg) => leg.listenForSpeech(order.ask.options))
+      return withLeg(call, order.ask.leg, (leg) => leg.taps.listenForSpeech(order.ask.options))
+    case 'listen': {
+      const { leg: id, listener, of } = order.ask
+      return withLeg(call, id, (leg) =>
+        leg.taps.listen(listener, of, (frame) =>
+          // A view would be sent with all the memory behind it.
+          post({ word: 'frame', call: order.call, listener, frame: new Uint8Array(frame) }),
+        ),
+      )
+    }
+    case 'unlisten':
+      return withLeg(call, order.ask.leg, (leg) => leg.taps.unlisten(order.ask.listener))
     case 'playTone':
       return withLeg(call, order.ask.leg, (leg) => call.playTone(leg, order.ask.hertz))
     case 'play':

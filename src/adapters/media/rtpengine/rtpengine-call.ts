@@ -99,6 +99,7 @@ export class RtpengineCall {
       // rtpengine listens to every single leg.
       listenForKeys: async () => done(null),
       listenForSpeech: async () => onlyForwarded,
+      listen: async () => onlyForwarded,
       play: async () => onlyForwarded,
       stopSounds: async () => onlyForwarded,
       openFeed: async () => onlyForwarded,
