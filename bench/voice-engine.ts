@@ -21,23 +21,25 @@ export type EngineResponse = { readonly id: number; readonly value: string | num
 
 const start: EngineOptions = JSON.parse(process.argv[2] ?? '{}')
 const bind = '127.0.0.1'
+const embedded = await startEmbedded({
+  bind,
+  advertised: bind,
+  rtpPorts: [0, 0],
+  webrtcPorts: [0, 0],
+  workers: 1,
+  callsPerWorker: 1_000,
+  fault: (reason) => console.error(reason),
+})
 const engine =
   start.engine === 'embedded'
-    ? await startEmbedded({
-        bind,
-        advertised: bind,
-        rtpPorts: [0, 0],
-        webrtcPorts: [0, 0],
-        workers: 1,
-        callsPerWorker: 1_000,
-        fault: (reason) => console.error(reason),
-      })
+    ? embedded
     : await startRtpengineEngine({
         address: bind,
         port: start.port,
         dtmf: { address: bind, port: start.dtmfPort },
         recordings: start.recordings,
         calls: 1_000,
+        processor: embedded,
       })
 
 const unwrap = <T>(answer: MediaResult<T>): T => {

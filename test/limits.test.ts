@@ -21,7 +21,7 @@ const exempt = [
   /^src\/domains\/sms\/submit\//,
   /^src\/domains\/webhooks\/delivery\//,
   // The signal of DTMF and tones: standards, not limits.
-  /^src\/adapters\/media\/embedded\/(?:dtmf|dtmf-tones|tone-key-detector|tone-source)\.ts$/,
+  /^src\/adapters\/media\/embedded\/(?:dtmf|dtmf-tones|tone-key-detector|speech-detector|g711-frame)\.ts$/,
   // The keys of the search index are made with them.
   /^src\/domains\/contacts\/search\//,
 ]

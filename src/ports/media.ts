@@ -19,6 +19,8 @@ export type MediaEvents = {
   connected(leg: string): void
   /** A key was pressed (RFC 4733, or tones in the audio of a leg with `listenForKeys`). Once per press. */
   dtmf(leg: string, digit: string): void
+  /** The peer of a leg with `listenForSpeech` began to speak, or ended. */
+  speech?(leg: string, change: 'began' | 'ended'): void
   /**
    * The peer of a leg gave no sign of life for `seconds` while no leg is on hold: neither media of any kind, such as
    * comfort noise, nor RTCP or ICE checks. Once, and again after further signs.
@@ -29,6 +31,9 @@ export type MediaEvents = {
   /** Packets from an unannounced address and port are dropped. Once per address, a few times per leg. */
   dropped(leg: string, from: string, expected: string): void
 }
+
+/** Speech begins after `leastMs` of sound above the noise, and ends after `silenceMs` without. */
+export type MediaSpeechOptions = { readonly leastMs: number; readonly silenceMs: number }
 
 export type MediaLegStats = {
   readonly leg: string
@@ -55,7 +60,42 @@ export type MediaLegStats = {
 /** A recording: stereo, 16 bits, 8,000 samples per second. */
 export type MediaRecording = { readonly seconds: number; readonly bytes: number; readonly sha256: string }
 
-/** A side of a call. */
+/**
+ * Sound that a leg plays to its peer. Tones sound together for `onMs`, then pause for `offMs`. Files and feeds are
+ * µ-law, 8,000 samples per second, without a header. `loop`: the times that it is played; 0: until it is stopped.
+ */
+export type MediaSound =
+  | { readonly tones: readonly number[]; readonly onMs: number; readonly offMs: number; readonly loop: number }
+  | { readonly silenceMs: number }
+  | { readonly file: string; readonly fromMs: number; readonly loop: number }
+  /** Id of a feed that `openFeed` made. */
+  | { readonly feed: string }
+
+/** A channel of a recording: what the peer of a leg says, or what it hears. */
+export type MediaChannel = { readonly leg: MediaLeg; readonly of: 'said' | 'heard' }
+
+/** A running recording. */
+export type MediaRecorder = {
+  /** Records nothing until `resume`: `silence` keeps the time of the pause, `skip` leaves it out. */
+  pause(fill: 'silence' | 'skip'): Promise<MediaResult<null>>
+  resume(): Promise<MediaResult<null>>
+  stop(): Promise<MediaResult<MediaRecording>>
+}
+
+/** How the sounds ended, and the milliseconds that were sent. */
+export type MediaPlayed = { readonly how: 'done' | 'stopped'; readonly ms: number }
+
+/** A sound that is pushed while it is played. Silence is played while nothing waits. */
+export type MediaFeed = {
+  /** Appends a chunk of any length. Refused with cause `full` while 300 s wait. */
+  push(chunk: Uint8Array): Promise<MediaResult<null>>
+  /** The sound ends after what waits. */
+  end(): Promise<MediaResult<null>>
+  /** Drops what waits; returns its milliseconds. */
+  clear(): Promise<MediaResult<number>>
+}
+
+/** A side of a call. Its peer hears one source: keys that are sent, else sounds that are played, else the bridge. */
 export type MediaLeg = {
   readonly id: string
   /** Returns our session description: the answer to the peer's offer, or an offer if the leg has none. In a bridge,
@@ -73,8 +113,24 @@ export type MediaLeg = {
   sendKeys(digits: string): Promise<MediaResult<null>>
   /** Detects keys in the audio too (ITU-T Q.24), while the peer has negotiated G.711 without telephone events. */
   listenForKeys(): Promise<MediaResult<null>>
+  /** Detects when the peer begins and ends to speak, in place of an earlier request; null: no more. G.711 only. */
+  listenForSpeech(options: MediaSpeechOptions | null): Promise<MediaResult<null>>
+  /**
+   * Gives what the peer says or hears to a listener: frames of 20 ms of µ-law, in order and without gaps, as silence
+   * fills them. Returns a function that ends it. G.711 only.
+   */
+  listen(of: 'said' | 'heard', listener: (frame: Uint8Array) => void): Promise<MediaResult<() => Promise<void>>>
   /** Plays a tone to the peer in place of the bridged media; null stops it. G.711 only. */
   playTone(hertz: number | null): Promise<MediaResult<null>>
+  /**
+   * Plays sounds one after the other, in place of the bridged media and of sounds that are played already. Resolves when
+   * the last packet was sent, or they were stopped. G.711 only.
+   */
+  play(sounds: readonly MediaSound[]): Promise<MediaResult<MediaPlayed>>
+  /** Stops the sounds, which `play` then reports. */
+  stopSounds(): Promise<MediaResult<null>>
+  /** Makes a feed of this leg for one `play`. It exists until it has ended and was played, or the call ends. */
+  openFeed(id: string): Promise<MediaResult<MediaFeed>>
 }
 
 /** SRTP with keys in session descriptions (RFC 4568) on a plain leg. `offer`: encrypted if the peer supports it. */
@@ -99,17 +155,29 @@ export type MediaCall = {
   addLeg(options: MediaLegOptions): Promise<MediaResult<MediaLeg>>
   /** Relays media and DTMF between two legs, in both directions. */
   bridge(one: MediaLeg, other: MediaLeg): Promise<MediaResult<null>>
+  /** Ends the bridge of a leg: neither side hears the other. Both can be bridged again. Idempotent. */
+  unbridge(leg: MediaLeg): Promise<MediaResult<null>>
   /** Records the incoming audio of two G.711 legs to a WAV file, one leg per channel. The file is one second behind. */
   startRecording(path: string, left: MediaLeg, right: MediaLeg): Promise<MediaResult<null>>
   stopRecording(): Promise<MediaResult<MediaRecording>>
+  /** Records to a file of its own, a channel each; a call may have several recordings at a time. G.711 only. */
+  record(path: string, left: MediaChannel, right: MediaChannel): Promise<MediaResult<MediaRecorder>>
   stats(): Promise<MediaResult<readonly MediaLegStats[]>>
-  /** Ends every leg and a running recording. Idempotent. */
+  /** Ends every leg and the running recordings. Idempotent. */
   close(): Promise<void>
+}
+
+export type MediaCallOptions = {
+  /**
+   * The audio passes through this program: legs play sounds, send keys and are recorded by direction, and a call has up
+   * to 16 legs. Otherwise an engine may relay the audio elsewhere, for two legs. G.711 only. Default: false.
+   */
+  readonly isProcessed?: boolean
 }
 
 export type MediaEngine = {
   /** Refused with cause `full` when there is no capacity. */
-  openCall(events: MediaEvents): Promise<MediaResult<MediaCall>>
+  openCall(events: MediaEvents, options?: MediaCallOptions): Promise<MediaResult<MediaCall>>
   /** A call is likely soon: an engine that starts on demand may start. */
   prepare?(): void
   /** Number of current calls, and the maximum. */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { startEmbedded } from '../../src/adapters/media/embedded/embedded-engine.ts'
 import { connectNg } from '../../src/adapters/media/rtpengine/ng-client.ts'
 import { startRtpengineEngine } from '../../src/adapters/media/rtpengine/rtpengine-engine.ts'
 import type { MediaEngine } from '../../src/ports/media.ts'
@@ -83,11 +84,25 @@ export const startRtpengine = async (): Promise<Daemon> => {
   }
 }
 
+/** The embedded engine that processes calls of rtpengine, with a thread of its own. */
+export const openProcessor = (): Promise<MediaEngine> =>
+  startEmbedded({
+    bind: '127.0.0.1',
+    advertised: '127.0.0.1',
+    rtpPorts: [0, 0],
+    webrtcPorts: [0, 0],
+    workers: 1,
+    fault: (reason) => {
+      throw new Error(reason)
+    },
+  })
+
 /** The engine with a daemon of its own, which ends with it. */
 export const openRtpengine = async (): Promise<MediaEngine> => {
   const { port, dtmfPort, recordings, stop } = await startRtpengine()
   const dtmf = { address: '127.0.0.1', port: dtmfPort }
-  const engine = await startRtpengineEngine({ address: '127.0.0.1', port, dtmf, recordings, calls: 100 })
+  const processor = await openProcessor()
+  const engine = await startRtpengineEngine({ address: '127.0.0.1', port, dtmf, recordings, calls: 100, processor })
   return {
     ...engine,
     close: async () => {

@@ -54,8 +54,38 @@ export const callsBeforeNext = 10
 /** Keys sent by one request: more than a dialled number or a code has. */
 export const maxDigits = 64
 
-/** Legs of a call: the two that speak, and others while targets change. */
-export const maxLegs = 4
+/** Ticks of the clock that a late timer makes up for: 100 ms. */
+export const maxLateTicks = 5
+
+/** Milliseconds for which a packet waits for one before it, where frames must be in order. */
+export const maxReorderMs = 40
+
+/** A larger step of timestamps, in milliseconds, is another stream. Bounds the silence that fills a gap. */
+export const maxFrameGapMs = 10_000
+
+/** Listeners of a leg's frames: a stream and a recogniser of speech, for each direction. */
+export const maxListeners = 4
+
+/** Octets that wait in a feed: 300 s of G.711, as a program may push a whole announcement at once. */
+export const maxFeedBytes = 2_400_000
+
+/** Feeds of a leg: more would hold memory without end. */
+export const maxFeeds = 8
+
+/** Sounds of one request to play: more than a prompt has parts. */
+export const maxSounds = 200
+
+/** Recordings of a call at a time: the whole call, and a few of its parts. Each has a file and 128 KB of memory. */
+export const maxRecordings = 4
+
+/** Octets of a sound file: 44 minutes of G.711. */
+export const maxSoundFileBytes = 20_971_520
+
+/** Octets of sound files that a worker holds in memory. */
+export const maxSoundFilesBytes = 67_108_864
+
+/** Legs of a call: the one that speaks, ten targets that ring at once, and others while targets change. */
+export const maxLegs = 16
 
 /** Milliseconds between reports of a call. */
 export const reportMs = 5_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { readRtp, writeRtp } from '@trunkline/rtp/rtp.ts'
 import { readAudio } from '@trunkline/rtp/sdp.ts'
 import type { Peer } from '../../../test/media/peer.ts'
@@ -20,10 +20,8 @@ import type {
   MediaSrtp,
 } from '../../ports/media.ts'
 import { dtmfTonePackets } from './embedded/dtmf-tones.ts'
-import type { UnnumberedPacket } from './embedded/rtp-sender.ts'
-import { sendKeys } from './embedded/tone-source.ts'
 import { repairWav } from './recording/wav.ts'
-import { energyShare, maxEnergyShare } from './tone-testing.ts'
+import { channelOf, energyShare, maxEnergyShare } from './tone-testing.ts'
 
 const g711: readonly MediaCodec[] = ['pcmu', 'pcma']
 
@@ -37,16 +35,18 @@ export const unwrap = <T>(answer: MediaResult<T>): T => {
 export type MediaEventLog = {
   connected: string[]
   digits: string[]
+  speech: string[]
   silences: string[]
   failures: string[]
   dropped: string[]
 }
 
 export const logEvents = (): { log: MediaEventLog; events: MediaEvents } => {
-  const log: MediaEventLog = { connected: [], digits: [], silences: [], failures: [], dropped: [] }
+  const log: MediaEventLog = { connected: [], digits: [], speech: [], silences: [], failures: [], dropped: [] }
   const events: MediaEvents = {
     connected: (leg) => log.connected.push(leg),
     dtmf: (leg, digit) => log.digits.push(`${leg} ${digit}`),
+    speech: (leg, change) => log.speech.push(`${leg} ${change}`),
     silence: (leg) => log.silences.push(leg),
     dropped: (leg, from) => log.dropped.push(`${leg} ${from}`),
     failed: (leg, reason) => log.failures.push(`${leg}: ${reason}`),
@@ -97,11 +97,6 @@ export const waitForTone = async (peer: Peer, hertz: number): Promise<void> => {
     async () => peer.samples.length >= from + 6_000 && energyShare(peer.samples.slice(-4_000), hertz) > 0.95,
     60,
   )
-}
-
-const samplesOf = (file: string, channel: 0 | 1): Int16Array => {
-  const bytes = readFileSync(file).subarray(44)
-  return Int16Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readInt16LE(i * 4 + channel * 2))
 }
 
 /** Returns the profile of a description's audio, and its number of keys. */
@@ -218,8 +213,12 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     unwrap(await leg.playTone(440))
     await waitForTone(telephone, 440)
     unwrap(await leg.playTone(null))
-    const send = (packet: UnnumberedPacket) => void telephone.sendPacket(writeRtp({ ...packet, ssrc: 7 }))
-    await sendKeys(dtmfTonePackets(allKeys, 'pcmu'), 0, send, () => true)
+    let sequence = 0
+    for (const { timestamp, marker, payload, delayMs } of dtmfTonePackets(allKeys, 'pcmu')) {
+      await pause(delayMs)
+      const packet = { payloadType: 0, ssrc: 7, sequence: sequence++, timestamp, marker, payload }
+      await telephone.sendPacket(writeRtp(packet))
+    }
     await until(async () => log.digits.length >= allKeys.length)
     assert.equal(log.digits.map((one) => one.replace('callee ', '')).join(''), allKeys)
     await call.close()
@@ -281,6 +280,25 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     await call.close()
   })
 
+  test('after unbridge neither side hears the other, and a bridge connects both again', async () => {
+    const engine = await starting
+    const [one, other] = [await track(makeTelephone()), await track(makeTelephone())]
+    const { call, caller, callee } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
+    one.sendTone(1_000)
+    other.sendTone(620)
+    await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
+    for (const leg of [caller, caller]) unwrap(await call.unbridge(leg))
+    await until(async () => {
+      const [heard, spoken] = [one.received + other.received, one.sent]
+      await until(async () => one.sent > spoken + 25)
+      return one.received + other.received === heard
+    })
+    unwrap(await call.bridge(callee, caller))
+    await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
+    assert.equal(repeated(one.sequences) + repeated(other.sequences), 0)
+    await call.close()
+  })
+
   test('a recording has one side left and the other side right', async () => {
     const engine = await starting
     const [browser, telephone] = [await track(makeSoftphone()), await track(makeTelephone())]
@@ -300,7 +318,7 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     const most = (performance.now() - startedAt) / 1_000 + 0.5
     assert.ok(recording.seconds > least && recording.seconds < most, `${recording.seconds} s, ${least} to ${most}`)
     for (const [channel, own, others] of [[0, 1_000, 620] as const, [1, 620, 1_000] as const]) {
-      const samples = samplesOf(path, channel)
+      const samples = channelOf(path, channel)
       assert.ok(maxEnergyShare(samples, own) > 0.95, `${own} Hz: ${maxEnergyShare(samples, own)}`)
       assert.ok(energyShare(samples, others) < 0.05, `${others} Hz: ${energyShare(samples, others)}`)
     }

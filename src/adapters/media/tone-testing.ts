@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { encodeSample, type G711 } from '@trunkline/rtp/g711.ts'
 
 /** Returns G.711 frames of 20 ms of a tone. */
@@ -29,4 +30,10 @@ export const maxEnergyShare = (samples: Int16Array, hertz: number): number => {
   for (let from = 0; from + 2_000 <= samples.length; from += 500)
     most = Math.max(most, energyShare(samples.subarray(from, from + 2_000), hertz))
   return most
+}
+
+/** Returns the samples of a channel of a recording: 0 left, 1 right. */
+export const channelOf = (file: string, channel: 0 | 1): Int16Array => {
+  const bytes = readFileSync(file).subarray(44)
+  return Int16Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readInt16LE(i * 4 + channel * 2))
 }

@@ -1,11 +1,23 @@
 import { randomBytes } from 'node:crypto'
-import type { MediaEvents, MediaLegOptions, MediaRecording, MediaResult } from '../../../ports/media.ts'
-import { maxLegs, reportMs } from '../limits.ts'
+import type {
+  MediaEvents,
+  MediaLegOptions,
+  MediaPlayed,
+  MediaRecording,
+  MediaResult,
+  MediaSound,
+} from '../../../ports/media.ts'
+import { maxFeeds, maxLegs, maxRecordings, maxSounds, reportMs } from '../limits.ts'
 import { openRecorder, type Recorder } from '../recording/recorder.ts'
 import { done, errorMessage, refused } from '../result.ts'
+import { AudioFeed } from './audio-feed.ts'
 import { Leg } from './leg.ts'
+import type { MediaClock } from './media-clock.ts'
 import { bridgeable, isG711 } from './negotiate.ts'
 import { openPlainTransport } from './plain-transport.ts'
+import type { Player } from './player.ts'
+import type { SoundFiles } from './sound-files.ts'
+import { openSound, type SoundReader } from './sounds.ts'
 import type { TransportAddresses, TransportEvents } from './transport.ts'
 import type { UdpPorts } from './udp-ports.ts'
 import { openWebRtcTransport } from './webrtc-transport.ts'
@@ -16,16 +28,24 @@ export type EmbeddedCallDeps = {
   readonly rtpPorts: UdpPorts
   readonly webrtcPorts: UdpPorts
   readonly silenceSeconds: number
+  readonly clock: MediaClock
+  readonly files: SoundFiles
 }
 
-/** The legs of a call, their bridges, and the recording. */
+/** A channel of a recording: what the peer of a leg says, or what it hears. */
+type Channel = { readonly leg: Leg; readonly of: 'said' | 'heard' }
+
+/** A running recording, with functions that remove its taps. */
+type Recording = { readonly recorder: Recorder; readonly taps: readonly (() => void)[] }
+
+/** The legs of a call, their bridges, and its recordings. */
 export class EmbeddedCall {
   private readonly deps: EmbeddedCallDeps
   private readonly events: MediaEvents
   private readonly legs = new Map<string, Leg>()
   private readonly adding = new Set<string>()
   private readonly name = randomBytes(8).toString('hex')
-  private recording: { readonly recorder: Recorder; readonly channels: ReadonlyMap<string, 0 | 1> } | null = null
+  private readonly recordings = new Map<string, Recording>()
   /** Start value for a first report after 1 s, so that the round trip is known early. */
   private reportedAt = performance.now() - reportMs + 1_000
   /** When a leg was on hold last, by the monotonic clock. */
@@ -57,12 +77,9 @@ export class EmbeddedCall {
         kind === 'webrtc'
           ? await openWebRtcTransport(webrtcPorts, addresses, events)
           : await openPlainTransport(rtpPorts, addresses, { source: source ?? null, srtp }, events)
-      leg = new Leg({ id, kind, codecs, srtp }, this.name, transport, {
-        media: (codec, packet, at) => {
-          const channel = this.recording?.channels.get(id)
-          if (channel !== undefined && isG711(codec)) this.recording?.recorder.addPacket(channel, codec, packet, at)
-        },
+      leg = new Leg({ id, kind, codecs, srtp }, this.name, transport, this.deps.clock, {
         dtmf: (digit) => this.events.dtmf(id, digit),
+        speech: (change) => this.events.speech?.(id, change),
       })
       const taken = this.isClosed
         ? refused('state', 'the call has ended')
@@ -87,33 +104,89 @@ export class EmbeddedCall {
     if (one === other) return refused('state', 'a bridge has two legs')
     if (one.codec && other.codec && bridgeable([one.codec], [other.codec]).length === 0)
       return refused('codec', `${one.id} speaks ${one.codec} and ${other.id} ${other.codec}`)
-    for (const leg of [one, other]) if (leg.other) leg.other.other = null
+    for (const leg of [one, other]) this.unbridge(leg)
     one.other = other
     other.other = one
     return done(null)
   }
 
-  async startRecording(path: string, left: Leg, right: Leg): Promise<MediaResult<null>> {
-    if (this.recording) return refused('state', 'the call is being recorded already')
-    for (const leg of [left, right])
+  /** Ends the bridge of a leg, if it has one. */
+  unbridge(leg: Leg): MediaResult<null> {
+    if (leg.other) leg.other.other = null
+    leg.other = null
+    return done(null)
+  }
+
+  /** Plays sounds; resolves when they end. */
+  async play(leg: Leg, sounds: readonly MediaSound[]): Promise<MediaResult<MediaPlayed>> {
+    const begun = await this.beginSounds(leg, sounds)
+    return begun.outcome === 'done' ? done(await begun.value.ended) : begun
+  }
+
+  /** Plays a tone until it is stopped; resolves when it begins. */
+  async playTone(leg: Leg, hertz: number): Promise<MediaResult<null>> {
+    const begun = await this.beginSounds(leg, [{ tones: [hertz], onMs: 1_000, offMs: 0, loop: 0 }])
+    return begun.outcome === 'done' ? done(null) : begun
+  }
+
+  private async beginSounds(leg: Leg, sounds: readonly MediaSound[]): Promise<MediaResult<Player>> {
+    if (sounds.length > maxSounds) return refused('description', `at most ${maxSounds} sounds are played at once`)
+    const { files } = this.deps
+    return leg.play(async () => {
+      const opened: SoundReader[] = []
+      for (const sound of sounds) {
+        const reader = await openSound(sound, leg.feeds, (path) => files.read(path)).catch(errorMessage)
+        if (typeof reader === 'string') return reader
+        opened.push(reader)
+      }
+      return opened
+    })
+  }
+
+  openFeed(leg: Leg, id: string): MediaResult<null> {
+    if (leg.feeds.has(id)) return refused('state', `there is a feed ${id} already`)
+    if (leg.feeds.size >= maxFeeds) return refused('full', `a leg has at most ${maxFeeds} feeds`)
+    leg.feeds.set(id, new AudioFeed())
+    return done(null)
+  }
+
+  /** Records two legs or directions of legs, one in each channel. @param id of the recording within the call */
+  async startRecording(id: string, path: string, left: Channel, right: Channel): Promise<MediaResult<null>> {
+    if (this.recordings.has(id)) return refused('state', 'the call is being recorded already')
+    if (this.recordings.size >= maxRecordings)
+      return refused('full', `a call has at most ${maxRecordings} recordings at a time`)
+    for (const { leg } of [left, right])
       if (leg.codec && !isG711(leg.codec)) return refused('codec', `${leg.id} speaks ${leg.codec}; G.711 is recorded`)
     try {
       const recorder = await openRecorder(path, performance.now())
-      if (this.recording || this.isClosed) {
+      if (this.recordings.has(id) || this.isClosed) {
         await recorder.close(performance.now())
         return refused('state', 'the call has ended or is already being recorded')
       }
-      this.recording = { recorder, channels: new Map([[left.id, 0] as const, [right.id, 1] as const]) }
+      const record = ({ leg, of }: Channel, channel: 0 | 1) =>
+        leg.taps.add(of, (codec, packet, at) => recorder.addPacket(channel, codec, packet, at))
+      const taps = [record(left, 0), record(right, 1)]
+      this.recordings.set(id, { recorder, taps })
       return done(null)
     } catch (error) {
       return refused('state', `the recording cannot be made: ${errorMessage(error)}`)
     }
   }
 
-  async stopRecording(): Promise<MediaResult<MediaRecording>> {
-    const { recording } = this
+  /** Pauses a recording, or with null resumes it. */
+  pauseRecording(id: string, fill: 'silence' | 'skip' | null): MediaResult<null> {
+    const recording = this.recordings.get(id)
     if (!recording) return refused('state', 'the call is not being recorded')
-    this.recording = null
+    if (fill === null) recording.recorder.resume(performance.now())
+    else recording.recorder.pause(fill, performance.now())
+    return done(null)
+  }
+
+  async stopRecording(id: string): Promise<MediaResult<MediaRecording>> {
+    const recording = this.recordings.get(id)
+    if (!recording) return refused('state', 'the call is not being recorded')
+    this.recordings.delete(id)
+    for (const remove of recording.taps) remove()
     try {
       return done(await recording.recorder.close(performance.now()))
     } catch (error) {
@@ -127,7 +200,7 @@ export class EmbeddedCall {
 
   /** Called at least once per second. */
   tick(at: number): void {
-    this.recording?.recorder.flush(at)
+    for (const { recorder } of this.recordings.values()) recorder.flush(at)
     const isReport = at - this.reportedAt >= reportMs
     if (isReport) this.reportedAt = at
     if (isReport) for (const leg of this.legs.values()) leg.report(at)
@@ -154,7 +227,7 @@ export class EmbeddedCall {
   async close(): Promise<void> {
     this.isClosed = true
     for (const leg of this.legs.values()) leg.close()
-    if (this.recording) await this.stopRecording()
+    await Promise.all([...this.recordings.keys()].map((id) => this.stopRecording(id)))
     this.legs.clear()
   }
 }

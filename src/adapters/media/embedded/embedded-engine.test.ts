@@ -10,6 +10,7 @@ import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { until } from '../../../../test/platform.ts'
 import type { MediaEngine } from '../../../ports/media.ts'
 import { connectPeers, latestAudio, logEvents, mediaSuite, unwrap, waitForTone } from '../media.conformance.ts'
+import { soundSuite } from '../sounds.conformance.ts'
 import { energyShare } from '../tone-testing.ts'
 import { type EmbeddedSettings, startEmbedded } from './embedded-engine.ts'
 
@@ -56,6 +57,7 @@ await unwrap(await brittle.openCall(logEvents().events)).close()
 const doomed = threads.at(-1)
 
 mediaSuite(() => startEmbedded(settings))
+soundSuite(() => startEmbedded(settings))
 
 describe('the embedded engine', { concurrency: true }, () => {
   test('µ-law on one side is transcoded to A-law on the other', async () => {

@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import type { MediaCall, MediaEngine, MediaEvents, MediaLeg, MediaResult } from '../../../ports/media.ts'
+import type {
+  MediaCall,
+  MediaEngine,
+  MediaEvents,
+  MediaFeed,
+  MediaLeg,
+  MediaRecorder,
+  MediaResult,
+} from '../../../ports/media.ts'
 import { done, errorMessage, refused } from '../result.ts'
 import { type PortRange, rangeShare } from './udp-ports.ts'
 import { type MediaWorker, WorkerPool } from './worker-pool.ts'
@@ -28,6 +36,13 @@ export type EmbeddedSettings = {
 /** Measured: 100 recorded browser calls used 23 % of a core without loss. The rest is for slow machines and setups. */
 const defaultCalls = 100
 
+const feedOf = (worker: MediaWorker, call: string, leg: string, feed: string): MediaFeed => ({
+  // A view would be sent with all the memory behind it.
+  push: (chunk) => worker.request(call, 'pushFeed', { leg, feed, chunk: new Uint8Array(chunk) }),
+  end: () => worker.request(call, 'endFeed', { leg, feed }),
+  clear: () => worker.request(call, 'clearFeed', { leg, feed }),
+})
+
 const legOf = (worker: MediaWorker, call: string, leg: string): MediaLeg => ({
   id: leg,
   describe: () => worker.request(call, 'describe', { leg }),
@@ -36,7 +51,25 @@ const legOf = (worker: MediaWorker, call: string, leg: string): MediaLeg => ({
   reoffer: (direction) => worker.request(call, 'reoffer', { leg, direction }),
   sendKeys: (digits) => worker.request(call, 'press', { leg, digits }),
   listenForKeys: () => worker.request(call, 'listenForKeys', { leg }),
-  playTone: (hertz) => worker.request(call, 'play', { leg, hertz }),
+  listenForSpeech: (options) => worker.request(call, 'listenForSpeech', { leg, options }),
+  listen: (of, listener) => worker.listen(call, leg, of, listener),
+  playTone: (hertz) =>
+    hertz === null ? worker.request(call, 'stopSounds', { leg }) : worker.request(call, 'playTone', { leg, hertz }),
+  play: (sounds) => worker.request(call, 'play', { leg, sounds }),
+  stopSounds: () => worker.request(call, 'stopSounds', { leg }),
+  openFeed: async (feed) => {
+    const opened = await worker.request(call, 'openFeed', { leg, feed })
+    return opened.outcome === 'done' ? done(feedOf(worker, call, leg, feed)) : opened
+  },
+})
+
+/** Id of the recording of a call by `startRecording`. */
+const wholeCall = 'call'
+
+const recorderOf = (worker: MediaWorker, call: string, recording: string): MediaRecorder => ({
+  pause: (fill) => worker.request(call, 'pauseRecording', { recording, fill }),
+  resume: () => worker.request(call, 'pauseRecording', { recording, fill: null }),
+  stop: () => worker.request(call, 'stopRecording', { recording }),
 })
 
 const callOf = (worker: MediaWorker, call: string): MediaCall => ({
@@ -45,9 +78,25 @@ const callOf = (worker: MediaWorker, call: string): MediaCall => ({
     return added.outcome === 'done' ? done(legOf(worker, call, options.id)) : added
   },
   bridge: (one, other) => worker.request(call, 'bridge', { one: one.id, other: other.id }),
+  unbridge: ({ id }) => worker.request(call, 'unbridge', { leg: id }),
   startRecording: (path, left, right) =>
-    worker.request(call, 'startRecording', { path, left: left.id, right: right.id }),
-  stopRecording: () => worker.request(call, 'stopRecording', null),
+    worker.request(call, 'startRecording', {
+      recording: wholeCall,
+      path,
+      left: { leg: left.id, of: 'said' },
+      right: { leg: right.id, of: 'said' },
+    }),
+  stopRecording: () => worker.request(call, 'stopRecording', { recording: wholeCall }),
+  record: async (path, left, right) => {
+    const recording = randomUUID()
+    const begun = await worker.request(call, 'startRecording', {
+      recording,
+      path,
+      left: { leg: left.leg.id, of: left.of },
+      right: { leg: right.leg.id, of: right.of },
+    })
+    return begun.outcome === 'done' ? done(recorderOf(worker, call, recording)) : begun
+  },
   stats: () => worker.request(call, 'stats', null),
   close: () => worker.end(call),
 })

@@ -13,8 +13,12 @@ import type {
 } from '../../../ports/media.ts'
 import { maxDigits } from '../limits.ts'
 import { done, refused } from '../result.ts'
+import type { AudioFeed } from './audio-feed.ts'
 import { DtmfDetector, dtmfPackets, type TimedPacket } from './dtmf.ts'
 import { dtmfTonePackets } from './dtmf-tones.ts'
+import { KeySource } from './key-source.ts'
+import { LegTaps } from './leg-taps.ts'
+import type { MediaClock } from './media-clock.ts'
 import {
   bridgeable,
   chooseCodec,
@@ -27,20 +31,23 @@ import {
   readRemoteAudio,
 } from './negotiate.ts'
 import { Packetizer, packetFramesOf } from './packetizer.ts'
+import { Player } from './player.ts'
 import { RtpReceiver } from './rtp-receiver.ts'
 import { RtpSender, type UnnumberedPacket } from './rtp-sender.ts'
+import type { SoundReader } from './sounds.ts'
 import { ToneKeyDetector } from './tone-key-detector.ts'
-import { sendKeys, startTone, type ToneSource } from './tone-source.ts'
 import type { Transport } from './transport.ts'
 
-/** Events of a leg for its call. Times are milliseconds of the monotonic clock. */
+/** Events of a leg for its call. */
 export type LegEvents = {
-  /** A packet of the agreed codec. */
-  media(codec: MediaCodec, packet: RtpPacket, at: number): void
   dtmf(digit: string): void
+  speech(change: 'began' | 'ended'): void
 }
 
-/** A side of a call: the negotiation with the peer, a stream in each direction, and their transport. */
+/**
+ * A side of a call: the negotiation with the peer, a stream in each direction, and their transport. The peer hears one
+ * source at a time: the bridge, a player or keys. Taps hear what it says, and what it hears.
+ */
 export class Leg {
   readonly id: string
   readonly kind: 'webrtc' | 'rtp'
@@ -58,12 +65,19 @@ export class Leg {
   private readonly payloadTypes = new Map<number, Format>()
   private agreement: NegotiatedFormats | null = null
   private agreedAt: number | null = null
-  private tone: ToneSource | null = null
-  private isPressing = false
+  /**
+   * What the leg plays to the peer: keys, else the sounds of a player, else the media of the bridge. The clock drives
+   * keys and players, and packets of the bridge come by `forward`.
+   */
+  private keys: KeySource | null = null
+  private player: Player | null = null
+  /** True while keys or a player take the place of the bridge. */
+  private isPlaying = false
+  private readonly clock: MediaClock
   /** Keys that the other leg received, for a peer without telephone events. */
   private pendingTones = ''
-  /** Detects keys in the audio of a peer without telephone events; null while no one waits for keys. */
-  private toneKeys: ToneKeyDetector | null = null
+  private listensForKeys = false
+  readonly taps: LegTaps
   /** Frames of G.711 in each packet to the peer; null for any. */
   private packetFrames: number | null = null
   /** Made when the first packet has another length. */
@@ -75,14 +89,19 @@ export class Leg {
   private lastMediaAt: number | null = null
   private lastLifeAt = 0
   isSilenceReported = false
+  /** Sounds that are pushed while they are played, by their ids. */
+  readonly feeds = new Map<string, AudioFeed>()
   other: Leg | null = null
 
   constructor(
     { id, kind, codecs, srtp }: Required<Pick<MediaLegOptions, 'id' | 'kind' | 'codecs' | 'srtp'>>,
     name: string,
     line: Transport,
+    clock: MediaClock,
     events: LegEvents,
   ) {
+    this.clock = clock
+    this.taps = new LegTaps(clock, (change) => events.speech(change))
     this.srtp = srtp
     this.id = id
     this.kind = kind
@@ -179,9 +198,8 @@ export class Leg {
     }
     const codec = format.name
     if (codec !== 'opus' && codec !== 'pcmu' && codec !== 'pcma') return
-    this.events.media(codec, packet, at)
-    if (this.toneKeys && !this.agreement.keys && isG711(codec))
-      for (const digit of this.toneKeys.detect(codec, packet)) this.events.dtmf(digit)
+    const { said } = this.taps
+    if (said !== null && isG711(codec)) for (const tap of said) tap(codec, packet, at)
     this.other?.forward(packet, codec, at)
   }
 
@@ -201,8 +219,8 @@ export class Leg {
       this.packetizer?.clear()
       return
     }
-    // A tone or key in progress is a source of its own. An interruption would split one key into several.
-    if (this.tone || this.isPressing) return
+    // A sound or key in progress is a source of its own. An interruption would split one key into several.
+    if (this.isPlaying) return
     const format = codec === null ? this.agreement.keys : this.agreement.codec
     if (!format) return
     const { sequence, timestamp, marker } = packet
@@ -231,7 +249,12 @@ export class Leg {
 
   private send(packet: UnnumberedPacket, at: number): void {
     if (!this.agreement || this.isClosed || !maySend(this.direction)) return
-    this.transport.send(writeRtp(this.sender.renumber(packet, at, this.agreement.codec.clock)))
+    const { name, type, clock } = this.agreement.codec
+    const numbered = this.sender.renumber(packet, at, clock)
+    this.transport.send(writeRtp(numbered))
+    // Keys are no audio.
+    const { heard } = this.taps
+    if (heard !== null && isG711(name) && packet.payloadType === type) for (const tap of heard) tap(name, numbered, at)
   }
 
   async sendKeys(digits: string): Promise<MediaResult<null>> {
@@ -240,7 +263,7 @@ export class Leg {
     if (!keys && !isG711(codec.name)) return refused('state', `${this.id} has not negotiated telephone events`)
     if (!/^[0-9*#A-D]+$/i.test(digits) || digits.length > maxDigits)
       return refused('description', `digits are 0-9, *, # and A-D, at most ${maxDigits}`)
-    if (this.isPressing) return refused('state', `${this.id} is still sending keys`)
+    if (this.keys) return refused('state', `${this.id} is still sending keys`)
     if (keys) await this.press(dtmfPackets(digits, keys.clock), keys.type)
     else if (isG711(codec.name)) await this.press(dtmfTonePackets(digits, codec.name), codec.type)
     return done(null)
@@ -248,17 +271,40 @@ export class Leg {
 
   /** Sends keys in place of the audio. */
   private async press(packets: Iterable<TimedPacket>, payloadType: number): Promise<void> {
-    this.isPressing = true
-    const send = (packet: UnnumberedPacket) => this.sendPacketized(packet, performance.now())
-    await sendKeys(packets, payloadType, send, () => !this.isClosed)
-    this.isPressing = false
+    const keys = new KeySource(packets, payloadType)
+    this.keys = keys
+    this.chooseSource()
+    await keys.ended
+  }
+
+  /** Begins or ends to follow the clock, as keys and players come and go. */
+  private chooseSource(): void {
+    if (this.keys?.isOver) this.keys = null
+    if (this.player?.isOver) this.player = null
+    this.isPlaying = this.keys !== null || this.player !== null
+    if (this.isPlaying) this.clock.start(this.playNext)
+    else this.clock.stop(this.playNext)
+  }
+
+  /** Sends the packets of the ticks that have passed. Keys hold back the sounds of a player. */
+  private readonly playNext = (ticks: number, at: number): void => {
+    if (!maySend(this.direction)) this.sender.interrupt()
+    for (let tick = 0; tick < ticks; tick++) {
+      const codec = this.agreement?.codec
+      if (this.keys) for (const packet of this.keys.tick()) this.sendPacketized(packet, at)
+      else if (this.player && codec && isG711(codec.name)) {
+        const packet = this.player.next(codec.name, codec.type)
+        if (packet) this.sendPacketized(packet, at)
+      }
+      this.chooseSource()
+    }
   }
 
   /** Sounds a key of the other leg for a peer without telephone events. Keys that come meanwhile follow. */
   private soundKey(digit: string): void {
     if (!this.agreement || this.agreement.keys || !isG711(this.agreement.codec.name)) return
     if (this.pendingTones.length < maxDigits) this.pendingTones += digit
-    if (!this.isPressing) void this.soundPending()
+    if (!this.keys) void this.soundPending()
   }
 
   private async soundPending(): Promise<void> {
@@ -272,20 +318,36 @@ export class Leg {
 
   /** Detects keys in the audio too, while the peer has no telephone events. */
   listenForKeys(): MediaResult<null> {
-    this.toneKeys ??= new ToneKeyDetector()
+    if (this.listensForKeys) return done(null)
+    this.listensForKeys = true
+    const detector = new ToneKeyDetector()
+    this.taps.add('said', (codec, packet) => {
+      if (!this.agreement?.keys) for (const digit of detector.detect(codec, packet)) this.events.dtmf(digit)
+    })
     return done(null)
   }
 
-  playTone(hertz: number | null): MediaResult<null> {
-    this.tone?.stop()
-    this.tone = null
-    if (hertz === null) return done(null)
+  /**
+   * Begins to play sounds to the peer in place of the bridge, and of sounds that are played already.
+   * @param open opens the sounds; returns the reason why one cannot be played
+   */
+  async play(open: () => Promise<readonly SoundReader[] | string>): Promise<MediaResult<Player>> {
+    this.stopSounds()
     const codec = this.agreement?.codec
     if (!codec || !isG711(codec.name)) return refused('state', `${this.id} has not negotiated G.711`)
-    this.tone = startTone(hertz, codec.name, codec.type, (packet) => {
-      if (!this.isPressing) this.sendPacketized(packet, performance.now())
-    })
-    return done(null)
+    const player = new Player()
+    this.player = player
+    const sounds = await open()
+    if (typeof sounds === 'string') player.stop()
+    else if (!player.isOver) player.begin(sounds)
+    this.chooseSource()
+    return typeof sounds === 'string' ? refused('description', sounds) : done(player)
+  }
+
+  /** Ends what `play` began. */
+  stopSounds(): void {
+    this.player?.stop()
+    this.chooseSource()
   }
 
   /** Sends an RTCP report to the peer (RFC 3550, 6.4). */
@@ -333,7 +395,9 @@ export class Leg {
 
   close(): void {
     this.isClosed = true
-    this.tone?.stop()
+    this.keys?.stop()
+    this.stopSounds()
+    this.taps.close()
     this.transport.close()
   }
 

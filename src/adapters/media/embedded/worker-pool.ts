@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { MediaEvents, MediaResult } from '../../../ports/media.ts'
 import { callsBeforeNext, workerRestartMs } from '../limits.ts'
-import { errorMessage, refused } from '../result.ts'
+import { done, errorMessage, refused } from '../result.ts'
 import type {
   CallOperation,
   CallOperations,
@@ -22,6 +23,7 @@ const lost = refused('state', 'the media worker has ended')
 const emit = (events: MediaEvents, { event, args }: Happening): void => {
   if (event === 'connected') events.connected(...args)
   else if (event === 'dtmf') events.dtmf(...args)
+  else if (event === 'speech') events.speech?.(...args)
   else if (event === 'silence') events.silence(...args)
   else if (event === 'dropped') events.dropped(...args)
   else events.failed(...args)
@@ -34,6 +36,8 @@ export class MediaWorker {
   private readonly ended: (reason: string) => void
   private readonly waiting = new Map<number, PendingRequest>()
   private readonly events = new Map<string, MediaEvents>()
+  /** Listeners of frames, by call and id. */
+  private readonly listeners = new Map<string, Map<string, (frame: Uint8Array) => void>>()
   private lastId = 0
   private isEnded = false
   private reason = 'it ended'
@@ -80,6 +84,7 @@ export class MediaWorker {
     if (!this.events.has(call)) return
     await this.request(call, 'close', null)
     this.events.delete(call)
+    this.listeners.delete(call)
   }
 
   request<A extends CallOperation>(
@@ -96,6 +101,24 @@ export class MediaWorker {
     })
   }
 
+  /** @returns a function that ends it */
+  async listen(
+    call: string,
+    leg: string,
+    of: 'said' | 'heard',
+    give: (frame: Uint8Array) => void,
+  ): Promise<MediaResult<() => Promise<void>>> {
+    const listener = randomUUID()
+    const begun = await this.request(call, 'listen', { leg, listener, of })
+    if (begun.outcome === 'refused') return begun
+    const ofCall = this.listeners.get(call) ?? new Map<string, (frame: Uint8Array) => void>()
+    if (this.events.has(call)) this.listeners.set(call, ofCall.set(listener, give))
+    return done(async () => {
+      ofCall.delete(listener)
+      await this.request(call, 'unlisten', { leg, listener })
+    })
+  }
+
   async terminate(): Promise<void> {
     await this.worker.terminate()
   }
@@ -107,13 +130,15 @@ export class MediaWorker {
     } else if (word.word === 'event') {
       const events = this.events.get(word.happening.call)
       if (events) emit(events, word.happening)
-    } else if (word.word === 'fault') this.fault(word.reason)
+    } else if (word.word === 'frame') this.listeners.get(word.call)?.get(word.listener)?.(word.frame)
+    else if (word.word === 'fault') this.fault(word.reason)
   }
 
   private handleExit(): void {
     this.isEnded = true
     const calls = [...this.events.values()]
     this.events.clear()
+    this.listeners.clear()
     for (const answer of this.waiting.values()) answer(lost)
     this.waiting.clear()
     for (const events of calls) events.failed(null, `the media worker has ended: ${this.reason}`)

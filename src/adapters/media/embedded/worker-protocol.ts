@@ -3,8 +3,11 @@ import type {
   MediaEvents,
   MediaLegOptions,
   MediaLegStats,
+  MediaPlayed,
   MediaRecording,
   MediaResult,
+  MediaSound,
+  MediaSpeechOptions,
 } from '../../../ports/media.ts'
 import type { TransportAddresses } from './transport.ts'
 import type { PortRange } from './udp-ports.ts'
@@ -19,6 +22,12 @@ export type WorkerSettings = {
   readonly silenceSeconds: number
 }
 
+type ChannelOfCall = { readonly leg: string; readonly of: 'said' | 'heard' }
+
+type ListenerOfLeg = { readonly leg: string; readonly listener: string }
+
+type FeedOfLeg = { readonly leg: string; readonly feed: string }
+
 /** Requests to a call, with their replies. */
 export type CallOperations = {
   open: { readonly ask: null; readonly answer: null }
@@ -32,13 +41,38 @@ export type CallOperations = {
   reoffer: { readonly ask: { readonly leg: string; readonly direction: MediaDirection }; readonly answer: string }
   press: { readonly ask: { readonly leg: string; readonly digits: string }; readonly answer: null }
   listenForKeys: { readonly ask: { readonly leg: string }; readonly answer: null }
-  play: { readonly ask: { readonly leg: string; readonly hertz: number | null }; readonly answer: null }
-  bridge: { readonly ask: { readonly one: string; readonly other: string }; readonly answer: null }
-  startRecording: {
-    readonly ask: { readonly path: string; readonly left: string; readonly right: string }
+  play: {
+    readonly ask: { readonly leg: string; readonly sounds: readonly MediaSound[] }
+    readonly answer: MediaPlayed
+  }
+  listenForSpeech: {
+    readonly ask: { readonly leg: string; readonly options: MediaSpeechOptions | null }
     readonly answer: null
   }
-  stopRecording: { readonly ask: null; readonly answer: MediaRecording }
+  listen: { readonly ask: ListenerOfLeg & { readonly of: 'said' | 'heard' }; readonly answer: null }
+  unlisten: { readonly ask: ListenerOfLeg; readonly answer: null }
+  playTone: { readonly ask: { readonly leg: string; readonly hertz: number }; readonly answer: null }
+  stopSounds: { readonly ask: { readonly leg: string }; readonly answer: null }
+  openFeed: { readonly ask: FeedOfLeg; readonly answer: null }
+  pushFeed: { readonly ask: FeedOfLeg & { readonly chunk: Uint8Array }; readonly answer: null }
+  endFeed: { readonly ask: FeedOfLeg; readonly answer: null }
+  clearFeed: { readonly ask: FeedOfLeg; readonly answer: number }
+  unbridge: { readonly ask: { readonly leg: string }; readonly answer: null }
+  bridge: { readonly ask: { readonly one: string; readonly other: string }; readonly answer: null }
+  startRecording: {
+    readonly ask: {
+      readonly recording: string
+      readonly path: string
+      readonly left: ChannelOfCall
+      readonly right: ChannelOfCall
+    }
+    readonly answer: null
+  }
+  pauseRecording: {
+    readonly ask: { readonly recording: string; readonly fill: 'silence' | 'skip' | null }
+    readonly answer: null
+  }
+  stopRecording: { readonly ask: { readonly recording: string }; readonly answer: MediaRecording }
   stats: { readonly ask: null; readonly answer: readonly MediaLegStats[] }
   close: { readonly ask: null; readonly answer: null }
 }
@@ -55,10 +89,10 @@ export type WorkerRequest = {
 }[CallOperation]
 
 type WorkerEvent = {
-  [E in keyof MediaEvents]: {
+  [E in keyof MediaEvents]-?: {
     readonly event: E
     readonly call: string
-    readonly args: Parameters<MediaEvents[E]>
+    readonly args: Parameters<Required<MediaEvents>[E]>
   }
 }[keyof MediaEvents]
 
@@ -67,6 +101,7 @@ export type WorkerMessage =
   | { readonly word: 'ready' }
   | { readonly word: 'answer'; readonly id: number; readonly answer: MediaResult<unknown> }
   | { readonly word: 'event'; readonly happening: WorkerEvent }
+  | { readonly word: 'frame'; readonly call: string; readonly listener: string; readonly frame: Uint8Array }
   | { readonly word: 'fault'; readonly reason: string }
 
 export type { WorkerEvent as Happening }

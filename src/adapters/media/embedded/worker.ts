@@ -1,8 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MediaEvents, MediaResult } from '../../../ports/media.ts'
 import { done, errorMessage, refused } from '../result.ts'
+import type { AudioFeed } from './audio-feed.ts'
 import { EmbeddedCall, type EmbeddedCallDeps } from './embedded-call.ts'
+import { octetsPerMs } from './g711-frame.ts'
 import type { Leg } from './leg.ts'
+import { MediaClock } from './media-clock.ts'
+import { SoundFiles } from './sound-files.ts'
 import { UdpPorts } from './udp-ports.ts'
 import type { WorkerMessage, WorkerRequest, WorkerSettings } from './worker-protocol.ts'
 
@@ -19,6 +23,8 @@ const { addresses, silenceSeconds } = settings
 const deps: EmbeddedCallDeps = {
   addresses,
   silenceSeconds,
+  clock: new MediaClock(),
+  files: new SoundFiles(),
   rtpPorts: new UdpPorts(addresses.bind, settings.rtpPorts),
   webrtcPorts: new UdpPorts(addresses.bind, settings.webrtcPorts),
 }
@@ -29,6 +35,7 @@ const post = (word: WorkerMessage) => port.postMessage(word)
 const eventsOf = (call: string): MediaEvents => ({
   connected: (...args) => post({ word: 'event', happening: { event: 'connected', call, args } }),
   dtmf: (...args) => post({ word: 'event', happening: { event: 'dtmf', call, args } }),
+  speech: (...args) => post({ word: 'event', happening: { event: 'speech', call, args } }),
   silence: (...args) => post({ word: 'event', happening: { event: 'silence', call, args } }),
   failed: (...args) => post({ word: 'event', happening: { event: 'failed', call, args } }),
   dropped: (...args) => post({ word: 'event', happening: { event: 'dropped', call, args } }),
@@ -44,6 +51,16 @@ const withLeg = async <T>(
   const leg = call.leg(id)
   return leg ? then(leg) : refused('state', `there is no leg ${id}`)
 }
+
+const withFeed = <T>(
+  call: EmbeddedCall,
+  ask: { readonly leg: string; readonly feed: string },
+  then: (feed: AudioFeed) => MediaResult<T>,
+) =>
+  withLeg<T>(call, ask.leg, (leg) => {
+    const feed = leg.feeds.get(ask.feed)
+    return feed ? then(feed) : refused('state', `there is no feed ${ask.feed}`)
+  })
 
 const withLegs = <T>(
   call: EmbeddedCall,
@@ -75,16 +92,55 @@ const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
       return withLeg(call, order.ask.leg, (leg) => leg.sendKeys(order.ask.digits))
     case 'listenForKeys':
       return withLeg(call, order.ask.leg, (leg) => leg.listenForKeys())
+    case 'listenForSpeech':
+      return withLeg(call, order.ask.leg, (leg) => leg.taps.listenForSpeech(order.ask.options))
+    case 'listen': {
+      const { leg: id, listener, of } = order.ask
+      return withLeg(call, id, (leg) =>
+        leg.taps.listen(listener, of, (frame) =>
+          // A view would be sent with all the memory behind it.
+          post({ word: 'frame', call: order.call, listener, frame: new Uint8Array(frame) }),
+        ),
+      )
+    }
+    case 'unlisten':
+      return withLeg(call, order.ask.leg, (leg) => leg.taps.unlisten(order.ask.listener))
+    case 'playTone':
+      return withLeg(call, order.ask.leg, (leg) => call.playTone(leg, order.ask.hertz))
     case 'play':
-      return withLeg(call, order.ask.leg, (leg) => leg.playTone(order.ask.hertz))
+      return withLeg(call, order.ask.leg, (leg) => call.play(leg, order.ask.sounds))
+    case 'stopSounds':
+      return withLeg(call, order.ask.leg, (leg) => {
+        leg.stopSounds()
+        return done(null)
+      })
+    case 'openFeed':
+      return withLeg(call, order.ask.leg, (leg) => call.openFeed(leg, order.ask.feed))
+    case 'pushFeed':
+      return withFeed(call, order.ask, (feed) =>
+        feed.push(order.ask.chunk) ? done(null) : refused('full', `feed ${order.ask.feed} has ended, or is full`),
+      )
+    case 'endFeed':
+      return withFeed(call, order.ask, (feed) => {
+        feed.end()
+        return done(null)
+      })
+    case 'clearFeed':
+      return withFeed(call, order.ask, (feed) => done(Math.floor(feed.clear() / octetsPerMs)))
+    case 'unbridge':
+      return withLeg(call, order.ask.leg, (leg) => call.unbridge(leg))
     case 'bridge':
       return withLegs(call, order.ask.one, order.ask.other, (one, other) => call.bridge(one, other))
     case 'startRecording': {
-      const { path, left, right } = order.ask
-      return withLegs(call, left, right, (one, other) => call.startRecording(path, one, other))
+      const { recording, path, left, right } = order.ask
+      return withLegs(call, left.leg, right.leg, (one, other) =>
+        call.startRecording(recording, path, { leg: one, of: left.of }, { leg: other, of: right.of }),
+      )
     }
     case 'stopRecording':
-      return call.stopRecording()
+      return call.stopRecording(order.ask.recording)
+    case 'pauseRecording':
+      return call.pauseRecording(order.ask.recording, order.ask.fill)
     case 'stats':
       return done(call.stats())
     case 'close':

@@ -23,7 +23,9 @@ type Channel = { ssrc: number; timestamp: number; frame: number }
 export class Recorder {
   private readonly file: FileHandle
   private readonly path: string
-  private readonly start: number
+  /** Later than the begin by the pauses that were skipped. */
+  private start: number
+  private paused: { readonly fill: 'silence' | 'skip'; readonly at: number } | null = null
   private readonly window = new Int16Array(windowFrames * 2)
   private readonly channels: [Channel | null, Channel | null] = [null, null]
   /** First frame of the window; all frames before it are written. */
@@ -42,6 +44,7 @@ export class Recorder {
   }
 
   addPacket(channel: 0 | 1, codec: G711, packet: RtpPacket, at: number): void {
+    if (this.paused) return
     const frame = this.frameOf(channel, packet, this.frameAt(at)) - this.base
     const { length } = packet.payload
     if (frame < 0 || frame + length > windowFrames) {
@@ -50,6 +53,19 @@ export class Recorder {
     }
     const samples = samplesOf[codec]
     for (let i = 0; i < length; i++) this.window[(frame + i) * 2 + channel] = samples[packet.payload[i] ?? 0] ?? 0
+  }
+
+  /** Records nothing until `resume`: silence, or as if the time had not passed. */
+  pause(fill: 'silence' | 'skip', at: number): void {
+    this.paused ??= { fill, at }
+  }
+
+  resume(at: number): void {
+    if (this.paused?.fill === 'skip') {
+      this.start += at - this.paused.at
+      this.channels.fill(null)
+    }
+    this.paused = null
   }
 
   /** Writes complete frames; call it about every second. Does nothing while the last write is in progress. */
@@ -88,7 +104,8 @@ export class Recorder {
   }
 
   private frameAt(at: number): number {
-    return Math.max(0, Math.round((at - this.start) * framesPerMs))
+    const passed = this.paused?.fill === 'skip' ? this.paused.at : at
+    return Math.max(0, Math.round((passed - this.start) * framesPerMs))
   }
 
   private frameOf(channel: 0 | 1, packet: RtpPacket, arrival: number): number {

@@ -56,6 +56,31 @@ test('missing packets become silence of the same length', async () => {
   assert.ok(energyShare(samples.slice(8_000), 1_000) > 0.98)
 })
 
+for (const [fill, seconds] of [
+  ['silence', 3],
+  ['skip', 2],
+] as const)
+  test(`what comes during a pause with ${fill} is not recorded, and ${seconds} of 3 s remain`, async () => {
+    const file = path()
+    const recorder = await openRecorder(file, 0)
+    const [tone, secret] = [toneFrames(1_000, 150), toneFrames(620, 50)]
+    for (let i = 0; i < 150; i++) {
+      const at = i * 20
+      if (at === 1_000) recorder.pause(fill, at)
+      if (at === 1_500) recorder.pause(fill, at)
+      if (at === 2_000) recorder.resume(at)
+      const isPaused = at >= 1_000 && at < 2_000
+      recorder.addPacket(0, 'pcmu', packet(i, (isPaused ? secret[i - 50] : tone[i]) ?? Buffer.alloc(0)), at)
+      if (i % 50 === 49) recorder.flush(at)
+    }
+    assert.equal((await recorder.close(3_000)).seconds, seconds)
+    const samples = channelOf(file, 0)
+    assert.ok(energyShare(samples.slice(0, 8_000), 1_000) > 0.98)
+    assert.ok(energyShare(samples.slice(-8_000), 1_000) > 0.98)
+    if (fill === 'silence') assert.ok(samples.slice(8_000, 16_000).every((sample) => sample === 0))
+    assert.equal(recorder.dropped, 0)
+  })
+
 test('a packet with a timestamp hours ahead increases neither the file nor memory', async () => {
   const file = path()
   const recorder = await openRecorder(file, 0)

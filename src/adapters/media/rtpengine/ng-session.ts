@@ -21,6 +21,8 @@ export type NgLeg = {
   signs: string
   changedAt: number
   isSilenceReported: boolean
+  /** False after `unbridge`: media of this leg's peer are not for the other leg. */
+  isBridged: boolean
   /** Media of this leg's peer do not reach the other leg. */
   isBlocked: boolean
 }
@@ -114,10 +116,14 @@ export class NgSession {
     this.id = id
   }
 
-  /** Blocks media against the peer's direction. rtpengine forwards directions, but does not enforce them. */
+  /**
+   * Blocks media without a bridge, and against the peer's direction. rtpengine forwards directions, but does not enforce
+   * them.
+   */
   async block(from: NgLeg, to: NgLeg): Promise<void> {
     const audio = readAudio(to.remote ?? '')
-    const isBlocked = typeof audio !== 'string' && (audio.direction === 'sendonly' || audio.direction === 'inactive')
+    const isUnwanted = typeof audio !== 'string' && (audio.direction === 'sendonly' || audio.direction === 'inactive')
+    const isBlocked = isUnwanted || !from.isBridged
     if (isBlocked === from.isBlocked) return
     from.isBlocked = isBlocked
     const command = isBlocked ? 'block media' : 'unblock media'

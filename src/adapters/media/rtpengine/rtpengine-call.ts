@@ -54,9 +54,11 @@ export class RtpengineCall {
 
   readonly port: MediaCall = {
     addLeg: async (options) => this.addLeg(options),
-    bridge: async (one, other) => this.bridge(one, other),
+    bridge: (one, other) => this.guard(() => this.bridge(one, other)),
+    unbridge: (leg) => this.guard(() => this.unbridge(leg)),
     startRecording: (path, left, right) => this.startRecording(path, left, right),
     stopRecording: () => this.stopRecording(),
+    record: async () => onlyForwarded,
     stats: () => this.stats(),
     close: () => this.close(),
   }
@@ -83,6 +85,7 @@ export class RtpengineCall {
       signs: '',
       changedAt: Date.now(),
       isSilenceReported: false,
+      isBridged: true,
       isBlocked: false,
     }
     this.legs.set(options.id, side)
@@ -95,16 +98,37 @@ export class RtpengineCall {
       sendKeys: async () => refused('state', 'rtpengine cannot send keys of its own'),
       // rtpengine listens to every single leg.
       listenForKeys: async () => done(null),
+      listenForSpeech: async () => onlyForwarded,
+      listen: async () => onlyForwarded,
+      play: async () => onlyForwarded,
+      stopSounds: async () => onlyForwarded,
+      openFeed: async () => onlyForwarded,
       playTone: (hertz) => this.guard(() => this.play(side, hertz)),
     }
     return done(leg)
   }
 
-  private bridge(one: MediaLeg, other: MediaLeg): MediaResult<null> {
+  private async bridge(one: MediaLeg, other: MediaLeg): Promise<MediaResult<null>> {
     const [a, b] = [this.legs.get(one.id), this.legs.get(other.id)]
     if (!a || !b || a === b) return refused('state', 'a bridge has two legs of this call')
     a.other = b
     b.other = a
+    return this.setBridged(a, b, true)
+  }
+
+  /** The session in rtpengine goes on without media from one leg to the other. */
+  private async unbridge({ id }: MediaLeg): Promise<MediaResult<null>> {
+    const leg = this.legs.get(id)
+    return leg?.other ? this.setBridged(leg, leg.other, false) : done(null)
+  }
+
+  private async setBridged(one: NgLeg, other: NgLeg, isBridged: boolean): Promise<MediaResult<null>> {
+    if (one.isBridged === isBridged && other.isBridged === isBridged) return done(null)
+    one.isBridged = isBridged
+    other.isBridged = isBridged
+    if (one.remote === null || other.remote === null || (one.local ?? other.local) === null) return done(null)
+    await this.dialogue.block(one, other)
+    await this.dialogue.block(other, one)
     return done(null)
   }
 
@@ -295,6 +319,8 @@ export class RtpengineCall {
     }
   }
 }
+
+const onlyForwarded = refused('state', 'rtpengine forwards the audio of this call; it plays tones only')
 
 const isHeld = ({ local, remote }: NgLeg): boolean =>
   [local, remote].some((text) => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { openRtpengine, startRtpengine } from '../../../../test/media/rtpengine.ts'
+import { openProcessor, openRtpengine, startRtpengine } from '../../../../test/media/rtpengine.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { needs } from '../../../../test/needs.ts'
 import { until } from '../../../../test/platform.ts'
 import { connectPeers, logEvents, mediaSuite, unwrap } from '../media.conformance.ts'
+import { soundSuite } from '../sounds.conformance.ts'
 import { decode, encode } from './bencode.ts'
 import { startRtpengineEngine } from './rtpengine-engine.ts'
 import { filterSdp, withDirection } from './sdp-filter.ts'
@@ -14,7 +15,8 @@ describe('rtpengine', needs('rtpengine'), () => {
     const daemon = await startRtpengine()
     const { port, dtmfPort, recordings } = daemon
     const dtmf = { address: '127.0.0.1', port: dtmfPort }
-    const engine = await startRtpengineEngine({ address: '127.0.0.1', port, dtmf, recordings, calls: 1 })
+    const processor = await openProcessor()
+    const engine = await startRtpengineEngine({ address: '127.0.0.1', port, dtmf, recordings, calls: 1, processor })
     const [one, other] = [await makeTelephone(), await makeTelephone()]
     const { call, log } = await connectPeers(engine, [one, 'rtp'], [other, 'rtp'])
     const full = await engine.openCall(logEvents().events)
@@ -34,6 +36,7 @@ describe('rtpengine', needs('rtpengine'), () => {
   })
 
   mediaSuite(openRtpengine)
+  soundSuite(openRtpengine)
 })
 
 test('bencoded values survive a round trip, and other input is refused', () => {

@@ -3,9 +3,10 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { digitOf } from '@trunkline/rtp/telephone-event.ts'
-import type { MediaEngine } from '../../../ports/media.ts'
+import type { MediaCall, MediaEngine } from '../../../ports/media.ts'
 import { done, refused } from '../result.ts'
 import { connectNg } from './ng-client.ts'
+import { openProcessedCall } from './processed-call.ts'
 import { RtpengineCall } from './rtpengine-call.ts'
 
 export type RtpengineSettings = {
@@ -17,6 +18,8 @@ export type RtpengineSettings = {
   /** rtpengine's `recording-dir` as this machine sees it. Needs `recording-method=pcap` and `recording-format=raw`. */
   readonly recordings: string
   readonly calls: number
+  /** The embedded engine, at an address that rtpengine reaches. It processes calls that ask for it. */
+  readonly processor: MediaEngine
   readonly silenceSeconds?: number
 }
 
@@ -43,6 +46,7 @@ const readKey = (text: string): { call: string; leg: string; digit: string } | n
 export const startRtpengineEngine = async (settings: RtpengineSettings): Promise<MediaEngine> => {
   const ng = await connectNg(settings.address, settings.port)
   const calls = new Map<string, RtpengineCall>()
+  const processed = new Set<MediaCall>()
   const keys = createSocket(isIPv6(settings.dtmf.address) ? 'udp6' : 'udp4')
   keys.on('message', (datagram, from) => {
     if (from.address !== settings.address) return
@@ -59,24 +63,32 @@ export const startRtpengineEngine = async (settings: RtpengineSettings): Promise
     throw error
   }
   return {
-    openCall: async (events) => {
-      if (calls.size >= settings.calls)
+    openCall: async (events, options) => {
+      if (calls.size + processed.size >= settings.calls)
         return refused('full', `the limit of ${settings.calls} concurrent calls of this server is reached`)
+      const { silenceSeconds = 60, recordings, processor } = settings
+      if (options?.isProcessed) {
+        const ended = () => void (opened.outcome === 'done' && processed.delete(opened.value))
+        const opened = await openProcessedCall(events, { ng, silenceSeconds, recordings, processor, ended })
+        if (opened.outcome === 'done') processed.add(opened.value)
+        return opened
+      }
       const id = randomUUID()
       const call = new RtpengineCall({
         ng,
         id,
         events,
-        silenceSeconds: settings.silenceSeconds ?? 60,
-        recordings: settings.recordings,
+        silenceSeconds,
+        recordings,
         ended: () => calls.delete(id),
       })
       calls.set(id, call)
       return done(call.port)
     },
-    state: () => ({ calls: calls.size, capacity: settings.calls }),
+    state: () => ({ calls: calls.size + processed.size, capacity: settings.calls }),
     close: async () => {
-      await Promise.all([...calls.values()].map(({ port }) => port.close()))
+      await Promise.all([...[...calls.values()].map(({ port }) => port), ...processed].map((call) => call.close()))
+      await settings.processor.close()
       ng.close()
       keys.close()
     },

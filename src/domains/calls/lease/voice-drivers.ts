@@ -28,19 +28,29 @@ const advertisedAddress = (config: Config): string => {
 /** Whether the server is on loopback, for this machine only. Firefox then needs another address of the machine. */
 const isForOwnMachine = (config: Config): boolean => config.voicePublicIp === null && isLoopback(bindAddress(config))
 
+const isUnspecified = (address: string): boolean => address === '0.0.0.0' || address === '::'
+
 const startMedia = async (config: Config, fault: (reason: string) => void): Promise<MediaEngine> => {
+  const { rtpPorts, webrtcPorts, mediaWorkers, mediaCalls } = config
   const silenceSeconds = config.mediaTimeoutSeconds || Number.POSITIVE_INFINITY
   if (config.mediaEngine === 'rtpengine') {
     const { startRtpengineEngine } = await import('../../../adapters/media/rtpengine/rtpengine-engine.ts')
+    // rtpengine sends keys to this address, so it reaches it.
+    const { address } = config.rtpengineKeys
+    const processor = await startEmbedded({
+      ...{ bind: address, advertised: isUnspecified(address) ? advertisedAddress(config) : address },
+      ...{ rtpPorts, webrtcPorts, callsPerWorker: mediaCalls, silenceSeconds, fault },
+      ...(mediaWorkers === null ? {} : { workers: mediaWorkers }),
+    })
     return startRtpengineEngine({
       ...config.rtpengine,
+      processor,
       dtmf: config.rtpengineKeys,
       recordings: config.rtpengineRecordings,
       calls: config.mediaCalls,
       silenceSeconds,
     })
   }
-  const { rtpPorts, webrtcPorts, mediaWorkers, mediaCalls } = config
   return startEmbedded({
     ...{ bind: bindAddress(config), advertised: advertisedAddress(config), offersOwnAddress: isForOwnMachine(config) },
     ...{ rtpPorts, webrtcPorts, callsPerWorker: mediaCalls, silenceSeconds, fault },
