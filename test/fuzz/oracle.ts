@@ -1,7 +1,7 @@
 import { bodyReader, isBodyOptional } from '../../src/platform/http/body-reader.ts'
 import type { Contract } from '../../src/platform/http/endpoint.ts'
 import { formReader } from '../../src/platform/http/form-body.ts'
-import { allows, answerFault, refusalFault } from '../recipes/answer.ts'
+import { allows, answerFault, compatFault, refusalFault } from '../recipes/answer.ts'
 import { fields, nodeOf } from '../recipes/schema.ts'
 import type { RawAnswer } from '../recipes/send.ts'
 
@@ -25,6 +25,9 @@ const edge = new Set([
   'unsupported_content_encoding',
   'invalid_request',
 ])
+
+/** Their statuses in the shape of Twilio, which has numbers instead of these words. */
+const compatEdge: ReadonlySet<number> = new Set([413, 415])
 
 const isBad = (text: string) => text.includes('\0') || !text.isWellFormed()
 
@@ -91,6 +94,7 @@ export const faultOf = (contract: Contract, sent: SentRequest, given: RawAnswer,
       const whole = refusalFault(null, answer)
       return whole && code === 'malformed_request' ? refusalFault(contract, answer) : whole
     }
+    if (contract.shape === 'compat' && compatEdge.has(status)) return compatFault(answer)
     return edge.has(code) ? refusalFault(contract, answer) : answerFault(contract, answer)
   }
   // A browser that navigates to the address of the claim link gets the page.

@@ -59,7 +59,7 @@ export const refusalFault = (
 }
 
 /** Returns the fault in the body of a refusal in the shape of Twilio, or null. */
-const compatFault = ({ status, body, headers }: RawAnswer): string | null => {
+export const compatFault = ({ status, body, headers }: RawAnswer): string | null => {
   if (!/^application\/json/.test(String(headers['content-type']))) return `content-type ${headers['content-type']}`
   const fields: { [name: string]: unknown } = { ...Object(body) }
   const names = Object.keys(fields).sort().join()
