@@ -184,7 +184,10 @@ test('an empty group of fields is absent, and a blank required field is not', as
   const none = await world.call(tenant, 'POST', '/open/msgapp/send-message', { ...text, text: '' })
   assert.equal(none.status, 400)
   const sms = await world.call(tenant, 'POST', '/open/sms/send', { from_number: chat, to_number: chat, text: '' })
-  assert.deepEqual([sms.status, sms.body.error_message], [400, 'text must not be empty'])
+  assert.deepEqual(
+    [sms.status, sms.body.error_message],
+    [400, 'text must not be empty, unless the message has media_urls'],
+  )
 })
 
 test('an update leaves blank fields as they are, and clears with null', async () => {

@@ -34,7 +34,7 @@ const files = `http://127.0.0.1:${Object(server.address()).port}`
 
 await call('operator', 'POST', '/operator/connections', {
   ...{ kind: 'sms-http', name: 'carrier' },
-  settings: { provider: 'generic', url: files, body: '{"text":"{text}","media":{media}}', id_path: '/id' },
+  settings: { provider: 'generic', url: files, body: '{"to":"{to}","text":"{text}","media":{media}}', id_path: '/id' },
 })
 await parts.routing.ready()
 await parts.carriers.start()

@@ -265,8 +265,8 @@ export class JobConsumer implements LocalQueue {
       this.#wakeForReschedules(outcomes)
       if (count > 0) this.#planNextClaim(result, count)
       this.#claiming -= count
-      // The stop deadline passed during the claim.
-      if (this.#state === 'closed') await this.#release(result.claimed)
+      // The stop began during the claim.
+      if (this.#state !== 'open') await this.#release(result.claimed)
       else for (const leased of result.claimed) this.#start(leased)
     } catch (error) {
       if (!done) this.#claiming -= count
