@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { MediaLegStats, MediaRecording, MediaSrtp } from './media.ts'
+import type { MediaCall, MediaLeg, MediaLegStats, MediaRecording, MediaSrtp } from './media.ts'
 import type { LinkState } from './sms.ts'
 
 /**
@@ -85,6 +85,56 @@ export type VoicePlan = {
   readonly record: { readonly id: string; readonly path: string } | null
   /** Maximum duration after the answer, in seconds; null for no limit. */
   readonly mostSeconds: number | null
+  /** Runs the call in place of a bridge. A call that comes in then searches for no target. */
+  readonly program?: VoiceProgram
+}
+
+/** A program that decides what happens in a call. Resolves when it is over; the gateway then hangs up. */
+export type VoiceProgram = { run(line: VoiceLine): Promise<void> }
+
+/** The party whose call a program runs. Promises resolve when the thing has happened, or the party is gone. */
+export type VoiceLine = {
+  /** Uuid of our call record. */
+  readonly call: string
+  readonly isAnswered: boolean
+  /** Aborts when the party is gone, or the call was ended. */
+  readonly gone: AbortSignal
+  /** Rings (180), of an inbound call that is not answered. The ringing is persisted first. */
+  ring(): Promise<void>
+  /** Opens early media (183). Returns false if the call is over, or its INVITE had no offer. */
+  early(): Promise<boolean>
+  /** Answers; the answer is persisted first. Returns false if the call is over, true if it is answered already. */
+  answer(): Promise<boolean>
+  /** Refuses an inbound call that is not answered. */
+  refuse(status: number, reason: string): void
+  hangUp(end: Pick<VoiceEnd, 'how' | 'status' | 'reason'>): void
+  /** Media of the party: null before early media or the answer. */
+  readonly leg: MediaLeg | null
+  readonly media: MediaCall | null
+  /** Gives each key of the party to a listener, in its audio or as INFO, once a press. Returns a function that ends it. */
+  keys(listener: (key: string) => void): () => void
+  /**
+   * Dials the targets of a plan and connects the first that answers, until either side hangs up. The program goes on
+   * afterwards. @param plan of a call of its own, that call control has begun
+   */
+  dial(plan: VoicePlan, options: VoiceDialOptions): Promise<VoiceDialled>
+  /** Adds a line to the timeline of the call. */
+  note(text: string): void
+}
+
+export type VoiceDialOptions = {
+  /** The party is answered when the dialled side answers; it hears ringing until then. */
+  readonly answersOnBridge: boolean
+  /** The party ends the dialled call with `*`, and its own call goes on. */
+  readonly endsOnStar: boolean
+  /** Ends the dialled call. */
+  readonly signal: AbortSignal
+}
+
+/** How a dialled call ended. `seconds`: from its answer on. */
+export type VoiceDialled = Pick<VoiceEnd, 'how' | 'status'> & {
+  readonly isAnswered: boolean
+  readonly seconds: number
 }
 
 /** Keys that the callee of a platform call must type, after a tone that repeats until the first key. */
@@ -124,6 +174,8 @@ export type VoiceEnd = {
     | 'no_sdp'
     /** The callee of a platform call did not type in time. */
     | 'entry_timeout'
+    /** The program of the call failed. */
+    | 'program_error'
   /** SIP status; 0 for none. */
   readonly status: number
   readonly reason: string
@@ -237,9 +289,12 @@ export type VoiceGateway = {
   dropRegistrations(people: readonly VoiceUser[], reason: 'suspended' | 'expired', calls: boolean): Promise<void>
   /** Ends all calls of accounts that were blocked. */
   endCallsOf(accounts: readonly string[]): Promise<void>
-  hangUp(call: string, reason: string): Promise<void>
+  /** @param how `operator` by default */
+  hangUp(call: string, reason: string, how?: 'operator' | 'canceled' | 'completed'): Promise<void>
   /** Places a platform call that call control has started. */
   dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void>
+  /** Places a call that call control has started; once it is answered, the program of its plan runs. */
+  run(plan: VoicePlan & { readonly program: VoiceProgram }): Promise<void>
   /** Sends BYE for dialogs that a crash left open. @returns the number of peers that answered */
   releaseDialogs(dialogs: readonly VoiceDialog[]): Promise<number>
   /** Diagnoses a trunk. @param echo E.164 number behind the trunk that answers and echoes audio */
