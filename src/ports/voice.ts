@@ -113,6 +113,8 @@ export type VoiceLine = {
   readonly media: MediaCall | null
   /** Gives each key of the party to a listener, in its audio or as INFO, once a press. Returns a function that ends it. */
   keys(listener: (key: string) => void): () => void
+  /** Gives the event `speech` of the party's leg to a listener. Returns a function that ends it. */
+  speech(listener: (change: 'began' | 'ended') => void): () => void
   /**
    * Dials the targets of a plan and connects the first that answers, until either side hangs up. The program goes on
    * afterwards. @param plan of a call of its own, that call control has begun
