@@ -13,11 +13,11 @@ import type {
   VerbResult,
 } from './program.ts'
 import type { ProgramSource } from './program-source.ts'
-import type { VerbOf } from './verbs.ts'
+import type { Verb, VerbOf } from './verbs.ts'
 
 export type SoundSource =
   | { readonly url: string }
-  /** Printed id of a clip. */
+  /** Id of an uploaded clip, without prefix. */
   | { readonly clip: string }
   | { readonly text: string; readonly language: string | null; readonly voice: string | null }
 
@@ -25,7 +25,7 @@ export type PreparedSounds =
   | { readonly sounds: readonly MediaSound[]; readonly note: string | null }
   | { readonly error_code: string; readonly detail: string }
 
-/** Makes sounds that a leg can play. It answers within 3 s; a failure is an answer too. */
+/** Makes sounds that a leg can play, or says within 3 s why not. @throws the reason of the signal */
 export type Sounds = {
   prepare(account: string, source: SoundSource, signal: AbortSignal): Promise<PreparedSounds>
 }
@@ -97,6 +97,8 @@ export type ProgramRun = {
   readonly call: ProgramCall
   readonly program: ResolvedProgram
   readonly outbound: Outbound
+  /** Verbs to run before the first document is requested. */
+  readonly preamble?: readonly Verb[]
 }
 
 /** Runs programs. */
