@@ -86,7 +86,7 @@ export const dial = async (context: VerbContext, verb: VerbOf<'dial'>): Promise<
   if ('failed' in placed) {
     line.note(`dial: refused with ${placed.failed}, ${placed.reason}`)
     return {
-      result: { status: 'failed', call_uuid: null, seconds: 0, sip_status: placed.failed },
+      result: { status: 'failed', call_uuid: null, recording_uuid: null, seconds: 0, sip_status: placed.failed },
       errorCode: 'dial_refused',
       isIdle: true,
     }
@@ -96,10 +96,12 @@ export const dial = async (context: VerbContext, verb: VerbOf<'dial'>): Promise<
     endsOnStar: verb.hangup_on_star === true,
     signal,
   })
+  const { record } = placed.plan
   return {
     result: {
       status: dialStatus(ended),
       call_uuid: print('CDR', placed.callId),
+      recording_uuid: record && print('REC', record.id),
       seconds: ended.seconds,
       sip_status: ended.status,
     },

@@ -119,13 +119,10 @@ export class Interpreter {
     this.#queue = rest
     const outcome = await this.#runVerb(verb)
     if (outcome.isIdle !== true) this.#idleDocuments = 0
-    const { event, action, verb: described, result } = {
-      event: 'verb.completed' as const,
-      action: verb.action === undefined ? null : { url: verb.action, method: verb.action_method ?? ('POST' as const) },
-      verb: { id: verb.id ?? null, name: verb.verb },
-      result: outcome.result,
-    }
-    const occasion: Occasion = { event, verb: described, result }
+    const { result } = outcome
+    const occasion: Occasion = { event: 'verb.completed', verb: { id: verb.id ?? null, name: verb.verb }, result }
+    const action: ProgramAddress | null =
+      verb.action === undefined ? null : { url: verb.action, method: verb.action_method ?? 'POST' }
     if (this.#line.gone.aborted) {
       if (action && result && sentAfterEnd.includes(verb.verb)) await this.#sendLast(action, occasion)
       return true
