@@ -7,6 +7,7 @@ import { maxTagBytes } from '../limits.ts'
 import { readVerbs } from '../programs/document.ts'
 import { ProgramError } from '../programs/program.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
+import type { Verb } from '../programs/verbs.ts'
 import { refusals } from '../refusals.ts'
 import type { createCall } from './contract.ts'
 
@@ -22,10 +23,10 @@ export const checkAddress = async (outbound: Outbound, field: string, url: strin
   if (fault !== null) throw refusals.urlRefused(field, fault)
 }
 
-/** Reads verbs of a request. @throws the 400 Problem if they are no document */
-export const checkVerbs = (verbs: unknown): void => {
+/** Reads verbs of a request. Addresses in them are absolute. @throws the 400 Problem if they are no document */
+export const readRequestVerbs = (verbs: unknown): readonly Verb[] => {
   try {
-    readVerbs(verbs, null)
+    return readVerbs(verbs, null).verbs
   } catch (error) {
     if (error instanceof ProgramError) throw refusals.documentInvalid(error.message)
     throw error
@@ -34,13 +35,15 @@ export const checkVerbs = (verbs: unknown): void => {
 
 /** Checks the addresses of a program, and its verbs. Part of the preparation of a request, as it may wait. */
 export const checkSource = async (outbound: Outbound, { url, fallback_url, verbs }: SourceFields): Promise<void> => {
+  if (verbs !== undefined) readRequestVerbs(verbs)
   await checkAddress(outbound, 'url', url)
   await checkAddress(outbound, 'fallback_url', fallback_url)
-  if (verbs !== undefined) checkVerbs(verbs)
 }
 
-/** The applications of an account. */
-export type FindApplication = (sql: Sql, account: string, id: string) => Promise<unknown>
+/** @throws the 404 Problem for an application that the account does not have */
+export const checkApplication = async (_sql: Sql, _account: string, application: string | undefined): Promise<void> => {
+  if (application !== undefined) throw refusals.unknownApplication(application)
+}
 
 /**
  * Returns the program that a request names.

@@ -1,22 +1,21 @@
 import type { Static } from 'typebox'
-import type { Sql } from '../../../platform/db/sql.ts'
-import { type Endpoint, type HandlerInput, ok, routeWithoutTransaction, routeWithPreparation } from '../../../platform/http/endpoint.ts'
+import { type Endpoint, ok, routeWithoutTransaction, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
-import { parse, print, uuid } from '../../../platform/lib/id.ts'
+import { parse, print } from '../../../platform/lib/id.ts'
 import type { Services } from '../../../services.ts'
 import { presentCall } from '../call-presenter.ts'
-import { commandPollMs, commandWaitMs, ordinaryCallSeconds, ringTimeoutSeconds } from '../limits.ts'
-import type { CallCommand, CommandOutcome } from '../programs/call-command.ts'
+import { ordinaryCallSeconds, ringTimeoutSeconds } from '../limits.ts'
+import type { CommandOutcome } from '../programs/call-command.ts'
 import type { CallOrder } from '../programs/program-source.ts'
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { refusals } from '../refusals.ts'
-import { find, lock } from '../store.ts'
-import { readCommand } from './command-reader.ts'
-import * as commands from './command-store.ts'
+import { find } from '../store.ts'
+import { addressesOf, readCommand } from './command-reader.ts'
+import { awaitOutcome, giveCommand } from './commands.ts'
 import * as c from './contract.ts'
-import { endQueued, queueOrder, storeRefusedCall } from './ops.ts'
-import { checkAddress, checkSource, checkTags, sourceOf } from './order-source.ts'
+import { queueOrder, storeRefusedCall } from './ops.ts'
+import { checkAddress, checkApplication, checkSource, checkTags, sourceOf } from './order-source.ts'
 
 type NewCall = Static<typeof c.createCall.body>
 
@@ -43,7 +42,7 @@ const orderOf = (body: NewCall): CallOrder => {
 }
 
 const createCallRoute = (parts: Services): Endpoint => {
-  const { outbound, callPrograms } = parts
+  const { outbound } = parts
   const { urlOf: linkOf } = recordingLinks(parts)
   return {
     ...routeWithPreparation(
@@ -54,7 +53,7 @@ const createCallRoute = (parts: Services): Endpoint => {
         await checkAddress(outbound.of(isSandbox), 'status_url', body.status_url)
       },
       async ({ account, body, tx, audit }) => {
-        await callPrograms.checkApplication(tx, account.id, body.application_uuid)
+        await checkApplication(tx, account.id, body.application_uuid)
         const order = orderOf(body)
         const from = phoneNumber(body.from_number)
         const { row, queuedMs } = await queueOrder(parts, tx, account.id, { to: body.to, from, order })
@@ -76,36 +75,26 @@ const presentOutcome = (outcome: CommandOutcome) =>
       }
     : { ok: false, code: outcome.code, reason: outcome.reason }
 
-/** Waits for the outcome of a command. Returns null if it takes too long. */
-const awaitOutcome = async (sql: Sql, account: string, id: string): Promise<CommandOutcome | null> => {
-  for (const end = performance.now() + commandWaitMs; performance.now() < end; ) {
-    const outcome = await commands.outcomeOf(sql, account, id)
-    if (outcome) return outcome
-    await new Promise((resolve) => setTimeout(resolve, commandPollMs))
-  }
-  return null
+const commandCallRoute = (parts: Services): Endpoint => {
+  const { db, outbound, changes } = parts
+  // Without a transaction: the process of the call sees a command only once it is committed.
+  return routeWithoutTransaction(c.commandCall, async ({ account, params, body, isSandbox, reply, audit }) => {
+    const call = parse('CDR', params.call_uuid)
+    const row = (call && (await find(db, account.id, call))) ?? refuse(refusals.unknownCall(params.call_uuid))
+    await checkApplication(db, account.id, body.application_uuid)
+    if (row.is_msgapp) throw refusals.callOnOtherDevices()
+    const command = readCommand(body)
+    for (const [field, address] of addressesOf(body)) await checkAddress(outbound.of(isSandbox), field, address)
+    const given = await db.begin(async (tx) => {
+      const given = await giveCommand({ changes }, tx, account.id, row.id, command)
+      await audit(tx, { after: { command: body.command } })
+      return given
+    })
+    const outcome = given === null ? ({ ok: true } as const) : await awaitOutcome(db, account.id, given)
+    if (outcome === null) reply.code(202)
+    return ok({ outcome: outcome && presentOutcome(outcome) })
+  })
 }
 
-/**
- * Gives a command to the process of the call: a call that still waits is ended here.
- * @returns the id of the command; null if it is done
- * @throws the 404, 406, 409 or 503 Problem
- */
-export const giveCommand = async (
-  { db, changes }: Pick<Services, 'db' | 'changes'>,
-  account: string,
-  call: string,
-  command: CallCommand,
-): Promise<string | null> =>
-  await db.begin(async (tx) => {
-    const row = await lock(tx, account, call)
-    if (!row) throw refusals.callEnded()
-    if (row.queued && command.command === 'hangup') {
-      await endQueued(tx, account, call)
-      return null
-    }
-    const id = uuid()
-    await commands.addCommand(tx, account, id, call, command)
-    await changes.invalidate(tx, 'calls')
-    return id
-  })
+/** Calls by the API, and commands on calls. */
+export const callOrderRoutes = (parts: Services) => [createCallRoute(parts), commandCallRoute(parts)]
