@@ -42,14 +42,16 @@ const sms = payload('SmsEvent', {
   channel_uuid: Id('SMS'),
 })
 
-const call = payload('CallEvent', {
+const callFields: TProperties = {
   ...getCall.reply.properties.cdr.properties,
   received_on_number: Type.Optional(Type.String({ description: 'Inbound: the called number' })),
   received_on_number_uuid: Type.Optional(Id('DID', 'Inbound: the called number of the account')),
-})
+}
+
+const call = payload('CallEvent', callFields)
 
 const recording = payload('CallRecordingEvent', {
-  ...call.properties,
+  ...callFields,
   recording_uuid: Id('REC'),
   recording_seconds: Type.Number(),
   recording_url: Type.String({ description: 'A WAV file. The link expires after eight days' }),

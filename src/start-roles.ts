@@ -211,7 +211,7 @@ const jobKinds = (services: Services): JobKind[] => [
   ...personJobs(services),
   ...mailJobs(services),
   ...twilioJobs(services),
-  callbackJob(services) as JobKind,
+  callbackJob({ ...services, signingKeys: services.callPrograms.signingKeys }) as JobKind,
 ]
 
 /** The work that a worker repeats. */

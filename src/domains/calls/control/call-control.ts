@@ -80,7 +80,7 @@ export type CallControlDeps = {
   readonly epoch: number
   hangUp(call: string, reason: string): void
   trunks(): readonly TrunkConnection[]
-  readonly programs: CallPrograms
+  readonly callPrograms: CallPrograms
 }
 
 export type CallControl = VoiceCallControl & {
@@ -273,7 +273,7 @@ const makePlaceQueuedCall = (
   }
 
   return async (row) => {
-    const { account_id: account, id: call, to_number: number, caller_id_used: callerId, program, placing } = row
+    const { account_id: account, id: call, to_number: number, caller_id_used: callerId, program, placement } = row
     const found = await findQueued(row)
     timelines.begin(call, account)
     const note = (text: string) => timelines.append(call, [{ at: Date.now(), leg: null, what: 'note', text }])
@@ -286,9 +286,9 @@ const makePlaceQueuedCall = (
     const known: RunningCall = {
       ...{ account, direction: 'O', isRecorded: false, isAnswered: false, persistedAt: performance.now() },
     }
-    if (program && placing) {
+    if (program && placement) {
       try {
-        const order = await planOfOrder(deps.programs, { ...row, program, placing }, found)
+        const order = await planOfOrder(deps.callPrograms, { ...row, program, placement }, found)
         await db.begin((tx) => callPlaced(tx, row))
         running.set(call, { ...known, isOrder: true })
         return { order }

@@ -51,7 +51,7 @@ export type VoiceNodeDeps = {
   readonly log: Logger
   readonly linkOf: RecordingLink
   readonly urlOfRecording: (account: string, recording: string) => string
-  readonly programs: CallPrograms
+  readonly callPrograms: CallPrograms
   /** Host name by which browsers reach us. */
   readonly host: string
   /** Epoch of the lease. */
@@ -175,7 +175,7 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     execute: async (call, command) => {
       const isAnswered = control.isAnswered(call)
       if (isAnswered === null) return null
-      if (command.command !== 'hangup') return (await deps.programs.runner.command(call, command)) ?? noProgram
+      if (command.command !== 'hangup') return (await deps.callPrograms.runner.command(call, command)) ?? noProgram
       await drivers.gateway.hangUp(call, 'The account ended the call', isAnswered ? 'completed' : 'canceled')
       return { ok: true }
     },

@@ -89,7 +89,7 @@ type VoiceDeps = {
   clock: Clock
   quotas: Quotas
   proxies: ProxyTrust
-  programs: CallPrograms
+  callPrograms: CallPrograms
 }
 
 const portTaken =
@@ -221,10 +221,10 @@ class VoiceNodeOwner {
 
   /** Opens the node. If that fails, the lease is released for other processes; all but voice goes on here. */
   async #openNode(epoch: number): Promise<void> {
-    const { db, sandboxAccounts, seal, prices, config, log, quotas, publicUrl, programs } = this.#deps
+    const { db, sandboxAccounts, seal, prices, config, log, quotas, publicUrl, callPrograms } = this.#deps
     const links = recordingLinks(this.#deps)
     const nodeDeps: VoiceNodeDeps = {
-      ...{ db, sandboxAccounts, seal, prices, config, log, quotas, epoch, programs },
+      ...{ db, sandboxAccounts, seal, prices, config, log, quotas, epoch, callPrograms },
       ...{ linkOf: links.urlOf, urlOfRecording: links.urlOfRecording },
       host: new URL(publicUrl()).hostname,
       isHeld: this.#lease.isHeld,

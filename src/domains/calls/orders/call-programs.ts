@@ -7,6 +7,8 @@ import type { ProgramSource } from '../programs/program-source.ts'
 export type CallPrograms = {
   /** @throws ProgramError if it cannot run, such as one of a deleted application */
   resolve(account: string, source: ProgramSource): Promise<ResolvedProgram>
+  /** Returns the keys that sign the requests of an application; null: of the account. */
+  signingKeys(account: string, application: string | null): Promise<readonly Buffer[]>
   outboundOf(account: string): Outbound
   readonly runner: ProgramRunner
 }

@@ -18,19 +18,19 @@ const preambleOf = ({ record, send_digits: digits }: CallPlacing): readonly Verb
 /** Prepares the plan of a queued call of the API. @throws ProgramError if its program cannot run */
 export const planOfOrder = async (
   programs: CallPrograms,
-  row: QueuedCall & { readonly program: ProgramSource; readonly placing: CallPlacing },
+  row: QueuedCall & { readonly program: ProgramSource; readonly placement: CallPlacing },
   { targets }: Destination,
 ): Promise<PlacedOrder> => {
-  const { account_id: account, id: call, placing } = row
+  const { account_id: account, id: call, placement } = row
   const program = await programs.resolve(account, row.program)
   return {
     ...{ call, account, callerId: row.caller_id_used, targets, record: null },
-    ...{ ringSeconds: placing.ring_seconds, mostSeconds: placing.most_seconds, headers: placing.headers },
+    ...{ ringSeconds: placement.ring_seconds, mostSeconds: placement.most_seconds, headers: placement.headers },
     program: programs.runner.begin({
       call: programCallOf(row, row.tags ?? {}),
       program,
       outbound: programs.outboundOf(account),
-      preamble: preambleOf(placing),
+      preamble: preambleOf(placement),
     }),
   }
 }
