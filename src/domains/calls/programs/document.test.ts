@@ -10,7 +10,8 @@ const compileTwiml = (_: string, text: string) => {
   return { verbs: [{ verb: 'hangup' as const }], notes: ['an attribute was ignored'], baseUrl: url }
 }
 
-const read = (body: string, type = 'application/json', status = 200) => readAnswer({ status, type, body }, url, compileTwiml)
+const read = (body: string, type = 'application/json', status = 200) =>
+  readAnswer({ status, type, body }, url, compileTwiml)
 
 /** Asserts that a document is refused with this code, and that the error names this. */
 const refuses = (body: unknown, code: string, named: RegExp) =>
@@ -77,7 +78,11 @@ test('an error names the verb and the attribute', async () => {
 test('a document is limited in bytes, verbs and depth', async () => {
   await refuses([{ verb: 'say', text: 'x'.repeat(65_536) }], 'too_large', /64 KiB/)
   await refuses(Array(201).fill({ verb: 'pause' }), 'too_large', /200 verbs/)
-  await refuses([{ verb: 'gather', prompts: Array(50).fill({ verb: 'pause' }) }, ...Array(150).fill({ verb: 'pause' })], 'too_large', /200 verbs/)
+  await refuses(
+    [{ verb: 'gather', prompts: Array(50).fill({ verb: 'pause' }) }, ...Array(150).fill({ verb: 'pause' })],
+    'too_large',
+    /200 verbs/,
+  )
   await assert.rejects(read(`${'['.repeat(30_000)}${']'.repeat(30_000)}`), { code: 'malformed' })
 })
 

@@ -5,7 +5,15 @@ import { type TestContext, test } from 'node:test'
 import { makeOutbound } from '../../../platform/lib/outbound.ts'
 import { type ExchangeReport, requestWithFallback } from './exchange.ts'
 import type { ProgramRequest, ResolvedProgram } from './program.ts'
-import { type Answer, makeProgramDeps, openOutbound, openProgram, programCall, resolvedProgram, secret } from './program-testing.ts'
+import {
+  type Answer,
+  makeProgramDeps,
+  openOutbound,
+  openProgram,
+  programCall,
+  resolvedProgram,
+  secret,
+} from './program-testing.ts'
 
 const content: ProgramRequest = {
   event: 'verb.completed',
@@ -24,7 +32,12 @@ const open = async (t: TestContext, answers: Record<string, Answer>) => {
   const ask = (path: string, own: Partial<ResolvedProgram> = {}, by = outbound, method: 'GET' | 'POST' = 'POST') => {
     const url = path.startsWith('http') ? path : `${program.base}${path}`
     const signal = new AbortController().signal
-    const exchange = { ...deps, outbound: by, signal, onExchange: (report: ExchangeReport) => void reports.push(report) }
+    const exchange = {
+      ...deps,
+      outbound: by,
+      signal,
+      onExchange: (report: ExchangeReport) => void reports.push(report),
+    }
     return requestWithFallback(exchange, resolvedProgram(url, own), { url, method }, content, () => 5)
   }
   const fallback = { url: `${program.base}/fallback`, method: 'POST' as const }

@@ -5,13 +5,21 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
+import { energyShare } from '../../../adapters/media/tone-testing.ts'
 import { answer, closedAfter, dial, openMedia, openWorld, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
 import type { CallCommand } from './call-command.ts'
 import type { ResolvedProgram } from './program.ts'
 import type { ProgramDeps } from './program-deps.ts'
 import { makeProgramRunner } from './program-runner.ts'
-import { type Answer, makeProgramDeps, openOutbound, openProgram, programCall, resolvedProgram } from './program-testing.ts'
+import {
+  type Answer,
+  makeProgramDeps,
+  openOutbound,
+  openProgram,
+  programCall,
+  resolvedProgram,
+} from './program-testing.ts'
 
 const media = await openMedia()
 after(() => media.close())
@@ -38,7 +46,7 @@ const open = async (t: TestContext, answers: Record<string, Answer>, wish: Wish 
     { media },
   )
   const telephone = () => closedAfter(t, makeTelephone())
-  const { gateway, carrier } = world
+  const { gateway, carrier, ended } = world
   /** The carrier calls us. */
   const receive = async () => {
     const peer = await telephone()
@@ -48,8 +56,9 @@ const open = async (t: TestContext, answers: Record<string, Answer>, wish: Wish 
   const command = (wanted: CallCommand) => runner.command(programCall.id, wanted)
   /** No call is open, and the runner has none. */
   const over = async () => {
+    await ended()
     await until(() => gateway.calls() === 0 && media.state().calls === 0, 'no call is open')
-    assert.equal(await command({ command: 'stop' }), null)
+    await until(async () => (await command({ command: 'stop' })) === null, 'the end of the program')
   }
   const requested = (path: string) => until(() => program.received.find((one) => one.path === path), path)
   return { ...world, ...program, ...made, runner, telephone, receive, command, over, requested }
@@ -58,10 +67,7 @@ const open = async (t: TestContext, answers: Record<string, Answer>, wish: Wish 
 test('a menu takes the keys of the party, and the answer of its action goes on', async (t) => {
   const { receive, received, ended, requested, steps, over } = await open(t, {
     '/begin': [{ verb: 'gather', id: 'menu', num_digits: 1, prompts: [say(440)], action: '/menu' }, say(2_000)],
-    '/menu': [
-      { verb: 'gather', finish_on_key: '#', action: '/number', prompts: [say(880)] },
-      { verb: 'hangup' },
-    ],
+    '/menu': [{ verb: 'gather', finish_on_key: '#', action: '/number', prompts: [say(880)] }, { verb: 'hangup' }],
     '/number': [blip(1_200), { verb: 'tag', data: { done: true } }, { verb: 'redirect', url: '/end' }],
     '/end': [],
   })
@@ -115,25 +121,26 @@ test('a menu takes the keys of the party, and the answer of its action goes on',
 })
 
 test('a party may type ahead, and without barge-in its keys during prompts are ignored', async (t) => {
-  const { receive, requested } = await open(t, {
-    '/begin': [
-      say(440),
-      { verb: 'gather', num_digits: 2, prompts: [say(2_000)], action: '/first' },
-    ],
+  const { receive, requested, command } = await open(t, {
+    '/begin': [say(440), { verb: 'gather', num_digits: 2, prompts: [say(2_000)], action: '/first' }],
     '/first': [
-      { verb: 'gather', num_digits: 1, barge_in: false, timeout: 0, prompts: [blip(880)], on_empty: 'action', action: '/second' },
+      { verb: 'gather', barge_in: false, timeout: 0, prompts: [say(880)], on_empty: 'action', action: '/second' },
     ],
     '/second': [],
   })
-  const { peer } = await receive()
+  const { peer, dialled } = await receive()
+  const session = await until(() => dialled.session)
+  /** Resolves once the key was taken. */
+  const press = (key: string) =>
+    session.info({ body: { type: 'application/dtmf-relay', content: `Signal=${key}\r\nDuration=100\r\n` } })
   await receivesTone(peer, 440)
-  await peer.press('12')
-  await peer.press('3')
-  const ahead = await until(() => peer.samples.length > 0)
-  assert.ok(ahead)
-  const { deps } = { deps: 0 }
-  assert.equal(deps, 0)
-  void requested
+  for (const key of '123') await press(key)
+  await command({ command: 'stop' })
+  assert.equal((await requested('/first')).body.result?.digits, '12')
+  await receivesTone(peer, 880)
+  await press('4')
+  await command({ command: 'stop' })
+  assert.equal((await requested('/second')).body.result?.digits, '')
 })
 
 test('a gather ends though its prompts failed', async (t) => {
@@ -142,7 +149,10 @@ test('a gather ends though its prompts failed', async (t) => {
       {
         verb: 'gather',
         timeout: 0.1,
-        prompts: [{ verb: 'play', url: '/none.wav' }, { verb: 'play', clip_uuid: 'CLPnone' }],
+        prompts: [
+          { verb: 'play', url: '/none.wav' },
+          { verb: 'play', clip_uuid: 'CLPnone' },
+        ],
         on_empty: 'action',
         action: '/after',
       },
@@ -170,14 +180,37 @@ test('a sound that never gets ready is left within 3 s', async (t) => {
   assert.ok(step && step.ms < 4_000)
 })
 
-test('a recording ends by a key, and its result names it', async (t) => {
+test('a recording begins with a beep, and ends by a key', async (t) => {
   const { receive, requested, finished, over } = await open(t, {
     '/begin': [{ verb: 'record', action: '/message', finish_on_key: '#' }],
     '/message': [],
   })
   const { peer } = await receive()
-  await receivesTone(peer, 1_000).catch(() => {})
-  void [requested, finished, over]
+  await until(() => peer.samples.length > 2_000 && energyShare(peer.samples.slice(-2_000), 1_000) > 0.95, 'the beep')
+  await until(() => finished.length > 0 || (void peer.press('5#'), false), 'the end of the recording')
+  const { result } = (await requested('/message')).body
+  assert.deepEqual([result?.reason, result?.digits], ['key', '#'])
+  assert.equal(result?.recording_url, `https://files.test/${finished[0]?.id}`)
+  await over()
+})
+
+test('a recording ends by silence after speech, and without speech', async (t) => {
+  const { receive, requested, over } = await open(t, {
+    '/begin': [{ verb: 'record', beep: false, timeout: 0.3, action: '/spoken' }],
+    '/spoken': [{ verb: 'record', beep: false, timeout: 0.2, action: '/silent' }],
+    '/silent': [{ verb: 'record', beep: false, timeout: 0, max_seconds: 1, action: '/long' }],
+    '/long': [],
+  })
+  const { peer } = await receive()
+  peer.sendTone(440)
+  await until(() => peer.sent > 40)
+  peer.sendTone(0)
+  const spoken = (await requested('/spoken')).body.result
+  assert.equal(spoken?.reason, 'silence')
+  assert.ok(Number(spoken?.seconds) > 0.8, String(spoken?.seconds))
+  assert.equal((await requested('/silent')).body.result?.reason, 'silence')
+  assert.equal((await requested('/long')).body.result?.reason, 'max_seconds')
+  await over()
 })
 
 test('a program that fails before the answer refuses the call with 480', async (t) => {
@@ -230,7 +263,7 @@ test('the party may hang up during a request: there is no failure, and the reque
   })
   const { dialled } = await receive()
   await requested('/slow')
-  await (await until(() => dialled.session)).end()
+  await (await until(() => dialled.session)).bye()
   await gone.promise
   await over()
   assert.deepEqual([failures, errors], [[], []])
@@ -258,7 +291,7 @@ test('the result of a recording is sent though the party has hung up', async (t)
   const session = await until(() => dialled.session)
   peer.sendTone(440)
   await until(() => peer.sent > 25)
-  await session.end()
+  await session.bye()
   const { body } = await requested('/message')
   assert.equal(body.call.status, 'COMPLETED')
   assert.equal(body.result?.reason, 'hangup')
@@ -277,7 +310,13 @@ test('a dial that is refused is a result, and the program goes on', async (t) =>
   })
   const { peer } = await receive()
   const { body } = await requested('/after')
-  assert.deepEqual(body.result, { status: 'failed', call_uuid: null, recording_uuid: null, seconds: 0, sip_status: 402 })
+  assert.deepEqual(body.result, {
+    status: 'failed',
+    call_uuid: null,
+    recording_uuid: null,
+    seconds: 0,
+    sip_status: 402,
+  })
   await over()
   assert.ok(peer.samples.some((sample) => Math.abs(sample) > 1_000))
 })
@@ -304,14 +343,14 @@ test('a dialled number that is busy, and one that talks, are results', async (t)
     { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
   )
   const { peer } = await receive()
-  ;(await carrier.call()).refuse(486)
+  ;(await carrier.call()).refuse({ status: 486 })
   const busy = (await requested('/first')).body.result
   assert.deepEqual([busy?.status, busy?.sip_status, busy?.call_uuid], ['busy', 486, `CDR${childId}`])
   const other = await telephone()
   const { session } = await answer(await carrier.call(), other)
   other.sendTone(700)
   await receivesTone(peer, 700)
-  await session.end()
+  await session.bye()
   const talked = (await requested('/second')).body.result
   assert.equal(talked?.status, 'completed')
   await over()
@@ -320,7 +359,11 @@ test('a dialled number that is busy, and one that talks, are results', async (t)
 test('a redirection ends the verb that runs, and the program goes on with the other document', async (t) => {
   const { receive, command, base, requested, over } = await open(
     t,
-    { '/begin': [say(440), say(440)], '/other': [{ verb: 'gather', num_digits: 1, prompts: [say(880)], action: '/key' }], '/key': [] },
+    {
+      '/begin': [say(440), say(440)],
+      '/other': [{ verb: 'gather', num_digits: 1, prompts: [say(880)], action: '/key' }],
+      '/key': [],
+    },
     {
       deps: {
         resolve: async (_, source) => {
@@ -332,7 +375,14 @@ test('a redirection ends the verb that runs, and the program goes on with the ot
   )
   const { peer } = await receive()
   await receivesTone(peer, 440)
-  const program = { kind: 'url', url: `${base}/other`, method: 'POST', fallback_url: null, fallback_method: 'POST', shape: 'native' } as const
+  const program = {
+    kind: 'url',
+    url: `${base}/other`,
+    method: 'POST',
+    fallback_url: null,
+    fallback_method: 'POST',
+    shape: 'native',
+  } as const
   assert.deepEqual(await command({ command: 'redirect', program }), { ok: true })
   await receivesTone(peer, 880)
   await peer.press('5')

@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
+import { uuid } from '../../../platform/lib/id.ts'
 import { makeOutbound } from '../../../platform/lib/outbound.ts'
 import { makeNativeWriter } from './native-request.ts'
 import type { ProgramCall, ProgramStep, ResolvedProgram } from './program.ts'
@@ -94,7 +95,6 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
   const failures: ProgramFailure[] = []
   const errors: unknown[] = []
   const finished: { id: string; content: Parameters<ProgramRecordings['finish']>[2] }[] = []
-  let recordings = 0
   const writer = makeNativeWriter({ agent: 'test', keysOf: async () => [secret] })
   const deps: ProgramDeps = {
     writers: { native: writer, twilio: writer },
@@ -107,7 +107,7 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
     },
     recordings: {
       begin: async () => {
-        const id = `01900000-0000-7000-8000-00000000010${++recordings}`
+        const id = uuid()
         return { id, path: `${folder}/${id}.wav` }
       },
       finish: async (_, id, content) => {
