@@ -1,5 +1,5 @@
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
-import type { VoiceDecision, VoicePlan } from '../../../ports/voice.ts'
+import { hopsHeader, type VoiceDecision, type VoicePlan } from '../../../ports/voice.ts'
 import { callerIdOf, type UsableCallerId } from '../../callers/ops.ts'
 import { maxCallDepth, maxChildSeconds, ringTimeoutSeconds } from '../limits.ts'
 import type { ProgramCall } from '../programs/program.ts'
@@ -90,6 +90,8 @@ export const makePlaceChild =
         ...decided.value,
         ringSeconds: dial.timeout ?? ringTimeoutSeconds.dial,
         mostSeconds: dial.max_seconds ?? maxChildSeconds,
+        // A carrier that brings the call back to us shows how many calls led to it.
+        headers: found.isTrunk ? { [hopsHeader]: String(call.depth) } : {},
       },
     }
   }

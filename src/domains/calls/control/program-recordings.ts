@@ -1,8 +1,8 @@
 import { recordingCipher } from '../../../platform/lib/encrypted-file.ts'
-import { insertRecordingStatus } from '../orders/recording-status.ts'
 import { publishRecordingsReady } from '../ops.ts'
 import type { ProgramRecordings } from '../programs/program-deps.ts'
 import * as recordings from '../recordings/recording-files.ts'
+import { reportRecording } from '../recordings/recording-status.ts'
 import type { CallControlDeps } from './call-control.ts'
 
 type RecordingDeps = Pick<CallControlDeps, 'db' | 'quotas' | 'config' | 'log' | 'seal' | 'urlOfRecording'>
@@ -12,7 +12,7 @@ export const makeProgramRecordings = (deps: RecordingDeps): ProgramRecordings =>
   const { db, quotas, config, log, seal, urlOfRecording } = deps
   const cipher = recordingCipher(seal)
   return {
-    begin: async ({ account, id: call }, { status, shape }) => {
+    begin: async ({ account, id: call }, { status }) => {
       const full = await quotas.storageExhausted(db, account)
       if (full) return { refused: full.message }
       const prepared = await recordings.prepareRecording(config, account)
@@ -21,7 +21,7 @@ export const makeProgramRecordings = (deps: RecordingDeps): ProgramRecordings =>
         return { refused: 'its folder could not be created' }
       }
       await db.begin(async (tx) => {
-        await recordings.insertRecording(tx, account, call, prepared, status && { ...status, shape })
+        await recordings.insertRecording(tx, account, call, prepared, status)
       })
       return { id: prepared.id, path: prepared.path }
     },
@@ -33,8 +33,9 @@ export const makeProgramRecordings = (deps: RecordingDeps): ProgramRecordings =>
       await db.begin(async (tx) => {
         const { content: made, isEncrypted } = finished
         if (!(await recordings.completeRecording(tx, account, id, made, isEncrypted))) return
-        await publishRecordingsReady(tx, account, call, [{ id, seconds: made.seconds, url }])
-        await insertRecordingStatus(tx, account, call, id)
+        const ready = { id, seconds: made.seconds, url }
+        await publishRecordingsReady(tx, account, call, [ready])
+        await reportRecording(tx, account, call, ready)
       })
       return { url }
     },
