@@ -63,6 +63,7 @@ const recordEnd = (
   {
     timeout = defaultTimeoutSeconds,
     finish_on_key: finishKeys = defaultFinishKeys,
+    trim = true,
     max_seconds: most = 3_600,
   }: VerbOf<'record'>,
   recording: CallRecording,
@@ -74,7 +75,7 @@ const recordEnd = (
       clearTimeout(longest)
       for (const release of releases) release()
       signal.removeEventListener('abort', abort)
-      void recording.stop().catch(() => {})
+      void recording.stop(reason === 'silence' && trim ? timeout : 0).catch(() => {})
       resolve({ reason, key })
     }
     const abort = () => end(line.gone.aborted ? 'hangup' : 'stopped')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
@@ -30,6 +30,10 @@ after(() => rm(folder, { recursive: true }))
 const blip = (hertz: number) => ({ verb: 'play', tone: { hertz: [hertz], on_ms: 500 } })
 /** A tone that the party ends. */
 const say = (hertz: number) => ({ verb: 'say', text: String(hertz) })
+
+/** The left channel of a recording. */
+const samplesOf = (wav: Buffer): number[] =>
+  Array.from({ length: (wav.length - 44) / 4 }, (_, index) => wav.readInt16LE(44 + index * 4))
 
 type Wish = { readonly deps?: Partial<ProgramDeps>; readonly program?: (base: string) => Partial<ResolvedProgram> }
 
@@ -187,7 +191,10 @@ test('a recording begins with a beep, and ends by a key', async (t) => {
   })
   const { peer } = await receive()
   await until(() => peer.samples.length > 2_000 && energyShare(peer.samples.slice(-2_000), 1_000) > 0.95, 'the beep')
-  await until(() => finished.length > 0 || (void peer.press('5#'), false), 'the end of the recording')
+  await until(async () => {
+    await peer.press('5#')
+    return finished.length > 0
+  }, 'the end of the recording')
   const { result } = (await requested('/message')).body
   assert.deepEqual([result?.reason, result?.digits], ['key', '#'])
   assert.equal(result?.recording_url, `https://files.test/${finished[0]?.id}`)
@@ -195,9 +202,9 @@ test('a recording begins with a beep, and ends by a key', async (t) => {
 })
 
 test('a recording ends by silence after speech, and without speech', async (t) => {
-  const { receive, requested, over } = await open(t, {
+  const { receive, requested, finished, over } = await open(t, {
     '/begin': [{ verb: 'record', beep: false, timeout: 0.3, action: '/spoken' }],
-    '/spoken': [{ verb: 'record', beep: false, timeout: 0.2, action: '/silent' }],
+    '/spoken': [{ verb: 'record', beep: false, timeout: 0.2, trim: false, action: '/silent' }],
     '/silent': [{ verb: 'record', beep: false, timeout: 0, max_seconds: 1, action: '/long' }],
     '/long': [],
   })
@@ -207,8 +214,16 @@ test('a recording ends by silence after speech, and without speech', async (t) =
   peer.sendTone(0)
   const spoken = (await requested('/spoken')).body.result
   assert.equal(spoken?.reason, 'silence')
-  assert.ok(Number(spoken?.seconds) > 0.8, String(spoken?.seconds))
-  assert.equal((await requested('/silent')).body.result?.reason, 'silence')
+  const silent = (await requested('/silent')).body.result
+  assert.equal(silent?.reason, 'silence')
+  // The silence that ended the first one was removed.
+  const [first, second] = await Promise.all(
+    finished.slice(0, 2).map(async ({ id }) => samplesOf(await readFile(join(folder, `${id}.wav`)))),
+  )
+  assert.ok(first && second)
+  assert.equal(first.length, Math.round(Number(spoken?.seconds) * 8_000))
+  assert.ok(first.length > 5_600 && energyShare(first.slice(-1_600), 440) > 0.9, `${first.length} samples`)
+  assert.ok(second.length > 1_500 && second.every((sample) => Math.abs(sample) < 100))
   assert.equal((await requested('/long')).body.result?.reason, 'max_seconds')
   await over()
 })
