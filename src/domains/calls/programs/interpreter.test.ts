@@ -9,8 +9,8 @@ import { energyShare } from '../../../adapters/media/tone-testing.ts'
 import { answer, closedAfter, dial, openMedia, openWorld, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
 import type { CallCommand } from './call-command.ts'
-import type { ResolvedProgram } from './program.ts'
-import type { ProgramDeps } from './program-deps.ts'
+import type { ResolvedProgram, VerbResult } from './program.ts'
+import type { ProgramDeps, ProgramStream } from './program-deps.ts'
 import { makeProgramRunner } from './program-runner.ts'
 import {
   type Answer,
@@ -20,6 +20,7 @@ import {
   programCall,
   resolvedProgram,
 } from './program-testing.ts'
+import type { Verb } from './verbs.ts'
 
 const media = await openMedia()
 after(() => media.close())
@@ -35,7 +36,11 @@ const say = (hertz: number) => ({ verb: 'say', text: String(hertz) })
 const samplesOf = (wav: Buffer): number[] =>
   Array.from({ length: (wav.length - 44) / 4 }, (_, index) => wav.readInt16LE(44 + index * 4))
 
-type Wish = { readonly deps?: Partial<ProgramDeps>; readonly program?: (base: string) => Partial<ResolvedProgram> }
+type Wish = {
+  readonly preamble?: readonly Verb[]
+  readonly deps?: Partial<ProgramDeps>
+  readonly program?: (base: string) => Partial<ResolvedProgram>
+}
 
 /** A gateway whose calls from a carrier run the program that answers at /begin. */
 const open = async (t: TestContext, answers: Record<string, Answer>, wish: Wish = {}) => {
@@ -46,7 +51,11 @@ const open = async (t: TestContext, answers: Record<string, Answer>, wish: Wish 
   const resolved = resolvedProgram(`${program.base}/begin`, wish.program?.(program.base))
   const world = await openWorld(
     t,
-    () => ({ value: { program: runner.begin({ call: programCall, program: resolved, outbound }) } }),
+    () => ({
+      value: {
+        program: runner.begin({ call: programCall, program: resolved, outbound, preamble: wish.preamble ?? [] }),
+      },
+    }),
     { media },
   )
   const telephone = () => closedAfter(t, makeTelephone())
@@ -423,4 +432,184 @@ test('commands play, stop, send keys, record, tag and hang up', async (t) => {
   assert.equal((await ended()).how, 'completed')
   await over()
   assert.ok(finished.length === 1 && finished[0]?.content !== 'left')
+})
+
+test('before the answer a program rings, plays early sounds, and rejects the call', async (t) => {
+  const { receive, command, ended, over, callControl } = await open(t, {
+    '/begin': [
+      { verb: 'ring', seconds: 0 },
+      { ...say(440), early: true },
+      { verb: 'reject', reason: 'busy' },
+    ],
+  })
+  const { peer, dialled } = await receive()
+  await receivesTone(peer, 440)
+  const refused = await command({ command: 'dtmf', digits: '1' })
+  assert.ok(refused && !refused.ok && refused.code === 'not_answered')
+  await command({ command: 'stop' })
+  await until(() => dialled.refused.length === 1)
+  assert.deepEqual([dialled.progress, dialled.session], [[180, 183], null])
+  assert.match(dialled.refused[0] ?? '', /^486/)
+  assert.equal((await ended()).status, 486)
+  assert.deepEqual(callControl.of('answered'), [])
+  await over()
+})
+
+test('an empty answer goes on with the verbs that are left, and their end refuses a call that is not answered', async (t) => {
+  const { receive, over, paths } = await open(t, {
+    '/begin': [
+      { verb: 'pause', seconds: 0, action: '/empty' },
+      { verb: 'ring', seconds: 0, action: '/empty' },
+    ],
+    '/empty': null,
+  })
+  const { dialled } = await receive()
+  await until(() => dialled.refused.length === 1)
+  assert.match(dialled.refused[0] ?? '', /^603/)
+  assert.deepEqual(paths(), ['/begin', '/empty', '/empty'])
+  await over()
+})
+
+/** A stream that a test ends, with the keys that it got. */
+const makeStream = () => {
+  const ended = Promise.withResolvers<VerbResult>()
+  const keys: string[] = []
+  const stream: ProgramStream = {
+    id: '01900000-0000-7000-8000-00000000000a',
+    ended: ended.promise,
+    sendKey: (key) => void keys.push(key),
+    stop: () => ended.resolve({ reason: 'stopped', code: 1000, seconds: 1, error_code: null }),
+  }
+  return { stream, keys, end: ended.resolve }
+}
+
+test('a stream in both directions holds the call, gets its keys, and hands back with its result', async (t) => {
+  const { stream, keys, end } = makeStream()
+  const urls: string[] = []
+  const { receive, requested, over, callControl } = await open(
+    t,
+    {
+      '/begin': [{ verb: 'stream', url: 'wss://agent.test/talk', action: '/after' }, say(2_000)],
+      '/after': [{ verb: 'gather', timeout: 0, on_empty: 'action', action: '/keys' }],
+      '/keys': [],
+    },
+    {
+      deps: {
+        runStream: async ({ verb, leg }) => {
+          assert.ok(leg)
+          urls.push(verb.url)
+          return stream
+        },
+      },
+    },
+  )
+  const { peer } = await receive()
+  await until(() => urls.length === 1)
+  assert.equal(callControl.of('answered').length, 1)
+  await peer.press('5')
+  await until(() => keys.length === 1)
+  end({ reason: 'closed', code: 1000, seconds: 2, error_code: null })
+  const { result } = (await requested('/after')).body
+  assert.deepEqual(result, { reason: 'closed', code: 1000, seconds: 2, error_code: null })
+  // The key was for the stream alone.
+  assert.equal((await requested('/keys')).body.result?.digits, '')
+  assert.deepEqual([keys, urls], [['5'], ['wss://agent.test/talk']])
+  await over()
+})
+
+test('a stream that cannot be opened goes on, and calls its action on request', async (t) => {
+  const { receive, requested, paths, over } = await open(t, {
+    '/begin': [
+      { verb: 'stream', url: 'wss://agent.test/one', action: '/never' },
+      { verb: 'stream', url: 'wss://agent.test/two', action: '/failed', on_error: 'action' },
+    ],
+    '/failed': [],
+  })
+  await receive()
+  assert.equal((await requested('/failed')).body.result?.error_code, 'stream_unreachable')
+  await over()
+  assert.deepEqual(paths(), ['/begin', '/failed'])
+})
+
+test('a stream in the background leaves the keys to the program, until stop_stream ends it by its name', async (t) => {
+  const { stream, keys } = makeStream()
+  const { receive, requested, over } = await open(
+    t,
+    {
+      '/begin': [
+        { verb: 'stream', url: 'wss://agent.test/', direction: 'in', name: 'ears' },
+        { verb: 'gather', num_digits: 1, prompts: [say(440)], action: '/key' },
+      ],
+      '/key': [{ verb: 'stop_stream', name: 'ears' }, say(880)],
+    },
+    { deps: { runStream: async () => stream } },
+  )
+  const { peer, dialled } = await receive()
+  await receivesTone(peer, 440)
+  await peer.press('6')
+  assert.equal((await requested('/key')).body.result?.digits, '6')
+  assert.equal((await stream.ended).reason, 'stopped')
+  assert.deepEqual(keys, [])
+  await (await until(() => dialled.session)).bye()
+  await over()
+})
+
+test('verbs of the request that placed a call run before its program', async (t) => {
+  const { receive, requested, finished, over } = await open(
+    t,
+    { '/begin': [{ verb: 'record_call', do: 'stop', action: '/recorded' }], '/recorded': [] },
+    {
+      preamble: [
+        { verb: 'record_call', do: 'start' },
+        { verb: 'record_call', do: 'pause', pause: 'skip' },
+        { verb: 'dtmf', digits: '12' },
+        { verb: 'record_call', do: 'resume' },
+      ],
+    },
+  )
+  const { peer } = await receive()
+  const { result } = (await requested('/recorded')).body
+  assert.equal(peer.digits, '12')
+  const [one] = finished
+  assert.ok(one && one.content !== 'left' && one.content.seconds < 0.2)
+  assert.equal(result?.recording_uuid, `REC${one.id}`)
+  await over()
+})
+
+test('the result of a dial is sent though the party has hung up', async (t) => {
+  const { receive, requested, carrier, over, paths } = await open(
+    t,
+    {
+      '/begin': [{ verb: 'dial', targets: [{ number: '+442079460123' }], answer_on_bridge: true, action: '/dialled' }],
+      '/dialled': [{ verb: 'redirect', url: '/never' }],
+    },
+    { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
+  )
+  const { call } = await receive()
+  await carrier.call()
+  call.cancel()
+  const { body } = await requested('/dialled')
+  assert.deepEqual([body.call.status, body.result?.status], ['MISSED', 'canceled'])
+  await over()
+  assert.deepEqual(paths(), ['/begin', '/dialled'])
+})
+
+test('a redirection ends a request that is under way', async (t) => {
+  const gone = Promise.withResolvers<void>()
+  const { receive, command, requested, base, failures, over } = await open(
+    t,
+    {
+      '/begin': [{ verb: 'answer' }, { verb: 'redirect', url: '/slow' }],
+      '/slow': (response) => void response.on('close', gone.resolve),
+      '/other': [],
+    },
+    { deps: { resolve: async () => resolvedProgram(`${base}/other`) } },
+  )
+  await receive()
+  await requested('/slow')
+  await command({ command: 'redirect', program: { kind: 'verbs', verbs: [], base_url: null, shape: 'native' } })
+  await gone.promise
+  await requested('/other')
+  await over()
+  assert.deepEqual(failures, [])
 })
