@@ -102,6 +102,7 @@ export const createCall = contract({
     tooMany: 'Too many calls wait (call_queue_full), or the account attempts too many a minute (too_many_attempts)',
     unavailable: 'No process runs calls (no_voice), or no trunk carries calls to the number (no_trunk)',
   },
+  codes: { forbidden: ['emergency'] },
   cli: 'calls create',
 })
 
