@@ -65,7 +65,16 @@ export type ProgramCall = {
   readonly direction: 'inbound' | 'outbound'
   /** `O` of our record was made by the API or by a `dial`. */
   readonly origin: 'trunk' | 'device' | 'api' | 'dial'
-  readonly status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+  readonly status:
+    | 'QUEUED'
+    | 'RINGING'
+    | 'ANSWERED'
+    | 'COMPLETED'
+    | 'MISSED'
+    | 'FAILED'
+    | 'BUSY'
+    | 'NO_ANSWER'
+    | 'CANCELED'
   readonly from: string
   readonly to: string
   readonly number: string | null
@@ -82,7 +91,11 @@ export type ProgramRequest = {
   readonly call: ProgramCall
   readonly verb: { readonly id: string | null; readonly name: string } | null
   readonly result: VerbResult | null
-  readonly error: { readonly code: ProgramErrorCode; readonly url: string | null; readonly status: number | null } | null
+  readonly error: {
+    readonly code: ProgramErrorCode
+    readonly url: string | null
+    readonly status: number | null
+  } | null
 }
 
 /** A request as it is sent. */
