@@ -86,7 +86,7 @@ test('calls of an account are due in order, at its pace, and one that repeats it
 
 test('a call is not claimed while its account has as many calls as it may, nor twice', async () => {
   const who = await furnish({ calls_at_a_time: 2 })
-  const ids = []
+  const ids: string[] = []
   for (let n = 0; n < 3; n++) ids.push((await queued(who)).cdr.uuid.slice(3))
   await pass(who, 10)
   const first = await claim(who)
@@ -144,7 +144,7 @@ test('refusals have the codes of placed calls, and each leaves a record', async 
   ] as const
   for (const [more, code] of wrong) {
     const refused = await make(who, more)
-    assert.deepEqual([refused.status, refused.body.error_code], [400, code], JSON.stringify(more))
+    assert.deepEqual([refused.status, refused.body.error_code], [400, code], code)
   }
   await hold(null)
   const away = await make(who)
