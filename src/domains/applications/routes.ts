@@ -7,9 +7,8 @@ import { parse, print } from '../../platform/lib/id.ts'
 import type { Outbound } from '../../platform/lib/outbound.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../services.ts'
-import { numberRunning } from '../numbers/ops.ts'
 import * as c from './contract.ts'
-import { addApplication, changeApplication, listApplications } from './ops.ts'
+import { addApplication, changeApplication, listApplications, removeApplication } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -74,10 +73,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
   route(c.deleteApplication, async ({ account, params, tx, audit }) => {
     const printed = params.application_uuid
     const row =
-      (await store.lock(tx, account.id, idOf(printed))) ?? refuse(refusals.unknownApplication(printed))
-    const number = await numberRunning(tx, account.id, row.id)
-    if (number !== null) throw refusals.inUse(number)
-    await store.remove(tx, account.id, row.id)
+      (await removeApplication(tx, account.id, idOf(printed))) ?? refuse(refusals.unknownApplication(printed))
     await audit(tx, { before: present(row) })
     return ok({})
   }),
