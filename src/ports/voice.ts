@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { MediaLegStats, MediaRecording, MediaSrtp } from './media.ts'
+import type { MediaCall, MediaLeg, MediaLegStats, MediaRecording, MediaSrtp } from './media.ts'
 import type { LinkState } from './sms.ts'
 
 /**
- * The port of voice: types only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their
+ * The port of voice: types and names only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their
  * media. Call control decides what is allowed and stores the CDRs. The gateway calls it before every relevant step, and
  * continues only after the promise resolves.
  */
@@ -45,6 +45,9 @@ export type VoiceOutboundCall = {
   readonly headers: { readonly [name: string]: string }
 }
 
+/** Header of our INVITEs with the number of calls that dialled one another, so that a forwarding loop ends. */
+export const hopsHeader = 'X-Trunkline-Hops'
+
 /** A call from a trunk. Numbers are E.164 where the trunk's numbers are, otherwise as sent. */
 export type VoiceInboundCall = {
   readonly trunk: string
@@ -62,6 +65,8 @@ export type VoiceInboundCall = {
   /** Whether the carrier queried the portability database, and the routing number of a ported number (RFC 4694). */
   readonly npdi: boolean
   readonly rn: string | null
+  /** Calls of ours that led to this one, by its header X-Trunkline-Hops. Default: 0. */
+  readonly hops?: number
   /** All channels of the trunk are in use. The call was refused with 503 and may get a CDR. */
   readonly isFull: boolean
 }
@@ -85,6 +90,60 @@ export type VoicePlan = {
   readonly record: { readonly id: string; readonly path: string } | null
   /** Maximum duration after the answer, in seconds; null for no limit. */
   readonly mostSeconds: number | null
+  /** Headers of the INVITE, each beginning with X-, of a call that `run` places. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Runs the call in place of a bridge. A call that comes in then searches for no target. */
+  readonly program?: VoiceProgram
+}
+
+/** A program that decides what happens in a call. Resolves when it is over; the gateway then hangs up. */
+export type VoiceProgram = { run(line: VoiceLine): Promise<void> }
+
+/** The party whose call a program runs. Promises resolve when the thing has happened, or the party is gone. */
+export type VoiceLine = {
+  /** Uuid of our call record. */
+  readonly call: string
+  readonly isAnswered: boolean
+  /** Aborts when the party is gone, or the call was ended. */
+  readonly gone: AbortSignal
+  /** Rings (180), of an inbound call that is not answered. The ringing is persisted first. */
+  ring(): Promise<void>
+  /** Opens early media (183). Returns false if the call is over, or its INVITE had no offer. */
+  early(): Promise<boolean>
+  /** Answers; the answer is persisted first. Returns false if the call is over, true if it is answered already. */
+  answer(): Promise<boolean>
+  /** Refuses an inbound call that is not answered. */
+  refuse(status: number, reason: string): void
+  hangUp(end: Pick<VoiceEnd, 'how' | 'status' | 'reason'>): void
+  /** Media of the party: null before early media or the answer. */
+  readonly leg: MediaLeg | null
+  readonly media: MediaCall | null
+  /** Gives each key of the party to a listener, in its audio or as INFO, once a press. Returns a function that ends it. */
+  keys(listener: (key: string) => void): () => void
+  /** Gives the event `speech` of the party's leg to a listener. Returns a function that ends it. */
+  speech(listener: (change: 'began' | 'ended') => void): () => void
+  /**
+   * Dials the targets of a plan and connects the first that answers, until either side hangs up. The program goes on
+   * afterwards. Keys of the party are for the dialled side meanwhile. A second `dial` at a time fails with 491. @param plan of a call of its own, that call control has begun
+   */
+  dial(plan: VoicePlan, options: VoiceDialOptions): Promise<VoiceDialled>
+  /** Adds a line to the timeline of the call. */
+  note(text: string): void
+}
+
+export type VoiceDialOptions = {
+  /** The party is answered when the dialled side answers; it hears ringing until then. */
+  readonly answersOnBridge: boolean
+  /** The party ends the dialled call with `*`, and its own call goes on. */
+  readonly endsOnStar: boolean
+  /** Ends the dialled call. */
+  readonly signal: AbortSignal
+}
+
+/** How a dialled call ended. `seconds`: from its answer on. */
+export type VoiceDialled = Pick<VoiceEnd, 'how' | 'status'> & {
+  readonly isAnswered: boolean
+  readonly seconds: number
 }
 
 /** Keys that the callee of a platform call must type, after a tone that repeats until the first key. */
@@ -124,6 +183,8 @@ export type VoiceEnd = {
     | 'no_sdp'
     /** The callee of a platform call did not type in time. */
     | 'entry_timeout'
+    /** The program of the call failed. */
+    | 'program_error'
   /** SIP status; 0 for none. */
   readonly status: number
   readonly reason: string
@@ -154,7 +215,8 @@ export type VoiceCallControl = {
   /** Stores a CDR of the attempt, whether it is refused or not. */
   placeCall(call: VoiceOutboundCall): Promise<VoiceDecision<VoicePlan>>
   receiveCall(call: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>>
-  ringing(call: string, target: VoiceTarget): Promise<void>
+  /** @param target that rings; null: the platform itself lets the caller hear ringing */
+  ringing(call: string, target: VoiceTarget | null): Promise<void>
   /**
    * Called before the answer is relayed; charging starts. A refusal ends the call at once.
    * @param by null: the platform itself
@@ -237,9 +299,12 @@ export type VoiceGateway = {
   dropRegistrations(people: readonly VoiceUser[], reason: 'suspended' | 'expired', calls: boolean): Promise<void>
   /** Ends all calls of accounts that were blocked. */
   endCallsOf(accounts: readonly string[]): Promise<void>
-  hangUp(call: string, reason: string): Promise<void>
+  /** @param how `operator` by default. `canceled` and `completed` become what fits: a call that rings is canceled */
+  hangUp(call: string, reason: string, how?: 'operator' | 'canceled' | 'completed'): Promise<void>
   /** Places a platform call that call control has started. */
   dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void>
+  /** Places a call that call control has started; once it is answered, the program of its plan runs. */
+  run(plan: VoicePlan & { readonly program: VoiceProgram }): Promise<void>
   /** Sends BYE for dialogs that a crash left open. @returns the number of peers that answered */
   releaseDialogs(dialogs: readonly VoiceDialog[]): Promise<number>
   /** Diagnoses a trunk. @param echo E.164 number behind the trunk that answers and echoes audio */

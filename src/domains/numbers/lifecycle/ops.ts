@@ -1,7 +1,9 @@
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { ListPage } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { requireApplication } from '../../applications/ops.ts'
 import { presentNumber } from './number-presenter.ts'
+import type { NumberVoice } from './number-voice.ts'
 import * as virtualNumbers from './virtual-number-store.ts'
 
 export type NumberFilters = virtualNumbers.NumberFilters
@@ -25,13 +27,26 @@ export const renameNumber = async (
 ): Promise<{ before: virtualNumbers.NumberRow; after: virtualNumbers.NumberRow } | null> => {
   const before = await virtualNumbers.lock(tx, account, id)
   if (!before) return null
-  const { record_inbound, timezone, inbound_user_id } = before
-  const after = await virtualNumbers.change(tx, account, id, {
-    friendly_name: name,
-    record_inbound,
-    timezone,
-    inbound_user_id,
-  })
+  const after = await virtualNumbers.change(tx, account, id, { ...before, friendly_name: name })
+  await changes.invalidate(tx, 'numbers')
+  return { before, after }
+}
+
+/**
+ * Lets the calls to a number run a program; null: they ring nobody. Its addresses must have been checked.
+ * @returns as `renameNumber` @throws the 404 Problem for an application that the account does not have
+ */
+export const setNumberProgram = async (
+  tx: Tx,
+  changes: InvalidationBus,
+  account: string,
+  id: string,
+  voice: NumberVoice | null,
+): Promise<{ before: virtualNumbers.NumberRow; after: virtualNumbers.NumberRow } | null> => {
+  const before = await virtualNumbers.lock(tx, account, id)
+  if (!before) return null
+  if (voice?.kind === 'application') await requireApplication(tx, account, voice.application)
+  const after = await virtualNumbers.change(tx, account, id, { ...before, voice, inbound_user_id: null })
   await changes.invalidate(tx, 'numbers')
   return { before, after }
 }
