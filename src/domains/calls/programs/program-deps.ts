@@ -79,7 +79,7 @@ export type PlacedChild =
 /** The failure that ended a program, as its event names it. */
 export type ProgramFailure = Pick<ProgramError, 'code' | 'url' | 'status'> & { readonly detail: string }
 
-/** What programs need from the rest of the platform. */
+/** The dependencies of programs on the rest of the platform. */
 export type ProgramDeps = {
   readonly writers: Readonly<Record<ResolvedProgram['shape'], RequestWriter>>
   readonly compileTwiml: TwimlCompiler
