@@ -1,8 +1,10 @@
 import * as apiKeys from './domains/accounts/api-keys/contract.ts'
 import * as accounts from './domains/accounts/contract.ts'
+import * as applications from './domains/applications/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
 import * as calls from './domains/calls/contract.ts'
+import * as callOrders from './domains/calls/orders/contract.ts'
 import * as connections from './domains/connections/contract.ts'
 import * as contacts from './domains/contacts/contract.ts'
 import * as contactDuplicates from './domains/contacts/duplicates/contract.ts'
@@ -103,6 +105,8 @@ export const contracts: readonly Contract[] = [
   optOuts,
   callers,
   calls,
+  callOrders,
+  applications,
   messages,
   messageTimelines,
   contacts,

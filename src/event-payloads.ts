@@ -42,10 +42,19 @@ const sms = payload('SmsEvent', {
   channel_uuid: Id('SMS'),
 })
 
-const call = payload('CallEvent', {
+const callFields: TProperties = {
   ...getCall.reply.properties.cdr.properties,
   received_on_number: Type.Optional(Type.String({ description: 'Inbound: the called number' })),
   received_on_number_uuid: Type.Optional(Id('DID', 'Inbound: the called number of the account')),
+}
+
+const call = payload('CallEvent', callFields)
+
+const recording = payload('CallRecordingEvent', {
+  ...callFields,
+  recording_uuid: Id('REC'),
+  recording_seconds: Type.Number(),
+  recording_url: Type.String({ description: 'A WAV file. The link expires after eight days' }),
 })
 
 const message = {
@@ -156,6 +165,17 @@ const bulk = payload('ConversationBulkEvent', {
   by_user_uuid: Type.Optional(Id('USR', 'The person who requested it; absent for keys')),
 })
 
+const programFailure = payload('ProgramFailedEvent', {
+  ...callFields,
+  application_uuid: Type.Optional(Id('APP', 'Absent for a program that is no application')),
+  error: Type.Object({
+    code: Type.String({ description: 'unreachable, timeout, status, content_type, malformed, verb, attribute, loop, forbidden_address or too_large' }),
+    url: Type.Union([Type.String(), Type.Null()]),
+    status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status of the answer' }),
+    detail: Type.String(),
+  }),
+})
+
 const documents: { readonly [name in EventName]: readonly [summary: string, body: TSchema] } = {
   'sms.message.received': ['An SMS arrived', sms],
   'sms.message.sent': ['A carrier accepted an SMS', sms],
@@ -164,6 +184,10 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'call.status.update': ['The status of a call changed', call],
   'call.incoming.completed': ['An inbound call ended', call],
   'call.outbound.completed': ['An outbound call ended', call],
+  'call.initiated': ['A call began: it came in, or is being placed', call],
+  'call.answered': ['A call was answered', call],
+  'call.recording.ready': ['A recording of a call is available', recording],
+  'call.program.failed': ['The program of a call failed; the call ends', programFailure],
   'msgapp.message.new': ['A message was sent or received on the messaging app', chat],
   'msgapp.message.received': ['A message arrived on the messaging app', chat],
   'msgapp.message.sent': ['The network accepted a message', chat],

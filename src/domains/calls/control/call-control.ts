@@ -28,14 +28,24 @@ import {
   beginCall,
   callAnswered,
   callEnded,
+  callPlaced,
+  callRinging,
   type HoldShortfall,
   heartbeatCall,
+  publishRecordingsReady,
+  type ReadyRecording,
   refuseCall,
   storeBlockedCall,
 } from '../ops.ts'
 import * as recordings from '../recordings/recording-files.ts'
 import { blockedReason, type CallRefusal, callRefusals } from '../refusals.ts'
-import type { NewCall, QueuedCall } from '../store.ts'
+import type { CallPrograms } from '../orders/call-programs.ts'
+import type { QueuedCall } from '../orders/order-store.ts'
+import { type PlacedOrder, planOfOrder } from '../orders/place-order.ts'
+import { programCallOf } from '../orders/program-call.ts'
+import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
+import type { ProgramSource } from '../programs/program-source.ts'
+import type { NewCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
 import { callEndOf, cutReasons, type RunningCall } from './call-end-reason.ts'
@@ -50,7 +60,9 @@ import {
   mayStillSpend,
 } from './call-limits.ts'
 import { type Destination, findDestination } from './destination.ts'
+import { makePlaceChild } from './child-call.ts'
 import * as dialogs from './dialog-store.ts'
+import { makeProgramRecordings } from './program-recordings.ts'
 import { makeRegisteredUsers } from './registered-users.ts'
 import type { TrunkConnection } from './trunk-selection.ts'
 
@@ -65,16 +77,22 @@ export type CallControlDeps = {
   readonly log: Logger
   readonly config: recordings.RecordingStorage['config'] & LimitSettings
   readonly linkOf: RecordingLink
+  /** Returns the link to a recording. */
+  readonly urlOfRecording: (account: string, recording: string) => string
   readonly quotas: Quotas
   /** Fencing epoch of the calls that start here; a process with a later epoch closes them. */
   readonly epoch: number
   hangUp(call: string, reason: string): void
   trunks(): readonly TrunkConnection[]
+  readonly callPrograms: CallPrograms
 }
 
 export type CallControl = VoiceCallControl & {
-  /** Prepares a platform call for placing. Returns null if the call is not allowed any more; it is then ended. */
-  placeQueuedCall(call: QueuedCall): Promise<{ plan: VoicePlan; entry: VoiceCodeEntry } | null>
+  /** Prepares a queued call for placing: a verification call, or one of the API with its program. Returns null if the
+   *  call is not allowed any more; it is then ended. */
+  placeQueuedCall(call: QueuedCall): Promise<{ plan: VoicePlan; entry: VoiceCodeEntry } | { order: PlacedOrder } | null>
+  /** Whether a call that runs here is answered; null if it does not run here. */
+  isAnswered(call: string): boolean | null
   /** Returns the accounts of the calls that run here. */
   callingAccounts(): readonly string[]
   /** Returns users that may be registered or in a call. */
@@ -140,7 +158,7 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
     running.set(call.id, {
       account: call.account_id,
       direction: call.direction,
-      isRecorded,
+      recording: record?.id ?? null,
       isAnswered: false,
       persistedAt: performance.now(),
     })
@@ -169,7 +187,7 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
   return { getsCdr, storeRefusal, refuseInbound, admitCall }
 }
 
-type Admission = ReturnType<typeof makeAdmission>
+export type Admission = ReturnType<typeof makeAdmission>
 
 /** Decides on the calls of users. */
 const makePlaceCall = (deps: CallControlDeps, { storeRefusal, admitCall }: Admission): CallControl['placeCall'] => {
@@ -213,8 +231,33 @@ const makeReceiveCall = (
   deps: CallControlDeps,
   { getsCdr, storeRefusal, refuseInbound, admitCall }: Admission,
 ): CallControl['receiveCall'] => {
-  const { db } = deps
-  return async ({ trunk, ...request }) => {
+  const { db, callPrograms } = deps
+
+  /** Admits a call that runs a program. The program decides on recordings. */
+  const admitProgram = async (attempt: NewCall, source: ProgramSource, hops: number, uncovered: CallRefusal) => {
+    const { account_id: account } = attempt
+    let program: ResolvedProgram
+    try {
+      program = await callPrograms.resolve(account, source)
+    } catch (error) {
+      if (!(error instanceof ProgramError)) throw error
+      deps.log.warn({ account, call: attempt.id, reason: error.message }, 'calls: the program cannot run')
+      return await refuseInbound(attempt, callRefusals.programFailed())
+    }
+    const { application, callbacks = null } = program
+    const call = { ...attempt, application_id: application, callbacks, depth: hops }
+    const plan = { callerId: call.caller_id_used, targets: [], isRecorded: false }
+    const decided = await admitCall(call, plan, uncovered)
+    if ('refused' in decided) return decided
+    const begun = callPrograms.runner.begin({
+      call: programCallOf({ ...call, status: 'RINGING' }),
+      program,
+      outbound: callPrograms.outboundOf(account),
+    })
+    return { value: { ...decided.value, program: begun } }
+  }
+
+  return async ({ trunk, hops = 0, ...request }) => {
     const full = callRefusals.trunkFull()
     if (request.isFull && !getsCdr(`trunk ${trunk}`)) return refused(full)
     const number = e164(request.to)
@@ -231,6 +274,7 @@ const makeReceiveCall = (
     const targets: VoiceTarget[] = user && permission?.rings ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
+    if (called.voice) return await admitProgram(call, called.voice, hops, uncovered)
     return await admitCall(
       call,
       { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
@@ -239,7 +283,7 @@ const makeReceiveCall = (
   }
 }
 
-/** Places platform calls, and checks the codes that their callees type. */
+/** Places queued calls, and checks the codes that the callees of verification calls type. */
 const makePlaceQueuedCall = (
   deps: CallControlDeps,
   running: RunningCalls,
@@ -254,21 +298,34 @@ const makePlaceQueuedCall = (
     if ('code' in found) return found
     const proofs = { simulated: found.isSimulated, isSandbox: deps.sandboxAccounts.has(account) }
     const shown = await callerIdOf(db, account, row.caller_id_used, found.country, proofs)
-    return found.isTrunk && shown ? found : callRefusals.callerIdGone()
+    const isPossible = found.isTrunk || row.program !== null
+    return isPossible && shown ? found : callRefusals.callerIdGone()
   }
 
   return async (row) => {
-    const { account_id: account, id: call, to_number: number, caller_id_used: callerId } = row
+    const { account_id: account, id: call, to_number: number, caller_id_used: callerId, program, placement } = row
     const found = await findQueued(row)
     timelines.begin(call, account)
     const note = (text: string) => timelines.append(call, [{ at: Date.now(), leg: null, what: 'note', text }])
-    if ('code' in found) {
-      note(`${found.status} ${found.reason}`)
-      await db.begin((tx) => callEnded(tx, account, call, { status: 'FAILED', reason: found.code }))
+    const fail = async (text: string, reason: string) => {
+      note(text)
+      await db.begin((tx) => callEnded(tx, account, call, { status: 'FAILED', reason }))
       return null
     }
+    if ('code' in found) return await fail(`${found.status} ${found.reason}`, found.code)
     const known: RunningCall = {
-      ...{ account, direction: 'O', isRecorded: false, isAnswered: false, persistedAt: performance.now() },
+      ...{ account, direction: 'O', recording: null, isAnswered: false, persistedAt: performance.now() },
+    }
+    if (program && placement) {
+      try {
+        const order = await planOfOrder(deps.callPrograms, { ...row, program, placement }, found)
+        await db.begin((tx) => callPlaced(tx, row))
+        running.set(call, { ...known, isOrder: true })
+        return { order }
+      } catch (error) {
+        if (error instanceof ProgramError) return await fail(`the program cannot run: ${error.message}`, 'program_error')
+        throw error
+      }
     }
     running.set(call, known)
     note('platform call: the callee types a verification code')
@@ -355,18 +412,19 @@ const makeCallProgress = (
       const known = running.get(call)
       if (!known) return
       const began = performance.now()
-      const { account, isRecorded } = known
+      const { account, recording } = known
       // Unfinished recordings are repaired later.
       const finished = await recordings.encryptFinished({ ...deps, cipher }, account, end.recordings)
       await db.begin(async (tx) => {
-        if (isRecorded) {
-          const begun = end.recordings.map(({ id }) => id)
-          await recordings.forgetUnbegun(tx, account, call, begun)
-        }
+        if (recording !== null && !end.recordings.some(({ id }) => id === recording))
+          await recordings.forgetRecording(tx, account, recording)
+        const ready: ReadyRecording[] = []
         for (const { id, content, isEncrypted } of finished)
-          await recordings.completeRecording(tx, account, id, content, isEncrypted)
+          if (await recordings.completeRecording(tx, account, id, content, isEncrypted))
+            ready.push({ id, seconds: content.seconds, url: deps.urlOfRecording(account, id) })
         const agoMs = end.agoMs + performance.now() - began
         await callEnded(tx, account, call, callEndOf({ ...end, agoMs }, known), deps.linkOf)
+        await publishRecordingsReady(tx, account, call, ready)
         await dialogs.deleteDialogs(tx, account, call)
       })
       clearTimeout(known.timer)
@@ -406,6 +464,10 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   const timelines = makeCallTimelines(db)
   const admission = makeAdmission(deps, running, timelines)
   const callingAccounts = () => new Set([...running.values()].map(({ account }) => account))
+  deps.callPrograms.connect({
+    placeChild: makePlaceChild(deps, admission),
+    recordings: makeProgramRecordings(deps),
+  })
 
   return {
     password: presence.password,
@@ -419,7 +481,11 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     placeCall: makePlaceCall(deps, admission),
     placeQueuedCall: makePlaceQueuedCall(deps, running, timelines),
     receiveCall: makeReceiveCall(deps, admission),
-    ringing: async () => {},
+    isAnswered: (call) => running.get(call)?.isAnswered ?? null,
+    ringing: async (call) => {
+      const known = running.get(call)
+      if (known?.isOrder) await db.begin((tx) => callRinging(tx, known.account, call))
+    },
     ...makeCallProgress(deps, running, timelines),
 
     addTimelineEntries: timelines.append,

@@ -120,7 +120,7 @@ export const record = async (context: VerbContext, verb: VerbOf<'record'>): Prom
   // Keys that were pressed before do not end it.
   context.state.keys.clear()
   const channel = { leg, of: 'said' } as const
-  const recording = await beginRecording(context, 'record', url === undefined ? null : { url, method }, [
+  const recording = await beginRecording(context, 'record', url === undefined ? null : { url, method, shape: context.program.shape }, [
     channel,
     channel,
   ])
@@ -154,7 +154,7 @@ export const recordCall = async (context: VerbContext, verb: VerbOf<'record_call
   if (verb.do === 'start') {
     if (state.recording) return failed('the call is recorded already')
     const { status_url: url, status_method: method = 'POST' } = verb
-    const status = url === undefined ? null : { url, method }
+    const status = url === undefined ? null : { url, method, shape: context.program.shape }
     const begun = await beginRecording(context, 'record_call', status, [
       { leg, of: 'said' },
       { leg, of: 'heard' },

@@ -31,7 +31,7 @@ export type Sounds = {
 }
 
 /** An address that gets the recording once it is stored. */
-export type RecordingStatus = ProgramAddress | null
+export type RecordingStatus = (ProgramAddress & Pick<ResolvedProgram, 'shape'>) | null
 
 /** Recordings that a program makes during a call. Ids are uuids. */
 export type ProgramRecordings = {

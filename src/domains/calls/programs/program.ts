@@ -1,5 +1,5 @@
 import type { CallCommand, CommandOutcome } from './call-command.ts'
-import type { ProgramSource } from './program-source.ts'
+import type { CallCallbacks, ProgramSource } from './program-source.ts'
 import type { Verb } from './verbs.ts'
 
 /** A document of a program: the verbs to run one after the other. `notes`: what of it was ignored, for the timeline. */
@@ -55,6 +55,8 @@ export type ResolvedProgram = {
   readonly timeoutMs: number
   /** Signs native requests; null: the account's own secret of webhooks is used. */
   readonly secret: Buffer | null
+  /** Who gets the statuses of calls that come in to it. */
+  readonly callbacks?: CallCallbacks | null
 }
 
 /** The call as a request of its program describes it: ids without prefix. */

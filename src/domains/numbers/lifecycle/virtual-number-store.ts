@@ -2,6 +2,7 @@ import { makeConditions } from '../../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { GroupType } from '../catalogue/catalogue-rows.ts'
+import type { NumberVoice } from './number-voice.ts'
 
 export type StatusText =
   | 'ACTIVE'
@@ -23,6 +24,8 @@ export type NumberRow = {
   record_inbound: boolean
   timezone: string
   inbound_user_id: string | null
+  /** The program that its calls run; null: they ring the user. One of both is null. */
+  voice: NumberVoice | null
   monthly_price: string
   ppm: string
   status_text: StatusText
@@ -120,7 +123,7 @@ export const activate = (
   where account_id = ${account} and id = ${id} and released_at is null
   returning *`
 
-type NumberChange = Pick<NumberRow, 'friendly_name' | 'record_inbound' | 'timezone' | 'inbound_user_id'>
+type NumberChange = Pick<NumberRow, 'friendly_name' | 'record_inbound' | 'timezone' | 'inbound_user_id' | 'voice'>
 
 /** The friendly name applies to the channel and the caller id too. */
 export const change = async (tx: Tx, account: string, id: string, n: NumberChange): Promise<NumberRow> => {
@@ -132,7 +135,8 @@ export const change = async (tx: Tx, account: string, id: string, n: NumberChang
     where account_id = ${account} and virtual_number_id = ${id} and friendly_name <> ${n.friendly_name}`
   return tx.one<NumberRow>`
     update virtual_numbers set friendly_name = ${n.friendly_name}, record_inbound = ${n.record_inbound},
-      timezone = ${n.timezone}, inbound_user_id = ${n.inbound_user_id}, updated_at = app_now()
+      timezone = ${n.timezone}, inbound_user_id = ${n.inbound_user_id},
+      voice = ${n.voice && JSON.stringify(n.voice)}::text::jsonb, updated_at = app_now()
     where account_id = ${account} and id = ${id}
     returning *`
 }
@@ -177,14 +181,23 @@ export const addMonth = async (tx: Tx, account: string, id: string): Promise<Dat
   return row.expires_at
 }
 
+/** Returns a number whose calls run an application; null for none. */
+export const numberRunning = async (tx: Tx, account: string, application: string): Promise<string | null> =>
+  (
+    await tx.maybe<{ number: string }>`
+      select number from virtual_numbers
+      where account_id = ${account} and voice ->> 'application' = ${application} and released_at is null
+      order by number limit 1`
+  )?.number ?? null
+
 /** The facts that an inbound call needs. `works`: it takes calls at present. */
 export type CalledNumber = Pick<
   NumberRow,
-  'account_id' | 'id' | 'number' | 'iso_country_code' | 'type' | 'inbound_user_id' | 'record_inbound' | 'ppm'
+  'account_id' | 'id' | 'number' | 'iso_country_code' | 'type' | 'inbound_user_id' | 'record_inbound' | 'ppm' | 'voice'
 > & { works: boolean }
 
 export const findCalled = (sql: Sql, number: string) => sql.maybe<CalledNumber>`
-  select v.account_id, v.id, v.number, v.iso_country_code, v.type, v.inbound_user_id, v.record_inbound, v.ppm,
+  select v.account_id, v.id, v.number, v.iso_country_code, v.type, v.inbound_user_id, v.record_inbound, v.ppm, v.voice,
     not a.blocked and v.status_text in ('ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_CANCELLATION') as works
   from virtual_numbers v join accounts a on a.id = v.account_id
   where v.number = ${number} and v.released_at is null`

@@ -1,0 +1,57 @@
+import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
+import { findApplication } from './domains/applications/ops.ts'
+import { publishProgramFailed } from './domains/calls/ops.ts'
+import type { CallPrograms, ProgramControl } from './domains/calls/orders/call-programs.ts'
+import { addTags } from './domains/calls/orders/order-store.ts'
+import { resolveSource } from './domains/calls/orders/source-resolution.ts'
+import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
+import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
+import type { OutboundPair } from './platform/lib/outbound.ts'
+import { signingKeyOf } from './platform/lib/webhook-signature.ts'
+import type { StartOptions } from './services.ts'
+
+type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version'> & {
+  readonly sandboxAccounts: SandboxAccounts
+  readonly outbound: OutboundPair
+}
+
+/** Makes the programs of calls, with what they need of the platform. */
+export const makeCallPrograms = ({ db, seal, log, version, sandboxAccounts, outbound }: ProgramsDeps): CallPrograms => {
+  const signingKeys: CallPrograms['signingKeys'] = async (account, application) => {
+    const row = application && (await findApplication(db, account, application))
+    return [row ? signingKeyOf(seal.open(row.sealed_secret)) : seal.derive(`call programs ${account}`)]
+  }
+  const resolve: CallPrograms['resolve'] = (account, source) => resolveSource({ db, seal }, account, source)
+  const native = makeNativeWriter({
+    agent: `Trunkline/${version}`,
+    keysOf: (account) => signingKeys(account, null),
+  })
+  let control: ProgramControl | null = null
+  const connected = (): ProgramControl => {
+    if (!control) throw new Error('no call control runs in this process')
+    return control
+  }
+  const runner = makeProgramRunner({
+    writers: { native, twilio: native },
+    compileTwiml: () => ({ verbs: [], notes: [], baseUrl: null }),
+    sounds: { prepare: async () => ({ error_code: 'no_engine', detail: 'there are no sounds yet' }) },
+    recordings: {
+      begin: (...wish) => connected().recordings.begin(...wish),
+      finish: (...wish) => connected().recordings.finish(...wish),
+    },
+    runStream: async () => ({ error_code: 'no_engine', detail: 'there are no streams yet' }),
+    placeChild: (...wish) => connected().placeChild(...wish),
+    resolve: (call, source) => resolve(call.account, source),
+    storeTags: async (call, tags) => void (await addTags(db, call.account, call.id, tags)),
+    onStep: () => {},
+    onFailure: async (call, application, failure) => {
+      log.warn({ account: call.account, call: call.id, application, ...failure }, 'calls: a program failed')
+      await db.begin((tx) => publishProgramFailed(tx, call.account, call.id, application, failure))
+    },
+    onError: (error) => log.error({ err: error }, 'calls: a program failed on our side'),
+  })
+  const connect: CallPrograms['connect'] = (next) => {
+    control = next
+  }
+  return { resolve, signingKeys, runner, connect, outboundOf: (account) => outbound.of(sandboxAccounts.has(account)) }
+}

@@ -1,0 +1,19 @@
+import type { Outbound } from '../../../platform/lib/outbound.ts'
+import type { ProgramDeps, ProgramRunner } from '../programs/program-deps.ts'
+import type { ResolvedProgram } from '../programs/program.ts'
+import type { ProgramSource } from '../programs/program-source.ts'
+
+/** What programs need of call control. */
+export type ProgramControl = Pick<ProgramDeps, 'placeChild' | 'recordings'>
+
+/** The programs of calls in the process that runs the calls. */
+export type CallPrograms = {
+  /** @throws ProgramError if it cannot run, such as one of a deleted application */
+  resolve(account: string, source: ProgramSource): Promise<ResolvedProgram>
+  /** Returns the keys that sign the requests of an application; null: of the account. */
+  signingKeys(account: string, application: string | null): Promise<readonly Buffer[]>
+  outboundOf(account: string): Outbound
+  readonly runner: ProgramRunner
+  /** Connects them with the call control that runs the calls of this process. */
+  connect(control: ProgramControl): void
+}
