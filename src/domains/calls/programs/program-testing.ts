@@ -111,12 +111,12 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
         const id = uuid()
         return { id, path: `${folder}/${id}.wav` }
       },
-      trim: trimWav,
       finish: async (_, id, content) => {
         finished.push({ id, content })
         return { url: `https://files.test/${id}` }
       },
     },
+    trimRecording: trimWav,
     runStream: async () => ({ error_code: 'stream_unreachable', detail: 'no connection' }),
     placeChild: async () => ({ failed: 402, reason: 'The balance is too low' }),
     resolve: async () => {
