@@ -1,3 +1,4 @@
+import { trimWav } from './adapters/media/recording/wav.ts'
 import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import { findApplication } from './domains/applications/ops.ts'
 import { publishProgramFailed } from './domains/calls/ops.ts'
@@ -39,6 +40,7 @@ export const makeCallPrograms = ({ db, seal, log, version, sandboxAccounts, outb
       begin: (...wish) => connected().recordings.begin(...wish),
       finish: (...wish) => connected().recordings.finish(...wish),
     },
+    trimRecording: trimWav,
     runStream: async () => ({ error_code: 'no_engine', detail: 'there are no streams yet' }),
     placeChild: (...wish) => connected().placeChild(...wish),
     resolve: (call, source) => resolve(call.account, source),

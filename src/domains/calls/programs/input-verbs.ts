@@ -120,10 +120,12 @@ export const record = async (context: VerbContext, verb: VerbOf<'record'>): Prom
   // Keys that were pressed before do not end it.
   context.state.keys.clear()
   const channel = { leg, of: 'said' } as const
-  const recording = await beginRecording(context, 'record', url === undefined ? null : { url, method, shape: context.program.shape }, [
-    channel,
-    channel,
-  ])
+  const recording = await beginRecording(
+    context,
+    'record',
+    url === undefined ? null : { url, method, shape: context.program.shape },
+    [channel, channel],
+  )
   if ('refused' in recording) return failedRecord(context, recording.refused)
   const began = performance.now()
   if (timeout > 0) await leg.listenForSpeech({ leastMs: leastSpeechMs, silenceMs: timeout * 1_000 })
