@@ -16,7 +16,7 @@ export class DialledChild implements CallBehaviour {
   readonly endsOnSilence = true
   private readonly call: ActiveCall
   private readonly side: DiallingSide
-  /** Of the ids of its media legs. */
+  /** The ids of its media legs begin with it. */
   private readonly legPrefix: string
   private media: MediaCall | null = null
   private answeredAt: number | null = null

@@ -162,7 +162,10 @@ test('a caller that hangs up while it rings, or while it hears a sound, is gone 
   await line.ring()
   call.cancel()
   await whenGone(line)
-  assert.deepEqual([outcome(await ended()), await line.answer(), await line.early()], ['canceled by caller', false, false])
+  assert.deepEqual(
+    [outcome(await ended()), await line.answer(), await line.early()],
+    ['canceled by caller', false, false],
+  )
 
   const second = await answered()
   const playing = play(second.line, 440)
@@ -297,7 +300,13 @@ test('the party hears ringing of the dialled side, which answers it where the pr
   other.sendTone(620)
   peer.sendTone(1_000)
   await Promise.all([receivesTone(peer, 620), receivesTone(other, 1_000)])
-  assert.deepEqual(callControl.of('answered').map(({ call }) => call).slice(1), ['second', 'parent'])
+  assert.deepEqual(
+    callControl
+      .of('answered')
+      .map(({ call }) => call)
+      .slice(1),
+    ['second', 'parent'],
+  )
   await session.bye()
   assert.equal((await dialling).isAnswered, true)
   line.hangUp(programHangsUp)
@@ -330,10 +339,10 @@ test('a dialled call ends with the call of its party, ringing or answered', asyn
   const talking = await connected()
   await talking.session.bye()
   assert.equal((await talking.dialling).how, 'completed')
-  assert.deepEqual([outcome(await endOf('child')), outcome(await endOf('parent'))], [
-    'completed by caller',
-    'completed by caller',
-  ])
+  assert.deepEqual(
+    [outcome(await endOf('child')), outcome(await endOf('parent'))],
+    ['completed by caller', 'completed by caller'],
+  )
   await until(() => talking.callee.ends.length === 1)
 
   const { line, session } = await answered()
