@@ -112,7 +112,12 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     unwrap(await last.accept(await other.answer(unwrap(await last.describe()))))
     unwrap(await leg.stopSounds())
     await Promise.all([waitForTone(telephone, 620), waitForTone(other, 1_000)])
-    assert.deepEqual(unwrap(await call.stats()).map(({ leg }) => leg).toSorted(), ['callee', 'last'])
+    assert.deepEqual(
+      unwrap(await call.stats())
+        .map(({ leg }) => leg)
+        .toSorted(),
+      ['callee', 'last'],
+    )
     assert.deepEqual(log.failures, [])
     await call.close()
   })
