@@ -33,6 +33,8 @@ test('after a kill no call of the API is placed twice: those that were placed ar
   // The account has as many calls as it may.
   const waits = await make('+442079460803')
   await killed.end('SIGKILL')
+  // Nobody would end its transaction.
+  invited.refuse({ status: 480 })
 
   const next = await startPlatform(killed.home, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' })
   t.after(() => next.end())
