@@ -1,5 +1,6 @@
 import * as apiKeys from './domains/accounts/api-keys/contract.ts'
 import * as accounts from './domains/accounts/contract.ts'
+import * as applications from './domains/applications/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
 import * as calls from './domains/calls/contract.ts'
@@ -105,6 +106,7 @@ export const contracts: readonly Contract[] = [
   callers,
   calls,
   callOrders,
+  applications,
   messages,
   messageTimelines,
   contacts,

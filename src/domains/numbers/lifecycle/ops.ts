@@ -25,13 +25,7 @@ export const renameNumber = async (
 ): Promise<{ before: virtualNumbers.NumberRow; after: virtualNumbers.NumberRow } | null> => {
   const before = await virtualNumbers.lock(tx, account, id)
   if (!before) return null
-  const { record_inbound, timezone, inbound_user_id } = before
-  const after = await virtualNumbers.change(tx, account, id, {
-    friendly_name: name,
-    record_inbound,
-    timezone,
-    inbound_user_id,
-  })
+  const after = await virtualNumbers.change(tx, account, id, { ...before, friendly_name: name })
   await changes.invalidate(tx, 'numbers')
   return { before, after }
 }
