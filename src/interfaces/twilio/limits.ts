@@ -59,3 +59,6 @@ export const callbackConcurrency = 64
 
 /** Accounts with credentials that are held in memory. Beyond it, they are looked up again. */
 export const maxKnownAccounts = 100_000
+
+/** Characters that one Say speaks: Twilio's limit, and that of the verb. */
+export const maxSpokenLength = 4_096
