@@ -3,6 +3,7 @@ import * as accounts from './domains/accounts/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
 import * as calls from './domains/calls/contract.ts'
+import * as callOrders from './domains/calls/orders/contract.ts'
 import * as connections from './domains/connections/contract.ts'
 import * as contacts from './domains/contacts/contract.ts'
 import * as contactDuplicates from './domains/contacts/duplicates/contract.ts'
@@ -103,6 +104,7 @@ export const contracts: readonly Contract[] = [
   optOuts,
   callers,
   calls,
+  callOrders,
   messages,
   messageTimelines,
   contacts,

@@ -85,6 +85,8 @@ export type VoicePlan = {
   readonly record: { readonly id: string; readonly path: string } | null
   /** Maximum duration after the answer, in seconds; null for no limit. */
   readonly mostSeconds: number | null
+  /** Headers of the INVITE, each beginning with X-, of a call that `run` places. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Runs the call in place of a bridge. A call that comes in then searches for no target. */
   readonly program?: VoiceProgram
 }

@@ -6,18 +6,24 @@ import type { CallRow } from './store.ts'
 /** Returns the link to the first recording of a call that is left. */
 export type RecordingLink = (account: string, call: string) => string
 
+/** Returns who called. A call that no user placed is that of the number which it shows. */
+const fromOf = ({ direction, user_id, from_number, virtual_number_id, caller_id_used }: CallRow): string => {
+  if (direction === 'I') return from_number ?? ''
+  if (user_id) return print('USR', user_id)
+  return virtual_number_id ? print('DID', virtual_number_id) : caller_id_used
+}
+
 /** Returns a call in the form of the API. */
 export const presentCall = (row: CallRow, linkOf?: RecordingLink) => {
   const start = row.answered_at ? iso(row.answered_at) : null
   const end = row.ended_at ? iso(row.ended_at) : null
-  const from = row.direction === 'O' && row.user_id ? print('USR', row.user_id) : row.from_number
   return {
     uuid: print('CDR', row.id),
     account_uuid: print('ACC', row.account_id),
     callid: row.callid,
     direction: row.direction,
     active: end === null,
-    from: from ?? '',
+    from: fromOf(row),
     to_number: row.to_number,
     iso_country_code: row.iso_country_code,
     status: row.status,

@@ -43,15 +43,16 @@ const Call = Named(
     direction: Enum(['O', 'I'], { description: 'Outbound or inbound' }),
     active: Type.Boolean({ description: 'In progress' }),
     from: Type.String({
-      description: 'Outbound: the user (USR…); inbound: the number of the caller, anonymous if it is withheld',
+      description:
+        'Outbound: the user (USR…), or the number (DID…, or as shown) of a call of the API; inbound: the number of the caller, anonymous if it is withheld',
     }),
     to_number: Type.String({ examples: ['+447700900123'] }),
     iso_country_code: Type.String({ examples: ['GB'] }),
-    status: Enum(['RINGING', 'ANSWERED', 'COMPLETED', 'MISSED', 'FAILED', 'BUSY', 'NO_ANSWER', 'CANCELED']),
+    status: Enum(['QUEUED', 'RINGING', 'ANSWERED', 'COMPLETED', 'MISSED', 'FAILED', 'BUSY', 'NO_ANSWER', 'CANCELED']),
     end_reason: Type.Optional(
       Type.String({
         description:
-          'interrupted, media_timeout, no_sdp, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired',
+          'interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired',
       }),
     ),
     is_msgapp_call: Type.Boolean(),
@@ -295,6 +296,10 @@ const limits = {
     Type.String({ pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$', examples: ['50.00'] }),
     'USD spent per day (UTC)',
   ),
+  calls_per_second: orNull(
+    Type.Integer({ minimum: 1, maximum: 1_000 }),
+    'Calls of the API that begin in a second; others wait',
+  ),
   destinations: Type.Union(
     [Type.Array(Type.String({ pattern: '^[0-9]{0,15}$' }), { maxItems: 1_000, examples: [['44', '33']] }), Type.Null()],
     {
@@ -320,6 +325,7 @@ const limited = {
           calls_at_a_time: Type.Integer(),
           attempts_per_minute: Type.Integer(),
           spend_per_day: Type.String({ examples: ['50.00'] }),
+          calls_per_second: Type.Integer(),
           destinations: Type.String({ description: 'Summary in words' }),
         },
         { description: 'In force where a limit is null', 'x-defaults-of': 'limits' },

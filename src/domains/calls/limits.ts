@@ -74,3 +74,45 @@ export const maxSearchedContacts = 50
 
 /** Delay of buffers and packetisation, which no statistics contain, in milliseconds. The voice SDK has the same figure. */
 export const fixedDelayMs = 60
+
+/** Calls of the API that an account may begin in a second, unless an operator sets another limit. */
+export const callsPerSecond = 5
+
+/** Calls of an account that may wait to be placed. */
+export const maxWaitingCalls = 1_000
+
+/** Calls that one statement claims for placing. */
+export const maxPlacedPerClaim = 100
+
+/** Milliseconds until calls that wait for a free call of their account are looked at again. */
+export const waitingRetryMs = 1_000
+
+/** Seconds for which a call of the API may ring. */
+export const [minRingSeconds, maxRingSeconds] = [5, 600]
+
+/** Seconds that a call of the API may talk, at most and by default. */
+export const [maxCallSeconds, ordinaryCallSeconds] = [86_400, 14_400]
+
+/** Headers of its own that a call of the API may carry. */
+export const maxCallHeaders = 20
+
+/** Bytes of the tags of a call, as JSON. */
+export const maxTagBytes = 4_096
+
+/** Commands that one statement claims. */
+export const maxCommandsPerClaim = 100
+
+/** Milliseconds for which a request waits for the outcome of its command, and between its looks. */
+export const [commandWaitMs, commandPollMs] = [3_000, 50]
+
+/** Status callbacks under way in a process, and of one account. */
+export const [callbackConcurrency, callbacksPerAccount] = [64, 16]
+
+/** Milliseconds for the answer to a status callback. */
+export const callbackTimeoutMs = 8_000
+
+/** Bytes read of the answer to a status callback. */
+export const maxCallbackAnswerBytes = 1_024
+
+/** Seconds between the attempts of a status callback. Afterwards it is given up. */
+export const callbackPauses = [5, 30, 300] as const

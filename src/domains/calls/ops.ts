@@ -1,59 +1,56 @@
-import type { Config } from '../../config.ts'
-import type { InvalidationBus } from '../../platform/db/invalidation-bus.ts'
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
-import { Problem, refuse } from '../../platform/http/problem.ts'
+import { Problem } from '../../platform/http/problem.ts'
+import { notify } from '../../platform/jobs/queue.ts'
 import { print } from '../../platform/lib/id.ts'
 import { decimal, type Micros, micros } from '../../platform/lib/money.ts'
-import type { Seal } from '../../platform/lib/secret.ts'
 import type { VoiceDialog } from '../../ports/voice.ts'
-import { callerIdOf } from '../callers/ops.ts'
-import { enabledConnections } from '../connections/ops.ts'
 import { type Event, record } from '../events/ops.ts'
 import { capture, extend, hold } from '../ledger/ops.ts'
-import type { Prices } from '../prices/ops.ts'
 import { requestNotices, withdrawNotices } from '../push/ops.ts'
 import { presentCall, type RecordingLink } from './call-presenter.ts'
 import type { CallQuality } from './call-quality.ts'
-import { addSpending, checkCallLimits, checkDestination, countAttempt, limitsOf } from './control/call-limits.ts'
-import { findDestination } from './control/destination.ts'
+import { addSpending } from './control/call-limits.ts'
 import * as dialogs from './control/dialog-store.ts'
-import { isVoiceRunning } from './lease/voice-lease.ts'
 import { abandonedCallSeconds, holdAheadSeconds } from './limits.ts'
 import { recordingLinks } from './recordings/recording-links.ts'
-import { blockedReason, refusals } from './refusals.ts'
+import { callbackKinds } from './orders/callback-kinds.ts'
+import { blockedReason } from './refusals.ts'
 import * as store from './store.ts'
 
 // Records of calls. Each step is one transaction with its money and its events, and is idempotent. Every minute is held
 // on the ledger before it is used.
 
-/** Publishes a call event. Calls of the messaging app have events of their own. */
-const publishCallEvent = async (
+/** Publishes call events, in order. Calls of the messaging app have events of their own. */
+const publishCallEvents = async (
   tx: Tx,
   row: store.CallRow,
-  name: Event['name'],
+  names: readonly Event['name'][],
   linkOf?: RecordingLink,
+  more: object = {},
 ): Promise<void> => {
   if (row.is_msgapp) return
   const did = row.virtual_number_id
   const received = did
     ? { received_on_number: row.to_number, received_on_number_uuid: print('DID', did) }
     : { received_on_number: row.to_number }
-  await record(tx, [
-    {
-      account: row.account_id,
-      name,
-      channel: did,
-      conversation: `call ${row.id}`,
-      payload: { ...presentCall(row, linkOf), ...(row.direction === 'I' ? received : {}) },
-    },
-  ])
+  const payload = { ...presentCall(row, linkOf), ...(row.direction === 'I' ? received : {}), ...more }
+  await record(
+    tx,
+    names.map((name) => ({ account: row.account_id, name, channel: did, conversation: `call ${row.id}`, payload })),
+  )
+  notifyCallbacks(tx, row)
+}
+
+/** Wakes the workers of this process after a change of a call with callbacks: a trigger added the jobs. */
+export const notifyCallbacks = (tx: Tx, { callbacks }: Pick<store.CallRow, 'callbacks'>): void => {
+  if (callbacks) tx.afterCommit(() => notify(callbackKinds[callbacks.shape]))
 }
 
 const rateOf = ({ rate }: store.CallRow): Micros => micros(rate) ?? 0
 
 /** End of a call in terms of the API. `agoMs`: milliseconds since the end. Default: 0. */
 export type CallEnd = {
-  status: Exclude<store.Status, 'RINGING' | 'ANSWERED'>
+  status: Exclude<store.Status, 'QUEUED' | 'RINGING' | 'ANSWERED'>
   reason: string
   agoMs?: number
   /** There was no talk: nothing is charged even if the call was answered. */
@@ -75,56 +72,20 @@ export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> =
     const what = { kind: 'call', reference: print('CDR', row.id) } as const
     await store.setHold(tx, row.account_id, row.id, await hold(tx, row.account_id, rate, 'calls', what))
   }
-  await publishCallEvent(tx, row, 'call.status.update')
+  // A queued call is initiated once it is placed.
+  await publishCallEvents(tx, row, row.queued ? ['call.status.update'] : ['call.initiated', 'call.status.update'])
   if (row.direction === 'I' && row.virtual_number_id !== null)
     await requestNotices(tx, row.account_id, [{ kind: 'call', subject: row.id, item: row.id, users: null }])
   return true
 }
 
-type QueueDeps = {
-  readonly seal: Seal
-  readonly prices: Prices
-  readonly sandboxAccounts: { has(account: string): boolean }
-  readonly config: Config
-  readonly changes: InvalidationBus
-}
+/** Publishes that a queued call is placed. */
+export const callPlaced = (tx: Tx, row: store.CallRow): Promise<void> => publishCallEvents(tx, row, ['call.initiated'])
 
-/**
- * Queues a platform call to the telephone network for an account: stores it and holds the first minute. The process
- * that runs the calls places it.
- * @param id of the record, without prefix
- * @param from caller ID to show, E.164; null for any usable one
- * @throws the 402, 403, 404, 409, 422, 429 or 503 Problem
- */
-export const queueCall = async (
-  { seal, prices, sandboxAccounts, config, changes }: QueueDeps,
-  tx: Tx,
-  account: string,
-  { id, to, from }: { id: string; to: string; from: string | null },
-): Promise<void> => {
-  if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
-  const trunks = await enabledConnections(tx, seal, 'sip-trunk')
-  const deps = { db: tx, prices, sandboxAccounts, trunks: () => trunks }
-  const found = await findDestination(deps, account, to)
-  if ('code' in found) throw refusals.ofCall(found)
-  if (!found.isTrunk) throw refusals.numberOfAccount(to)
-  const { attemptsPerMinute, destinations } = await limitsOf(tx, account, config)
-  const barred = checkDestination(found.to, destinations)
-  if (barred) throw refusals.ofCall(barred)
-  if ((await countAttempt(tx, account)) > attemptsPerMinute) throw refusals.tooManyAttempts(attemptsPerMinute)
-  const proofs = { simulated: found.isSimulated, isSandbox: sandboxAccounts.has(account) }
-  const shown =
-    (await callerIdOf(tx, account, from, found.country, proofs)) ??
-    (from === null ? refuse(refusals.noCallerId()) : refuse(refusals.unusableCallerId(from)))
-  const limited = await checkCallLimits(tx, account, micros(found.rate) ?? 0, config)
-  if (limited) throw refusals.ofCall(limited)
-  const call = { account_id: account, id, callid: id, direction: 'O', user_id: null, from_number: null } as const
-  await beginCall(tx, {
-    ...{ ...call, to_number: found.to, iso_country_code: found.country, is_msgapp: false, is_trunk: true },
-    ...{ caller_id: shown.id, caller_id_used: shown.number, virtual_number_id: shown.virtual_number_id },
-    ...{ toll_free: found.isTollFree, rate: found.rate, queued: true },
-  })
-  await changes.invalidate(tx, 'calls')
+/** Stores that a call of the API rings; no effect on other calls. */
+export const callRinging = async (tx: Tx, account: string, id: string): Promise<void> => {
+  const row = await store.ring(tx, account, id)
+  if (row) await publishCallEvents(tx, row, ['call.status.update'])
 }
 
 /** Stores the answer; charging starts. @param user who answered in a browser
@@ -139,7 +100,7 @@ export const callAnswered = async (
   const row = await store.lock(tx, account, id)
   if (!row || row.answered_at) return false
   if (openDialogs.length > 0) await dialogs.saveDialogs(tx, account, id, openDialogs)
-  await publishCallEvent(tx, await store.answer(tx, account, id, user), 'call.status.update')
+  await publishCallEvents(tx, await store.answer(tx, account, id, user), ['call.answered', 'call.status.update'])
   await withdrawNotices(tx, account, [id])
   return true
 }
@@ -226,13 +187,8 @@ const end = async (
     price: decimal(price),
     quality,
   })
-  await publishCallEvent(tx, ended, 'call.status.update', linkOf)
-  await publishCallEvent(
-    tx,
-    ended,
-    ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed',
-    linkOf,
-  )
+  const completed = ended.direction === 'I' ? 'call.incoming.completed' : 'call.outbound.completed'
+  await publishCallEvents(tx, ended, ['call.status.update', completed], linkOf)
   if (ended.direction === 'I') await withdrawNotices(tx, ended.account_id, [ended.id])
 }
 
@@ -258,7 +214,25 @@ export const callEnded = async (
 /** Publishes the recording of a call whose end was published without it. */
 export const recordingReady = async (tx: Tx, account: string, id: string, linkOf: RecordingLink): Promise<void> => {
   const row = await store.find(tx, account, id)
-  if (row?.ended_at) await publishCallEvent(tx, row, 'call.status.update', linkOf)
+  if (row?.ended_at) await publishCallEvents(tx, row, ['call.status.update'], linkOf)
+}
+
+/** A recording that became available, with a link to it. @param id without prefix */
+export type ReadyRecording = { readonly id: string; readonly seconds: number; readonly url: string }
+
+/** Publishes that recordings of a call are available. */
+export const publishRecordingsReady = async (
+  tx: Tx,
+  account: string,
+  call: string,
+  recordings: readonly ReadyRecording[],
+): Promise<void> => {
+  const row = recordings.length > 0 ? await store.find(tx, account, call) : null
+  if (!row) return
+  for (const { id, seconds, url } of recordings) {
+    const more = { recording_uuid: print('REC', id), recording_seconds: seconds, recording_url: url }
+    await publishCallEvents(tx, row, ['call.recording.ready'], undefined, more)
+  }
 }
 
 const unanswered = ({ direction }: store.CallRow) => (direction === 'I' ? ('MISSED' as const) : ('NO_ANSWER' as const))

@@ -1,6 +1,7 @@
 import {
   conflict,
   forbidden,
+  invalid,
   notFound,
   notSupported,
   retryAfter,
@@ -37,12 +38,27 @@ export const refusals = {
   destinationNotPriced: (number: string) =>
     unprocessable(noPrice(number), 'destination_not_priced').at('to_number', 'number'),
   callOnOtherDevices: () => notSupported('A call on the messaging app runs on other devices: only they can end it'),
+  oneProgram: () =>
+    invalid('Give exactly one program: application_uuid, url or verbs').at('url', 'verbs', 'application_uuid'),
+  urlRefused: (field: string, fault: string) => invalid(`${field} ${fault}`, 'url_refused').at(field),
+  tagsTooLarge: (field: string, most: number) =>
+    invalid(`${field} has more than ${most} bytes of JSON`, 'tags_too_large').at(field),
+  documentInvalid: (reason: string) => invalid(reason, 'document_invalid'),
+  fieldRequired: (field: string, command: string) => invalid(`${field} is required for ${command}`).at(field),
+  queueFull: (most: number, seconds: number) =>
+    tooMany(`${most} calls of the account wait to be placed already`, 'call_queue_full', retryAfter(seconds)),
   callEnded: () => conflict('The call has ended already', 'call_ended'),
   unknownTrunk: (name: string) => notFound(`There is no SIP trunk ${name}`).at('trunk_name'),
   /** The refusal of a call, as HTTP answers it. */
   ofCall: ({ status, reason, code }: CallRefusal) => {
     if (code === 'destination_not_priced') return unprocessable(reason, code)
     return (status === 503 ? unavailable : status === 404 ? notFound : forbidden)(reason, code)
+  },
+  /** The refusal of a call of the API. */
+  ofOrder: (refusal: CallRefusal) => {
+    const { code, reason } = refusal
+    const field = code === 'caller_id' ? 'from_number' : 'to'
+    return (code === 'not_e164' ? unprocessable(reason) : refusals.ofCall(refusal)).at(field)
   },
   notTakingCalls: (why: string | null) => unavailable(takesNoCalls(why), undefined, retryAfter(2)),
   noCallsHere: (why: string | null) => unavailable(takesNoCalls(why), 'no_calls_here'),

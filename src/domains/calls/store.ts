@@ -3,8 +3,10 @@ import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from 
 import type { Db, Sql, Tx } from '../../platform/db/sql.ts'
 import { anonymousCaller, type Narrowing, visibleSql } from '../inbox/narrowing/ops.ts'
 import type { CallQuality } from './call-quality.ts'
+import type { CallCallbacks, CallPlacing, ProgramSource } from './programs/program-source.ts'
 
-export type Status = 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+/** QUEUED: a call of the API that waits to be placed, or that does not ring yet. */
+export type Status = 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
 
 export type CallRow = {
   account_id: string
@@ -42,6 +44,14 @@ export type CallRow = {
   asserted_number: string | null
   /** Inbound calls: the number that forwarded the call. */
   diverted_from: string | null
+  /** Waits until the process that runs the calls places it. */
+  queued: boolean
+  /** Calls of the API: what they run, how they are placed, and when they may be; erased at the end. */
+  program: ProgramSource | null
+  placing: CallPlacing | null
+  due_at: Date | null
+  /** Who gets the statuses of the call. */
+  callbacks: CallCallbacks | null
   created_at: Date
   updated_at: Date
 }
@@ -67,8 +77,9 @@ export type NewCall = Pick<
   Partial<Pick<CallRow, 'verstat' | 'npdi' | 'rn' | 'asserted_number' | 'diverted_from'>> & {
     /** Epoch of the process that runs the call. */
     readonly tenure?: number
-    /** The call waits until the process that runs the calls places it. */
     readonly queued?: boolean
+    /** Default: RINGING. */
+    readonly status?: Status
   }
 
 /** Inserts a call; returns null if it exists. */
@@ -77,7 +88,7 @@ export const add = (tx: Tx, c: NewCall) => tx.maybe<CallRow>`
     is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, epoch, verstat, npdi, rn,
     asserted_number, diverted_from, queued)
   values (${c.account_id}, ${c.id}, ${c.callid}, ${c.direction}, ${c.user_id}, ${c.from_number}, ${c.to_number},
-    ${c.iso_country_code}, 'RINGING', ${c.is_msgapp}, ${c.is_trunk}, ${c.caller_id}, ${c.caller_id_used},
+    ${c.iso_country_code}, ${c.status ?? 'RINGING'}, ${c.is_msgapp}, ${c.is_trunk}, ${c.caller_id}, ${c.caller_id_used},
     ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric, ${c.tenure ?? null},
     ${c.verstat ?? null}, ${c.npdi ?? false}, ${c.rn ?? null}, ${c.asserted_number ?? null}, ${c.diverted_from ?? null},
     ${c.queued ?? false})
@@ -90,6 +101,12 @@ export const setHold = (tx: Tx, account: string, id: string, hold: string) => tx
 /** Locks an open call and returns it with the platform's time. Returns null if it does not exist or has ended. */
 export const lock = (tx: Tx, account: string, id: string) => tx.maybe<CallRow & { now: Date }>`
   select *, app_now() as now from calls where account_id = ${account} and id = ${id} and ended_at is null for update`
+
+/** Stores that a call of the API rings. Returns null if it rang before, or is another call. */
+export const ring = (tx: Tx, account: string, id: string) => tx.maybe<CallRow>`
+  update calls set status = 'RINGING', ringing_at = app_now(), updated_at = app_now()
+  where account_id = ${account} and id = ${id} and status = 'QUEUED' and ended_at is null
+  returning *`
 
 export const answer = (tx: Tx, account: string, id: string, user: string | null) => tx.one<CallRow>`
   update calls set status = 'ANSWERED', answered_at = app_now(), beat_at = app_now(), alive_at = now(),
@@ -108,7 +125,7 @@ export type CallEnding = Pick<CallRow, 'status' | 'end_reason' | 'duration' | 'b
 export const end = (tx: Tx, account: string, id: string, e: CallEnding) => tx.one<CallRow>`
   update calls set status = ${e.status}, end_reason = ${e.end_reason}, ended_at = ${e.at}, duration = ${e.duration},
     billed = ${e.billed}, price = ${e.price}::numeric, quality = ${e.quality === null ? null : JSON.stringify(e.quality)}::text::jsonb,
-    updated_at = app_now()
+    updated_at = app_now(), program = null, placing = null
   where account_id = ${account} and id = ${id}
   returning *`
 
@@ -150,7 +167,7 @@ export const hasAbandoned = (silentSeconds: number) =>
 /** Returns answered calls without heartbeat for `silent` seconds, ringing ones for 5 minutes. 0: all voice calls. */
 export const lockAbandoned = (tx: Tx, limit: number, silentSeconds: number) => tx.many<CallKey>`
   select account_id, id from calls
-  where ended_at is null and ((${silentSeconds === 0} and not is_msgapp) or (alive_at < now() - make_interval(secs => ${silentSeconds})
+  where ended_at is null and not queued and ((${silentSeconds === 0} and not is_msgapp) or (alive_at < now() - make_interval(secs => ${silentSeconds})
     and (answered_at is not null or alive_at < now() - interval '5 minutes')))
   order by alive_at limit ${limit} for update skip locked`
 
@@ -159,16 +176,6 @@ export const lockEarlierEpochs = (tx: Tx, epoch: number, limit: number) => tx.ma
   select account_id, id from calls
   where ended_at is null and not is_msgapp and not queued and epoch is distinct from ${epoch}
   order by alive_at limit ${limit} for update skip locked`
-
-export type QueuedCall = CallRow & { late: boolean; blocked: boolean }
-
-/** Claims the calls that wait for placing. `late`: waited longer than the limit; `blocked`: the account is blocked. */
-export const claimQueued = (db: Db, epoch: number, maxWaitSeconds: number) => db.many<QueuedCall>`
-  update calls set queued = false, epoch = ${epoch}, beat_at = app_now(), alive_at = now()
-  where (account_id, id) in (
-    select account_id, id from calls where queued and ended_at is null order by created_at limit 100 for update skip locked)
-  returning *, created_at < app_now() - make_interval(secs => ${maxWaitSeconds}) as late,
-    exists (select from accounts a where a.id = calls.account_id and a.blocked) as blocked`
 
 export const find = (db: Sql, account: string, id: string) => db.maybe<CallRow>`
   select * from calls where account_id = ${account} and id = ${id}`

@@ -2,6 +2,7 @@ import { numberDetails } from '@trunkline/phone/phone.ts'
 import type { Config } from '../../../config.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { decimal, type Micros, micros } from '../../../platform/lib/money.ts'
+import { callsPerSecond } from '../limits.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
 import { closedCountries } from './closed-countries.ts'
 
@@ -11,6 +12,7 @@ export type LimitsRow = {
   calls_at_a_time: number | null
   attempts_per_minute: number | null
   spend_per_day: string | null
+  calls_per_second: number | null
   destinations: string[] | null
 }
 
@@ -19,12 +21,17 @@ export type Limits = {
   readonly callsAtATime: number
   readonly attemptsPerMinute: number
   readonly spendPerDay: Micros
+  /** Calls that the API may begin in a second. */
+  readonly callsPerSecond: number
   readonly destinations: readonly string[] | null
 }
 
 export type LimitSettings = Pick<Config, 'callsAtATime' | 'callsPerMinute' | 'callSpendPerDay'>
 
-const none: LimitsRow = { calls_at_a_time: null, attempts_per_minute: null, spend_per_day: null, destinations: null }
+const none: LimitsRow = {
+  ...{ calls_at_a_time: null, attempts_per_minute: null, spend_per_day: null, calls_per_second: null },
+  destinations: null,
+}
 
 export const limitsOf = async (sql: Sql, account: string, settings: LimitSettings): Promise<Limits> => {
   const row = (await find(sql, account)) ?? none
@@ -32,6 +39,7 @@ export const limitsOf = async (sql: Sql, account: string, settings: LimitSetting
     callsAtATime: row.calls_at_a_time ?? settings.callsAtATime,
     attemptsPerMinute: row.attempts_per_minute ?? settings.callsPerMinute,
     spendPerDay: micros(row.spend_per_day ?? settings.callSpendPerDay) ?? 0,
+    callsPerSecond: row.calls_per_second ?? callsPerSecond,
     destinations: row.destinations,
   }
 }
@@ -41,11 +49,12 @@ export const presentDefaults = ({ callsAtATime, callsPerMinute, callSpendPerDay 
   calls_at_a_time: callsAtATime,
   attempts_per_minute: callsPerMinute,
   spend_per_day: decimal(micros(callSpendPerDay) ?? 0),
+  calls_per_second: callsPerSecond,
   destinations: 'all but premium rate, personal numbers, satellites and countries known for toll fraud',
 })
 
 export const find = (sql: Sql, account: string) => sql.maybe<LimitsRow>`
-  select calls_at_a_time, attempts_per_minute, spend_per_day, destinations from call_limits where account_id = ${account}`
+  select calls_at_a_time, attempts_per_minute, spend_per_day, calls_per_second, destinations from call_limits where account_id = ${account}`
 
 /** Changes the given limits; absent ones stay unchanged. Returns null if the account does not exist. */
 export const setLimits = async (tx: Tx, account: string, changes: Partial<LimitsRow>): Promise<LimitsRow | null> => {
@@ -53,13 +62,13 @@ export const setLimits = async (tx: Tx, account: string, changes: Partial<Limits
   if (!known) return null
   const next = { ...none, ...(await find(tx, account)), ...changes }
   return await tx.one<LimitsRow>`
-    insert into call_limits (account_id, calls_at_a_time, attempts_per_minute, spend_per_day, destinations)
+    insert into call_limits (account_id, calls_at_a_time, attempts_per_minute, spend_per_day, calls_per_second, destinations)
     values (${account}, ${next.calls_at_a_time}, ${next.attempts_per_minute}, ${next.spend_per_day}::numeric,
-      ${next.destinations}::text[])
+      ${next.calls_per_second}, ${next.destinations}::text[])
     on conflict (account_id) do update set calls_at_a_time = excluded.calls_at_a_time,
       attempts_per_minute = excluded.attempts_per_minute, spend_per_day = excluded.spend_per_day,
-      destinations = excluded.destinations
-    returning calls_at_a_time, attempts_per_minute, spend_per_day, destinations`
+      calls_per_second = excluded.calls_per_second, destinations = excluded.destinations
+    returning calls_at_a_time, attempts_per_minute, spend_per_day, calls_per_second, destinations`
 }
 
 /** Counts an attempt. @returns the number of attempts within this minute */
@@ -105,9 +114,9 @@ export const addSpending = (tx: Tx, account: string, price: Micros) => tx.run`
 
 type AccountLoad = { open: number; committed: string }
 
-/** Returns the current calls, and USD that today's calls have cost or that is held for current ones. */
+/** Returns the current calls, but those of the API that wait, and USD that today's calls have cost or that is held for current ones. */
 const loadOf = (sql: Sql, account: string) => sql.one<AccountLoad>`
-  select count(*)::integer as open, coalesce(sum(c.held_minutes * c.rate) filter (where c.direction = 'O'), 0) + coalesce((
+  select count(*) filter (where not c.queued or c.due_at is null)::integer as open, coalesce(sum(c.held_minutes * c.rate) filter (where c.direction = 'O'), 0) + coalesce((
     select spent from call_usage where account_id = ${account} and day = (app_now() at time zone 'UTC')::date), 0) as committed
   from calls c where c.account_id = ${account} and c.ended_at is null and not c.is_msgapp`
 
@@ -122,6 +131,18 @@ export const mayStillSpend = async (
   return (micros(committed) ?? 0) + more <= spendPerDay
 }
 
+const overSpending = ({ spendPerDay }: Limits, { committed }: AccountLoad, rate: Micros): CallRefusal | null =>
+  rate > 0 && (micros(committed) ?? 0) + rate > spendPerDay ? callRefusals.spendLimit(decimal(spendPerDay)) : null
+
+/** Checks whether the account may spend the first minute of an outbound call today. */
+export const checkSpending = async (
+  tx: Tx,
+  account: string,
+  rate: Micros,
+  settings: LimitSettings,
+): Promise<CallRefusal | null> =>
+  overSpending(await limitsOf(tx, account, settings), await loadOf(tx, account), rate)
+
 /** Checks whether another call may begin, serialised per account. @param rate of an outbound call, otherwise 0 */
 export const checkCallLimits = async (
   tx: Tx,
@@ -131,11 +152,9 @@ export const checkCallLimits = async (
 ): Promise<CallRefusal | null> => {
   await tx.run`select 1 from call_usage where account_id = ${account} for update`
   const limits = await limitsOf(tx, account, settings)
-  const { open, committed } = await loadOf(tx, account)
-  if (open >= limits.callsAtATime) return callRefusals.tooManyCalls(limits.callsAtATime)
-  if (rate > 0 && (micros(committed) ?? 0) + rate > limits.spendPerDay)
-    return callRefusals.spendLimit(decimal(limits.spendPerDay))
-  return null
+  const load = await loadOf(tx, account)
+  if (load.open >= limits.callsAtATime) return callRefusals.tooManyCalls(limits.callsAtATime)
+  return overSpending(limits, load, rate)
 }
 
 /** Satellite and global networks, and international premium rate (ITU-T E.164, list of assigned country codes). */

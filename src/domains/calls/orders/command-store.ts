@@ -18,7 +18,8 @@ export const claimCommands = (db: Db, epoch: number, limit: number) => db.many<W
   select * from claimed order by id`
 
 export const answerCommand = (db: Db, account: string, id: string, outcome: CommandOutcome) => db.run`
-  update call_commands set outcome = ${JSON.stringify(outcome)}::text::jsonb, done_at = app_now()
+  update call_commands set outcome = ${JSON.stringify(outcome)}::text::jsonb, done_at = app_now(),
+    command = jsonb_build_object('command', command -> 'command')
   where account_id = ${account} and id = ${id} and done_at is null`
 
 /** Returns the outcome of a command; null while there is none. */

@@ -48,4 +48,6 @@ export type CallOrder = {
   readonly program: ProgramSource
   readonly callbacks: CallCallbacks | null
   readonly placing: CallPlacing
+  /** Data of the account that every request of the program has. */
+  readonly tags: Readonly<Record<string, unknown>>
 }

@@ -16,7 +16,13 @@ alter table calls
   add column due_at timestamptz,
   add column callbacks jsonb,
   add column callbacks_sent integer not null default 0,
-  add column ringing_at timestamptz;
+  add column ringing_at timestamptz,
+  add column if not exists application_id uuid,
+  add column if not exists tags jsonb;
+create index calls_waiting on calls (account_id, due_at) where queued and ended_at is null and due_at is not null;
+
+-- Calls that the API may begin in a second; null: the default of the settings.
+alter table call_limits add column calls_per_second integer;
 
 -- Commands on running calls. The process that runs the calls executes them in order, and answers in the row. Rows are
 -- removed after a day.
@@ -24,6 +30,7 @@ create table call_commands (
   account_id uuid not null,
   id uuid not null,
   call_id uuid not null,
+  -- Once it has an outcome, its name alone: verbs and keys may be secret.
   command jsonb not null,
   created_at timestamptz not null default app_now(),
   -- The epoch of the process that executes it.
