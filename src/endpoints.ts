@@ -1,6 +1,7 @@
 import { accountRoutes } from './domains/accounts/routes.ts'
 import { auditRoutes } from './domains/audit/routes.ts'
 import { callerRoutes } from './domains/callers/routes.ts'
+import { callOrderRoutes } from './domains/calls/orders/routes.ts'
 import { callRoutes } from './domains/calls/routes.ts'
 import { connectionRoutes } from './domains/connections/routes.ts'
 import { duplicateRoutes } from './domains/contacts/duplicates/routes.ts'
@@ -93,6 +94,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...optOutRoutes(services),
   ...callerRoutes(services),
   ...callRoutes(services),
+  ...callOrderRoutes(services),
   ...contactRoutes(services),
   ...duplicateRoutes(services),
   ...contactPictureRoutes(services),

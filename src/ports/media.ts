@@ -157,6 +157,8 @@ export type MediaCall = {
   bridge(one: MediaLeg, other: MediaLeg): Promise<MediaResult<null>>
   /** Ends the bridge of a leg: neither side hears the other. Both can be bridged again. Idempotent. */
   unbridge(leg: MediaLeg): Promise<MediaResult<null>>
+  /** Removes a leg: its bridge and sounds end, and recordings have silence for it. For calls with `isProcessed`. Idempotent. */
+  removeLeg(leg: MediaLeg): Promise<MediaResult<null>>
   /** Records the incoming audio of two G.711 legs to a WAV file, one leg per channel. The file is one second behind. */
   startRecording(path: string, left: MediaLeg, right: MediaLeg): Promise<MediaResult<null>>
   stopRecording(): Promise<MediaResult<MediaRecording>>

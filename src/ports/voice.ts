@@ -115,9 +115,11 @@ export type VoiceLine = {
   readonly media: MediaCall | null
   /** Gives each key of the party to a listener, in its audio or as INFO, once a press. Returns a function that ends it. */
   keys(listener: (key: string) => void): () => void
+  /** Gives the event `speech` of the party's leg to a listener. Returns a function that ends it. */
+  speech(listener: (change: 'began' | 'ended') => void): () => void
   /**
    * Dials the targets of a plan and connects the first that answers, until either side hangs up. The program goes on
-   * afterwards. @param plan of a call of its own, that call control has begun
+   * afterwards. Keys of the party are for the dialled side meanwhile. A second `dial` at a time fails with 491. @param plan of a call of its own, that call control has begun
    */
   dial(plan: VoicePlan, options: VoiceDialOptions): Promise<VoiceDialled>
   /** Adds a line to the timeline of the call. */
@@ -208,7 +210,8 @@ export type VoiceCallControl = {
   /** Stores a CDR of the attempt, whether it is refused or not. */
   placeCall(call: VoiceOutboundCall): Promise<VoiceDecision<VoicePlan>>
   receiveCall(call: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>>
-  ringing(call: string, target: VoiceTarget): Promise<void>
+  /** @param target that rings; null: the platform itself lets the caller hear ringing */
+  ringing(call: string, target: VoiceTarget | null): Promise<void>
   /**
    * Called before the answer is relayed; charging starts. A refusal ends the call at once.
    * @param by null: the platform itself
@@ -291,7 +294,7 @@ export type VoiceGateway = {
   dropRegistrations(people: readonly VoiceUser[], reason: 'suspended' | 'expired', calls: boolean): Promise<void>
   /** Ends all calls of accounts that were blocked. */
   endCallsOf(accounts: readonly string[]): Promise<void>
-  /** @param how `operator` by default */
+  /** @param how `operator` by default. `canceled` and `completed` become what fits: a call that rings is canceled */
   hangUp(call: string, reason: string, how?: 'operator' | 'canceled' | 'completed'): Promise<void>
   /** Places a platform call that call control has started. */
   dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void>

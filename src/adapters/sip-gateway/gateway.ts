@@ -161,8 +161,9 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
       calls.endCallsOfAccounts(new Set(accounts), {
         ...{ how: 'suspended', status: 403, reason: 'The account was blocked', by: null },
       }),
-    hangUp: async (call, reason) => calls.end(call, { how: 'operator', status: 487, reason, by: null }),
+    hangUp: async (call, reason, how = 'operator') => calls.hangUp(call, reason, how),
     dial: (plan, entry) => calls.dial(plan, entry),
+    run: (plan) => calls.run(plan),
     releaseDialogs: async (dialogs) => {
       const quiet = {
         offered: () => ({ status: 488 }),

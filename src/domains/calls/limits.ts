@@ -116,3 +116,30 @@ export const maxCallbackAnswerBytes = 1_024
 
 /** Seconds between the attempts of a status callback. Afterwards it is given up. */
 export const callbackPauses = [5, 30, 300] as const
+
+/** Size of a document of a program, its verbs with those inside others, and the depth of its JSON. */
+export const maxProgramDocumentBytes = 65_536
+export const maxProgramVerbs = 200
+export const maxProgramDepth = 16
+
+/** Size of the tags of a call as JSON. */
+export const maxTagBytes = 4_096
+
+/** Milliseconds until a program is connected, until a request is repeated, and for the request after the call's end. */
+export const programConnectMs = 3_000
+export const programRetryMs = 250
+export const lastProgramRequestMs = 8_000
+
+/** Documents of a call, and those in a row without sound, input or time. */
+export const maxProgramDocuments = 1_000
+export const maxIdleProgramDocuments = 50
+
+/** Keys of a party that wait for a `gather`, and those that one without `num_digits` takes. */
+export const maxWaitingKeys = 64
+export const maxGatheredKeys = 1_000
+
+/** Milliseconds after which a program goes on without a sound that is not ready. */
+export const maxSoundPreparationMs = 3_000
+
+/** Repetitions of a sound that has no end. */
+export const maxSoundLoops = 1_000

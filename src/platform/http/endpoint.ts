@@ -185,6 +185,8 @@ export type Endpoint = {
   /** Whether a request needs `prepare`. Default: each does. */
   readonly needsPreparation?: (call: never) => boolean
   readonly handle: (call: never) => unknown
+  /** Runs after an error has rolled the transaction back: stores what a refused attempt leaves nevertheless. */
+  readonly refused?: (error: unknown) => Promise<void>
 }
 
 /** Binds a handler to a contract. A changing request runs inside one transaction, `tx`. */

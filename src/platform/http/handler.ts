@@ -97,7 +97,7 @@ const answerOwner = (contract: Contract, { key, request }: HandlerCall): string 
 /** Returns the Fastify handler of an endpoint, which manages the transaction and the Idempotency-Key. */
 export const handler = (
   { db, seal, limiters }: { db: Db; seal: Seal; limiters: RequestLimiters },
-  { contract, transaction, prepare, needsPreparation, handle }: Endpoint,
+  { contract, transaction, prepare, needsPreparation, handle, refused }: Endpoint,
 ) => {
   const { database, externalKeyed, external } = limiters
   /** Limiter of requests without an Idempotency-Key. The hot path needs none, as its rows wait in fair batches. */
@@ -153,8 +153,13 @@ export const handler = (
     const { account, accountKey, person, session, isSandbox, params, query, body } = request
     const call = { account, key: accountKey, person, session, isSandbox, params, query, body, request, reply, tx: null }
     if (!before || isPrepared?.(call) === false) return fulfil(call)
-    return runInTurn(external, limiterKeyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
+    const fulfilled = runInTurn(external, limiterKeyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
       fulfil({ ...call, prepared }),
     )
+    if (!refused) return fulfilled
+    return fulfilled.catch(async (error: unknown) => {
+      await refused(error)
+      throw error
+    })
   }
 }

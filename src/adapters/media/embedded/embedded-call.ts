@@ -117,6 +117,13 @@ export class EmbeddedCall {
     return done(null)
   }
 
+  removeLeg(leg: Leg): MediaResult<null> {
+    this.unbridge(leg)
+    this.legs.delete(leg.id)
+    leg.close()
+    return done(null)
+  }
+
   /** Plays sounds; resolves when they end. */
   async play(leg: Leg, sounds: readonly MediaSound[]): Promise<MediaResult<MediaPlayed>> {
     const begun = await this.beginSounds(leg, sounds)

@@ -79,6 +79,7 @@ const callOf = (worker: MediaWorker, call: string): MediaCall => ({
   },
   bridge: (one, other) => worker.request(call, 'bridge', { one: one.id, other: other.id }),
   unbridge: ({ id }) => worker.request(call, 'unbridge', { leg: id }),
+  removeLeg: ({ id }) => worker.request(call, 'removeLeg', { leg: id }),
   startRecording: (path, left, right) =>
     worker.request(call, 'startRecording', {
       recording: wholeCall,

@@ -58,6 +58,7 @@ export type CallOperations = {
   endFeed: { readonly ask: FeedOfLeg; readonly answer: null }
   clearFeed: { readonly ask: FeedOfLeg; readonly answer: number }
   unbridge: { readonly ask: { readonly leg: string }; readonly answer: null }
+  removeLeg: { readonly ask: { readonly leg: string }; readonly answer: null }
   bridge: { readonly ask: { readonly one: string; readonly other: string }; readonly answer: null }
   startRecording: {
     readonly ask: {

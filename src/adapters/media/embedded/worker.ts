@@ -129,6 +129,10 @@ const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
       return withFeed(call, order.ask, (feed) => done(Math.floor(feed.clear() / octetsPerMs)))
     case 'unbridge':
       return withLeg(call, order.ask.leg, (leg) => call.unbridge(leg))
+    case 'removeLeg': {
+      const leg = call.leg(order.ask.leg)
+      return leg ? call.removeLeg(leg) : done(null)
+    }
     case 'bridge':
       return withLegs(call, order.ask.one, order.ask.other, (one, other) => call.bridge(one, other))
     case 'startRecording': {

@@ -80,6 +80,15 @@ export const openProcessedCall = async (
     return done(legOf(added.value))
   }
 
+  const removeLeg = async ({ id }: MediaLeg): Promise<MediaResult<null>> => {
+    const removed = legs.get(id)
+    if (!removed) return done(null)
+    legs.delete(id)
+    const answer = await processing.removeLeg(removed.inner)
+    await removed.relay.close()
+    return answer
+  }
+
   const stats = async (): Promise<MediaResult<readonly MediaLegStats[]>> => {
     const all: MediaLegStats[] = []
     for (const { relay, outer } of legs.values()) {
@@ -93,6 +102,7 @@ export const openProcessedCall = async (
   return done({
     ...processing,
     addLeg,
+    removeLeg,
     stats,
     close: async () => {
       await processing.close()

@@ -56,6 +56,7 @@ export class RtpengineCall {
     addLeg: async (options) => this.addLeg(options),
     bridge: (one, other) => this.guard(() => this.bridge(one, other)),
     unbridge: (leg) => this.guard(() => this.unbridge(leg)),
+    removeLeg: async () => onlyForwarded,
     startRecording: (path, left, right) => this.startRecording(path, left, right),
     stopRecording: () => this.stopRecording(),
     record: async () => onlyForwarded,

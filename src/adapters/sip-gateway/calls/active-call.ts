@@ -3,7 +3,7 @@ import { callIdOf } from '@trunkline/sip/fields.ts'
 import type { Header } from '@trunkline/sip/message.ts'
 import { reasonPhrase } from '@trunkline/sip/response.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
-import type { MediaCall, MediaCodec, MediaEvents } from '../../../ports/media.ts'
+import type { MediaCall, MediaCallOptions, MediaCodec, MediaEvents } from '../../../ports/media.ts'
 import type { VoiceDecision, VoiceDialog, VoicePlan, VoiceTarget, VoiceUser } from '../../../ports/voice.ts'
 import type { Registrar } from '../browsers/registrar.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
@@ -12,6 +12,7 @@ import type { Trunk } from '../trunks/trunk.ts'
 import type { TrunkRegistry } from '../trunks/trunk-registry.ts'
 import { CallAccounting } from './call-accounting.ts'
 import { CallLeg, type CallLegEvents } from './call-leg.ts'
+import { CallMedia, type MediaLoan } from './call-media.ts'
 import { type CallTimeline, type CallTimelines, sideOf, type TimelineEntry } from './call-timeline.ts'
 import { type AnsweredTarget, Forking, type ForkingSettings } from './forking.ts'
 import {
@@ -49,7 +50,11 @@ export type CallBehaviour = {
   /** Whether silence of a party ends the call. */
   readonly endsOnSilence: boolean
   /** A key of a party, in its audio or as INFO. Absent: keys pass to the other leg. They are secret and never traced. */
-  pressed?(way: 'rtp' | 'info', key: string): void
+  pressed?(way: 'rtp' | 'info', key: string, mediaLeg: string): void
+  /** The peer of a leg began to speak, or ended. */
+  spoke?(change: 'began' | 'ended', mediaLeg: string): void
+  /** The call is over. */
+  ended?(): void
 }
 
 /** What differs between calls from their beginning. */
@@ -62,7 +67,9 @@ export type CallOrigin = {
 }
 
 /** The search of a call for the targets of its plan. */
-type Search = Pick<ForkingSettings, 'media' | 'caller' | 'codecs' | 'headers'> & {
+type Search = Pick<ForkingSettings, 'media' | 'caller' | 'codecs' | 'headers' | 'legPrefix'> & {
+  /** Ringing has been reported. */
+  ringing?(): void
   /** Early media has started. */
   early?(): void
 }
@@ -83,8 +90,11 @@ export class ActiveCall {
   private plan: VoicePlan | null = null
   private behaviour: CallBehaviour | null = null
   private accounting: CallAccounting | null = null
-  /** The media that the call opened, and closes at its end. */
-  private media: MediaCall | null = null
+  /** The media that the call opened, and closes at its end; or those of the call that dialled it. */
+  private media: CallMedia | null = null
+  private loan: MediaLoan | null = null
+  private readonly mediaRelease = Promise.withResolvers<void>()
+  private searching: Promise<unknown> = Promise.resolve()
   /** The parties that talk; none before the answer. */
   private legs: readonly CallLeg[] = []
   private cause: HangupCause | null = null
@@ -135,6 +145,21 @@ export class ActiveCall {
     return this.cause !== null
   }
 
+  /** Why the call ended; null before. */
+  get ending(): HangupCause | null {
+    return this.cause
+  }
+
+  /** Resolves once the call has ended, and uses its media no more. */
+  get mediaReleased(): Promise<void> {
+    return this.mediaRelease.promise
+  }
+
+  /** Milliseconds, by the clock of the user agent. */
+  now(): number {
+    return this.deps.gateway.agent.timers.now()
+  }
+
   usesFlow(flow: Flow): boolean {
     return this.flows.some(({ id }) => id === flow.id)
   }
@@ -171,6 +196,7 @@ export class ActiveCall {
     const why = [['Reason', `SIP;cause=${ending.status || 200};text="${reason}"`]] as const
     for (const { session } of this.legs) void session?.bye({ headers: why })
     this.accounting?.stop()
+    this.behaviour?.ended?.()
     if (this.accounting) void this.conclude(this.accounting, ending)
   }
 
@@ -201,8 +227,9 @@ export class ActiveCall {
   // For behaviours.
 
   /** Opens the media of the call. Returns null if the call is over. */
-  async openMedia(): Promise<MediaCall | null> {
-    const opened = await this.deps.gateway.media.openCall(this.mediaEvents())
+  async openMedia(options: MediaCallOptions = {}): Promise<MediaCall | null> {
+    const media = new CallMedia(this.mediaEvents())
+    const opened = await this.deps.gateway.media.openCall(media.events, options)
     if (opened.outcome === 'refused') {
       this.end(causeOfMedia(opened))
       return null
@@ -212,9 +239,23 @@ export class ActiveCall {
       await opened.value.close()
       return null
     }
-    this.media = opened.value
+    media.call = opened.value
+    this.media = media
     if (this.accounting) this.accounting.media = opened.value
     return opened.value
+  }
+
+  /**
+   * Uses the media of the call that dialled this one. Returns null if either is over.
+   * @param party the leg of that call which takes part in this one
+   * @param legPrefix of the ids of our legs
+   */
+  borrowMedia(lender: ActiveCall, party: CallLeg, legPrefix: string): MediaCall | null {
+    if (this.cause || lender.cause || !this.accounting) return null
+    this.loan = lender.media?.lend(legPrefix, this.mediaEvents()) ?? null
+    if (!this.loan) return null
+    Object.assign(this.accounting, { media: this.loan.call, callerLeg: party.media.id, isBorrowed: true })
+    return this.loan.call
   }
 
   /** Adds the leg of the caller to the media. Returns null if there is no caller, or the call is over. */
@@ -246,28 +287,24 @@ export class ActiveCall {
    * Searches for a target of the plan that answers. Ringing is reported to call control before the caller hears it.
    * Returns null if the call is over.
    */
-  async search({ early = () => {}, ...search }: Search): Promise<AnsweredTarget | null> {
+  async search({ ringing, early = () => {}, ...search }: Search): Promise<AnsweredTarget | null> {
     const { plan } = this
     if (!plan || this.cause) return null
     const { timelines, ...deps } = this.deps
-    const { callControl, onError } = deps.gateway
     this.forking = new Forking({
       ...deps,
       ...search,
       plan,
       side: this.legEvents(),
       events: {
-        ringing: (target) => {
-          this.ringingReported = callControl
-            .ringing(plan.call, target)
-            .catch(onError)
-            .then(() => this.caller?.incoming.ring({ status: 180 }))
-        },
+        ringing: (target) => void this.ring(target).then(ringing),
         early,
         dialled: (callId) => timelines.follow(this.timeline, callId, 'callee'),
       },
     })
-    const found = await this.forking.run()
+    const running = this.forking.run()
+    this.searching = running.catch(() => {})
+    const found = await running
     if ('ending' in found) {
       this.end(found.ending)
       return null
@@ -279,6 +316,15 @@ export class ActiveCall {
     found.release()
     await found.leg.session?.bye()
     return null
+  }
+
+  /** Reports ringing to call control, then to the caller. @param target that rings; null: the platform itself */
+  ring(target: VoiceTarget | null): Promise<void> {
+    const { callControl, onError } = this.deps.gateway
+    const reported = this.plan === null ? Promise.resolve() : callControl.ringing(this.plan.call, target)
+    const rung = reported.catch(onError).then(() => this.caller?.incoming.ring({ status: 180 }))
+    this.ringingReported = rung
+    return rung
   }
 
   /** Notes the parties that talk: the end of the call hangs up on them. */
@@ -350,7 +396,9 @@ export class ActiveCall {
       },
       note: (side, text) => this.note(side, text),
       undescribed: ({ name }) => this.end(undescribed(name)),
-      ...(behaviour?.pressed ? { pressed: (key: string) => behaviour.pressed?.('info', key) } : {}),
+      ...(behaviour?.pressed
+        ? { pressed: ({ media }: CallLeg, key: string) => behaviour.pressed?.('info', key, media.id) }
+        : {}),
     }
   }
 
@@ -383,13 +431,21 @@ export class ActiveCall {
 
   private async conclude(accounting: CallAccounting, ending: HangupCause): Promise<void> {
     await this.answerPersisted
-    await accounting.conclude(ending, async () => this.media?.close()).catch(this.deps.gateway.onError)
+    await accounting.conclude(ending, () => this.releaseMedia()).catch(this.deps.gateway.onError)
     this.release()
+  }
+
+  private async releaseMedia(): Promise<void> {
+    // A search that was cancelled may add a leg until then.
+    if (this.loan) await this.searching
+    await (this.loan ? this.loan.giveBack(this.forking?.mediaLegs ?? []) : this.media?.close())
+    this.mediaRelease.resolve()
   }
 
   private release(): void {
     this.deps.timelines.end(this.timeline)
     for (const release of this.releases) release()
+    this.mediaRelease.resolve()
     this.gone()
   }
 
@@ -397,7 +453,8 @@ export class ActiveCall {
     return {
       connected: (leg) => this.timeline.addMedia(leg, 'the audio is connected'),
       // Dialled digits concern only the parties and are not traced.
-      dtmf: (_, digit) => this.behaviour?.pressed?.('rtp', digit),
+      dtmf: (leg, digit) => this.behaviour?.pressed?.('rtp', digit, leg),
+      speech: (leg, change) => this.behaviour?.spoke?.(change, leg),
       silence: (leg, seconds) => {
         const reason = `No audio from the ${sideOf(leg)} for ${seconds} s`
         if (this.isAnswered && this.behaviour?.endsOnSilence)

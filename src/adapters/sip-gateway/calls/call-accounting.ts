@@ -1,4 +1,4 @@
-import type { MediaCall, MediaLegStats } from '../../../ports/media.ts'
+import type { MediaCall, MediaLegStats, MediaRecorder } from '../../../ports/media.ts'
 import type { VoicePlan, VoiceRecording } from '../../../ports/voice.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
 import { heartbeatMs, maxMissedHeartbeats } from '../limits.ts'
@@ -13,11 +13,16 @@ import { causeOfRefusal, failure, type HangupCause } from './hangup-cause.ts'
 export class CallAccounting {
   media: MediaCall | null = null
   legs: readonly CallLeg[] = []
+  /** The media leg of the caller. */
+  callerLeg = 'caller'
+  /** The media are those of another call, which has recordings of its own. */
+  isBorrowed = false
   private readonly gateway: GatewayDeps
   private readonly plan: VoicePlan
   private readonly end: (ending: HangupCause) => void
   /** The id of the recording, once it has begun. */
   private recording: string | null = null
+  private recorder: MediaRecorder | null = null
   /** When the call ended, by the clock of the user agent. */
   private stoppedAt: number | null = null
   private missed = 0
@@ -38,9 +43,13 @@ export class CallAccounting {
     const { record } = this.plan
     if (record === null) return null
     const [left, right] = caller.trunk === null ? [caller, callee] : [callee, caller]
-    const begun = await this.media?.startRecording(record.path, left.media, right.media)
-    if (begun?.outcome === 'done') this.recording = record.id
-    return begun?.outcome === 'refused' ? begun.reason : null
+    const begun = this.isBorrowed
+      ? await this.media?.record(record.path, { leg: left.media, of: 'said' }, { leg: right.media, of: 'said' })
+      : await this.media?.startRecording(record.path, left.media, right.media)
+    if (begun?.outcome === 'refused') return begun.reason
+    this.recorder = begun?.value ?? null
+    if (begun) this.recording = record.id
+    return null
   }
 
   /** Starts accounting at the answer. */
@@ -78,7 +87,7 @@ export class CallAccounting {
   private async stopRecording(): Promise<VoiceRecording[]> {
     const id = this.recording
     if (id === null) return []
-    const stopped = await this.media?.stopRecording()
+    const stopped = await (this.recorder ? this.recorder.stop() : this.media?.stopRecording())
     return [{ id, content: stopped?.outcome === 'done' ? stopped.value : 'left' }]
   }
 
@@ -105,7 +114,7 @@ export class CallAccounting {
     if (stats?.outcome !== 'done') return []
     const names = new Map(this.legs.map(({ media, name }) => [media.id, name] as const))
     return stats.value.flatMap((one) => {
-      const leg = names.get(one.leg) ?? (one.leg === 'caller' ? one.leg : null)
+      const leg = names.get(one.leg) ?? (one.leg === this.callerLeg ? 'caller' : null)
       return leg === null ? [] : [{ ...one, leg }]
     })
   }

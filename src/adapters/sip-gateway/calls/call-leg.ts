@@ -16,8 +16,8 @@ export type CallLegEvents = {
   note(side: CallLeg, text: string): void
   /** The peer acknowledged our first offer without an answer: there is no session. */
   undescribed(side: CallLeg): void
-  /** A key received as INFO, for a leg whose keys are not passed on. */
-  pressed?(key: string): void
+  /** A key received as INFO, in place of passing it on. */
+  pressed?(side: CallLeg, key: string): void
 }
 
 export const sdpBody = (content: string): NonNullable<ResponseOptions['body']> => ({ type: 'application/sdp', content })
@@ -47,6 +47,7 @@ export class CallLeg implements SipSessionEvents {
   session: SipSession | null = null
   /** The peer's INVITE had no offer: its ACK must have the answer to ours (RFC 3261, 13.2.1). */
   isAnswerDue = false
+  private onDescribed = () => {}
   partner: CallLeg | null = null
   /** The connection of a browser; null for a trunk. */
   flow: Flow | null
@@ -102,6 +103,15 @@ export class CallLeg implements SipSessionEvents {
     this.isAnswerDue = false
     const taken = await this.media.accept(ack.body.toString())
     if (taken.outcome === 'refused') this.events.note(this, `its answer was not taken: ${taken.reason}`)
+    this.onDescribed()
+  }
+
+  /** Resolves once the peer has described its session. */
+  described(): Promise<void> {
+    if (!this.isAnswerDue) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.onDescribed = resolve
+    })
   }
 
   info(request: SipRequest): ResponseOptions {
@@ -115,17 +125,22 @@ export class CallLeg implements SipSessionEvents {
     const key = dtmfKeyOf(request)
     if (key === null) return { status: 400, reason: 'Not A Key' }
     if (this.events.pressed) {
-      this.events.pressed(key)
+      this.events.pressed(this, key)
       return { status: 200 }
     }
-    if (this.pendingKeys >= maxPendingKeys) return { status: 503, reason: 'Too Many Keys' }
+    return this.passKey(key) ? { status: 200 } : { status: 503, reason: 'Too Many Keys' }
+  }
+
+  /** Sends a key to the partner. Returns false if too many wait. */
+  passKey(key: string): boolean {
+    if (this.pendingKeys >= maxPendingKeys) return false
     this.pendingKeys++
     void this.keyQueue(async () => {
       const pressed = await this.partner?.media.sendKeys(key)
       if (pressed?.outcome === 'refused') this.events.note(this, `a key was not passed on: ${pressed.reason}`)
       this.pendingKeys--
     })
-    return { status: 200 }
+    return true
   }
 
   ended(why: SipSessionEnd): void {
@@ -133,7 +148,7 @@ export class CallLeg implements SipSessionEvents {
   }
 
   /** Passes on the other leg's media direction: hold and resume. */
-  private sendDirection(direction: MediaDirection): Promise<void> {
+  sendDirection(direction: MediaDirection): Promise<void> {
     return this.directionQueue(async () => {
       if (direction === this.sentDirection || !this.session || this.session.isEnded) return
       const before = this.sentDirection

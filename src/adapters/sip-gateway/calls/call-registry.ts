@@ -5,16 +5,17 @@ import { callIdOf, fromOf, toOf } from '@trunkline/sip/fields.ts'
 import { type Header, header } from '@trunkline/sip/message.ts'
 import { telephoneNumberOf } from '@trunkline/sip/telephone-number.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
-import type { VoiceCodeEntry, VoiceInboundCall, VoicePlan, VoiceUser } from '../../../ports/voice.ts'
+import type { VoiceCodeEntry, VoiceInboundCall, VoicePlan, VoiceProgram, VoiceUser } from '../../../ports/voice.ts'
 import { type Binding, identityOf } from '../browsers/registrar.ts'
 import { isBrowser, personKey } from '../gateway-deps.ts'
 import { maxExtraHeaders, maxPersistMs } from '../limits.ts'
 import { fromTrunkNumber } from '../trunks/number-format.ts'
 import type { Trunk } from '../trunks/trunk.ts'
-import { ActiveCall, type CallDeps, type Caller, type CallOrigin } from './active-call.ts'
+import { ActiveCall, type CallBehaviour, type CallDeps, type Caller, type CallOrigin } from './active-call.ts'
 import { Bridge } from './bridge.ts'
 import { CodeEntry } from './code-entry.ts'
 import type { HangupCause } from './hangup-cause.ts'
+import { ProgramLine } from './program.ts'
 
 const serverStopping: HangupCause = { how: 'interrupted', status: 503, reason: 'The server stops', by: null }
 const reservedHeaders = new Set(['x-device-gen', 'x-caller-id'])
@@ -54,13 +55,11 @@ export class CallRegistry {
   }
 
   async dial(plan: VoicePlan, entry: VoiceCodeEntry): Promise<void> {
-    const call = this.add({
-      caller: null,
-      requestPlan: async () => ({ value: plan }),
-      behaviourOf: (call) => new CodeEntry(call, entry),
-    })
-    if (this.isClosing) call.end(serverStopping)
-    await call.run()
+    await this.place(plan, (call) => new CodeEntry(call, entry)).run()
+  }
+
+  async run(plan: VoicePlan & { readonly program: VoiceProgram }): Promise<void> {
+    await this.place(plan, (call) => this.runProgram(call, plan, plan.program)).run()
   }
 
   usesFlow(flow: Flow): boolean {
@@ -87,8 +86,13 @@ export class CallRegistry {
     for (const call of this.active) call.connectionMoved(from, to)
   }
 
-  end(name: string, ending: HangupCause): void {
-    for (const call of this.active) if (call.callId === name) call.end(ending)
+  hangUp(name: string, reason: string, how: 'operator' | 'canceled' | 'completed'): void {
+    for (const call of this.active) {
+      if (call.callId !== name) continue
+      if (how === 'operator') call.end({ how, status: 487, reason, by: null })
+      else if (call.isTalking) call.end({ how: 'completed', status: 200, reason, by: null })
+      else call.end({ how: 'canceled', status: 487, reason, by: null })
+    }
   }
 
   endCallsOf(people: readonly VoiceUser[], ending: HangupCause): void {
@@ -133,7 +137,7 @@ export class CallRegistry {
       const headers = extraHeaders(incoming)
       const from = header(invite, 'X-Caller-Id')
       const placed = { person, to, from, headers: Object.fromEntries(headers), callId: callIdOf(invite) }
-      await this.bridge({ incoming, trunk: null, person, headers, isWithheld: false }, () =>
+      await this.connect({ incoming, trunk: null, person, headers, isWithheld: false }, () =>
         gateway.callControl.placeCall(placed),
       )
     }
@@ -152,7 +156,7 @@ export class CallRegistry {
       }
       const isWithheld = received.from === null
       const ask = () => gateway.callControl.receiveCall(received)
-      if (!isFull) return this.bridge({ incoming, trunk, person: null, headers: [], isWithheld }, ask)
+      if (!isFull) return this.connect({ incoming, trunk, person: null, headers: [], isWithheld }, ask)
       // Refused at once and not counted as a call: it must use no channel while the refusal is persisted.
       incoming.refuse({ status: 503, reason: 'All Channels Are Taken' })
       await ask().catch(gateway.onError)
@@ -183,8 +187,21 @@ export class CallRegistry {
     }
   }
 
-  private async bridge(caller: Caller, requestPlan: CallOrigin['requestPlan']): Promise<void> {
-    await this.add({ caller, requestPlan, behaviourOf: (call, plan) => new Bridge(call, caller, plan) }).run()
+  private async connect(caller: Caller, requestPlan: CallOrigin['requestPlan']): Promise<void> {
+    const behaviourOf: CallOrigin['behaviourOf'] = (call, plan) =>
+      plan.program ? this.runProgram(call, plan, plan.program) : new Bridge(call, caller, plan)
+    await this.add({ caller, requestPlan, behaviourOf }).run()
+  }
+
+  private runProgram(call: ActiveCall, plan: VoicePlan, program: VoiceProgram): ProgramLine {
+    return new ProgramLine(call, plan, program, (child, behaviourOf) => this.place(child, behaviourOf))
+  }
+
+  /** Adds a call that the platform places. */
+  private place(plan: VoicePlan, behaviourOf: (call: ActiveCall) => CallBehaviour): ActiveCall {
+    const call = this.add({ caller: null, requestPlan: async () => ({ value: plan }), behaviourOf })
+    if (this.isClosing) call.end(serverStopping)
+    return call
   }
 
   private add(origin: CallOrigin): ActiveCall {

@@ -5,7 +5,7 @@ import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import { escapeUser } from '@trunkline/sip/uri.ts'
 import type { RequestOptions } from '@trunkline/sip/user-agent/request.ts'
 import type { RequestOutcome } from '@trunkline/sip/user-agent/uac.ts'
-import type { MediaCall, MediaCodec, MediaLegOptions } from '../../../ports/media.ts'
+import type { MediaCall, MediaCodec, MediaLeg, MediaLegOptions } from '../../../ports/media.ts'
 import type { VoicePlan, VoiceTarget, VoiceUser } from '../../../ports/voice.ts'
 import type { Binding, Registrar } from '../browsers/registrar.ts'
 import { type GatewayDeps, personKey } from '../gateway-deps.ts'
@@ -31,7 +31,9 @@ export type ForkingSettings = {
   readonly media: MediaCall
   /** Null in a call that the platform places: nothing is bridged. */
   readonly caller: CallLeg | null
-  readonly plan: Pick<VoicePlan, 'call' | 'callerId' | 'targets' | 'ringSeconds'>
+  readonly plan: Pick<VoicePlan, 'call' | 'callerId' | 'targets' | 'ringSeconds' | 'headers'>
+  /** How the ids of its media legs begin. Default: callee. */
+  readonly legPrefix?: string
   /** Codecs towards browsers, best first. */
   readonly codecs: readonly MediaCodec[]
   /** Additional headers from the caller, for browsers. */
@@ -65,7 +67,8 @@ const isFor = ({ leg: { person } }: ForkBranch, user: VoiceUser): boolean =>
  */
 export class Forking {
   private readonly settings: ForkingSettings
-  private legCount = 0
+  /** All legs that were added to the media. */
+  readonly mediaLegs: MediaLeg[] = []
   private readonly ringingBranches = new Set<ForkBranch>()
   /** Ringing branches whose device is gone: the user may come back, with it or with another one. */
   private readonly absentBranches = new Set<ForkBranch>()
@@ -174,7 +177,8 @@ export class Forking {
     const where = { trunk: trunk.settings.id, person: null, flow: null }
     const { codecs, srtp } = trunk.settings
     const ask = trunk.inviteRequest(number, this.settings.plan.callerId)
-    return [await this.prepare(where, { kind: 'rtp', codecs, srtp }, ask)]
+    const headers = [...(ask.headers ?? []), ...this.planHeaders]
+    return [await this.prepare(where, { kind: 'rtp', codecs, srtp }, { ...ask, headers })]
   }
 
   private async preparePeople(
@@ -191,10 +195,14 @@ export class Forking {
     return prepared
   }
 
+  private get planHeaders(): Header[] {
+    return Object.entries(this.settings.plan.headers ?? {})
+  }
+
   private requestFor({ contact, flow, identity }: Binding): RequestOptions {
     const { plan, gateway, headers } = this.settings
     return {
-      ...{ uri: contact, via: flow, timeoutMs: 4_000, headers },
+      ...{ uri: contact, via: flow, timeoutMs: 4_000, headers: [...headers, ...this.planHeaders] },
       from: `<sip:${escapeUser(plan.callerId)}@${gateway.domain}>`,
       to: `<sip:${escapeUser(identity)}@${gateway.domain}>`,
     }
@@ -215,9 +223,11 @@ export class Forking {
     options: Pick<MediaLegOptions, 'kind' | 'codecs' | 'srtp'>,
     ask: RequestOptions,
   ): Promise<ForkBranch | HangupCause> {
-    const { media, caller, side } = this.settings
-    const leg = await media.addLeg({ id: `callee-${++this.legCount}`, offer: null, ...options })
+    const { media, caller, side, legPrefix = 'callee' } = this.settings
+    // The branches are prepared one after the other.
+    const leg = await media.addLeg({ id: `${legPrefix}-${this.mediaLegs.length + 1}`, offer: null, ...options })
     if (leg.outcome === 'refused') return causeOfMedia(leg)
+    this.mediaLegs.push(leg.value)
     // Bridged before it describes itself, so that it offers what the caller can receive.
     const bridged = caller && (await media.bridge(caller.media, leg.value))
     if (bridged?.outcome === 'refused') return causeOfMedia(bridged)
@@ -309,7 +319,7 @@ export class Forking {
 
   private async applyEarlyMedia({ leg }: ForkBranch, response: SipResponse, flow: Flow): Promise<void> {
     const taken = await leg.media.accept(response.body.toString(), flow.address)
-    if (taken.outcome === 'refused') return
+    if (taken.outcome === 'refused' || this.isCancelled) return
     const { caller, events } = this.settings
     // Keys of the caller pass from now on.
     leg.partner = caller

@@ -40,18 +40,26 @@ export const undescribed = (by: VoiceLeg): HangupCause => ({
   ...{ how: 'no_sdp', status: 488, reason: `The ${by} answered without a session description`, by },
 })
 
+const howOfStatus = (status: number): HangupCause['how'] => {
+  if (status === 486 || status === 600) return 'busy'
+  if (status === 603 || status === 607) return 'rejected'
+  return status === 408 || status === 480 ? 'no_answer' : 'failed'
+}
+
+/** The platform refuses a call with a SIP status. */
+export const causeOfStatus = (status: number, reason: string): HangupCause => ({
+  ...{ how: howOfStatus(status), status, reason, by: null },
+})
+
 /** Why our INVITE was not accepted. */
 export const causeOfOutcome = (outcome: RequestOutcome): HangupCause => {
   if (outcome.outcome === 'failed') return redactedFailure(outcome.why === 'timeout' ? 408 : 503, outcome.reason)
   const { status, reason } = outcome.response
   const by = 'callee'
-  if (status === 486 || status === 600) return { how: 'busy', status, reason, by, isRedacted: true }
-  if (status === 603 || status === 607) return { how: 'rejected', status, reason, by, isRedacted: true }
-  if (status === 408 || status === 480) return { how: 'no_answer', status, reason, by, isRedacted: true }
   // The challenge or redirect concerns only us: the caller has no credentials for it and must not follow it.
   if (status === 401 || status === 407) return redactedFailure(503, 'The trunk does not take our credentials', by)
   if (status < 400) return redactedFailure(502, `The trunk redirects us: ${status} ${reason}`, by)
-  return redactedFailure(status, reason, by)
+  return { how: howOfStatus(status), status, reason, by, isRedacted: true }
 }
 
 /** True when another target may be tried: this one did not ring. */

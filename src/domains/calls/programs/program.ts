@@ -106,3 +106,19 @@ export type RequestWriter = (
 
 /** The program of a call that runs in this process. */
 export type RunningProgram = { command(command: CallCommand): Promise<CommandOutcome> }
+
+/** A step of a program, for the story of its call: a verb, or a request with its answer. */
+export type ProgramStep = {
+  /** Number in the call, from 1. */
+  readonly sequence: number
+  /** Unix milliseconds of its beginning. */
+  readonly at: number
+  /** Name of the verb, or of the verb whose result was sent; null for the first request. */
+  readonly verb: string | null
+  /** Address of a request; null for a verb. */
+  readonly requestUrl: string | null
+  readonly answerStatus: number | null
+  readonly ms: number
+  /** A ProgramErrorCode, or the error of a verb such as `fetch_failed`. */
+  readonly errorCode: string | null
+}

@@ -1,0 +1,132 @@
+import type { Db } from '../../../platform/db/sql.ts'
+import { type Job, type JobKind, type Log, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { decimal, micros } from '../../../platform/lib/money.ts'
+import type { OutboundPair } from '../../../platform/lib/outbound.ts'
+import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
+import { signatureHeaders } from '../../../platform/lib/webhook-signature.ts'
+import {
+  callbackConcurrency,
+  callbackPauses,
+  callbacksPerAccount,
+  callbackTimeoutMs,
+  maxCallbackAnswerBytes,
+} from '../limits.ts'
+import { nativeCall } from '../programs/native-request.ts'
+import type { CallbackEvent } from '../programs/program-source.ts'
+import { type CallRow, find, type Status } from '../store.ts'
+import { callbackKinds } from './callback-kinds.ts'
+import { findTags } from './order-store.ts'
+import { programCallOf } from './program-call.ts'
+
+/** A status of a call at its moment, as the trigger of the database noted it. `at`: ISO 8601. */
+export type CallbackPayload = {
+  readonly call: string
+  readonly event: CallbackEvent
+  readonly status: Status
+  /** Of the callbacks of this call, from 0. */
+  readonly sequence: number
+  readonly at: string
+}
+
+export type CallbackDeps = {
+  readonly db: Db
+  readonly log: Log
+  readonly outbound: OutboundPair
+  readonly sandboxAccounts: { has(account: string): boolean }
+  readonly version: string
+  /** Returns the keys that sign the requests of an application; null: of the account. */
+  signingKeys(account: string, application: string | null): Promise<readonly Buffer[]>
+}
+
+/** Returns what a callback says of the end of a call. */
+const endOf = ({ duration, billed, price, end_reason }: CallRow) => ({
+  duration,
+  charged_seconds: billed,
+  price: decimal(micros(price) ?? 0),
+  end_reason,
+})
+
+const bodyOf = (row: CallRow, tags: Record<string, unknown>, { event, status, sequence, at }: CallbackPayload) =>
+  JSON.stringify({
+    event: `call.${event}`,
+    sequence,
+    timestamp: at,
+    call: { ...nativeCall(programCallOf(row, tags)), status },
+    ...(event === 'completed' ? { result: endOf(row) } : {}),
+  })
+
+/** Keeps an account from taking all callbacks that a process sends at once. */
+const makeShares = () => {
+  const used = new Map<string, number>()
+  return async <T>(account: string, work: () => Promise<T>): Promise<T> => {
+    const own = used.get(account) ?? 0
+    if (own >= callbacksPerAccount) throw new Snooze('other callbacks of the account are under way', 1)
+    used.set(account, own + 1)
+    try {
+      return await work()
+    } finally {
+      const left = (used.get(account) ?? 1) - 1
+      if (left === 0) used.delete(account)
+      else used.set(account, left)
+    }
+  }
+}
+
+/** Reports the statuses of calls, those of one call in order: by its key, a job that is tried again holds back the next. */
+export const callbackJob = (deps: CallbackDeps): JobKind<CallbackPayload, void> => {
+  const { db, log, outbound, sandboxAccounts, version, signingKeys } = deps
+  const inShare = makeShares()
+
+  /** Returns why a callback was not taken; null if it was. */
+  const post = async (
+    job: Job<CallbackPayload>,
+    row: CallRow,
+    { url, application }: NonNullable<CallRow['callbacks']>,
+    signal: AbortSignal,
+  ): Promise<string | null> => {
+    const body = bodyOf(row, await findTags(db, row.account_id, row.id), job.payload)
+    const keys = await signingKeys(row.account_id, application)
+    try {
+      const { status } = await outbound.of(sandboxAccounts.has(row.account_id)).post({
+        ...{ url, body, signal, timeoutMs: callbackTimeoutMs, maxBytes: maxCallbackAnswerBytes },
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': `Trunkline/${version}`,
+          // The same at each attempt, so that the receiver recognises it.
+          ...signatureHeaders(keys, print('JOB', job.id), body, Date.now()),
+        },
+      })
+      return status >= 200 && status < 300 ? null : `the receiver answered ${status}`
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error
+      if (signal.aborted) throw new Snooze('the process is stopping', 1)
+      return error.message
+    }
+  }
+
+  const report = async (job: Job<CallbackPayload>, row: CallRow, signal: AbortSignal): Promise<void> => {
+    if (!row.callbacks) return
+    const reason = await post(job, row, row.callbacks, signal)
+    if (reason === null) return
+    const pause = callbackPauses[job.attempt - 1]
+    if (pause !== undefined) throw new Retry(reason, pause)
+    // The call itself has the status, so no dead job is left.
+    const fields = { account: row.account_id, call: row.id, url: row.callbacks.url, event: job.payload.event, reason }
+    log.warn(fields, 'calls: status callback failed')
+  }
+
+  return {
+    kind: callbackKinds.native,
+    concurrency: callbackConcurrency,
+    batch: callbackConcurrency,
+    leaseSeconds: 60,
+    maxAttempts: callbackPauses.length + 2,
+    fair: true,
+    run: async (job, signal) => {
+      const { account, payload } = job
+      const row = account && (await find(db, account, payload.call))
+      if (row) await inShare(row.account_id, () => report(job, row, signal))
+    },
+  }
+}

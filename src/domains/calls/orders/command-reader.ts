@@ -1,0 +1,49 @@
+import type { Static } from 'typebox'
+import { refuse } from '../../../platform/http/problem.ts'
+import type { CallCommand } from '../programs/call-command.ts'
+import { verbSchemas } from '../programs/verbs.ts'
+import { refusals } from '../refusals.ts'
+import type { commandCall } from './contract.ts'
+import { checkTags, readRequestVerbs, sourceOf } from './order-source.ts'
+
+type Body = Static<typeof commandCall.body>
+
+/** The verb in the fields of a command, checked as in a document. @throws the 400 Problem */
+const verbOf = (name: 'play' | 'say' | 'record_call' | 'stream', body: Body) => {
+  const known: object = verbSchemas[name].properties
+  const fields = Object.fromEntries(Object.entries(body).filter(([field]) => Object.hasOwn(known, field)))
+  const [verb] = readRequestVerbs([{ ...fields, verb: name }])
+  return verb ?? refuse(refusals.documentInvalid(`the fields are not those of ${name}`))
+}
+
+/** Reads a command of a request. @throws the 400 Problem if a field of it is missing or wrong */
+export const readCommand = (body: Body): CallCommand => {
+  const { command, digits, data, name } = body
+  switch (command) {
+    case 'hangup':
+    case 'stop':
+      return { command }
+    case 'redirect':
+      return { command, program: sourceOf(body) }
+    case 'play':
+    case 'say':
+      return { command: 'play', verb: verbOf(command, body) }
+    case 'record_call':
+      return { command, verb: verbOf(command, body) }
+    case 'stream':
+      return { command, verb: verbOf(command, body) }
+    case 'stop_stream':
+      return { command, name: name ?? null, stream: null }
+    case 'dtmf':
+      return { command, digits: digits ?? refuse(refusals.fieldRequired('digits', command)) }
+    case 'tag':
+      checkTags('data', data)
+      return { command, data: data ?? refuse(refusals.fieldRequired('data', command)) }
+  }
+}
+
+/** The addresses in a command, by the names of their fields. */
+export const addressesOf = ({ url, fallback_url, status_url, urls = [] }: Body): readonly [string, string][] =>
+  Object.entries({ url, fallback_url, status_url })
+    .flatMap(([field, address]): [string, string][] => (address === undefined ? [] : [[field, address]]))
+    .concat(urls.map((address): [string, string] => ['urls', address]))

@@ -1,0 +1,160 @@
+import { print } from '../../../platform/lib/id.ts'
+import type { VoiceDialled } from '../../../ports/voice.ts'
+import { maxTagBytes } from '../limits.ts'
+import { ProgramError } from './program.ts'
+import type { ProgramStream } from './program-deps.ts'
+import { answeredLeg, callOver, idle, sleep, type VerbContext, type VerbOutcome } from './verb-context.ts'
+import type { VerbOf } from './verbs.ts'
+
+const refusals = {
+  rejected: { status: 603, reason: 'Decline' },
+  busy: { status: 486, reason: 'Busy Here' },
+  unavailable: { status: 480, reason: 'Temporarily Unavailable' },
+  unknown: { status: 404, reason: 'Not Found' },
+} as const
+
+export const answer = async (context: VerbContext): Promise<VerbOutcome> =>
+  (await answeredLeg(context)) ? idle : callOver
+
+/** Lets the caller hear ringing, of a call that is not answered. */
+export const ring = async ({ line, signal }: VerbContext, { seconds = 3 }: VerbOf<'ring'>): Promise<VerbOutcome> => {
+  if (line.isAnswered) return idle
+  await line.ring()
+  await sleep(seconds * 1_000, signal)
+  return { result: null, isIdle: seconds === 0 }
+}
+
+export const pause = async ({ signal }: VerbContext, { seconds = 1 }: VerbOf<'pause'>): Promise<VerbOutcome> => {
+  await sleep(seconds * 1_000, signal)
+  return { result: null, isIdle: seconds === 0 }
+}
+
+/** Ends the call; one that is not answered is refused. */
+export const hangUp = ({ line }: Pick<VerbContext, 'line'>, reason: string): VerbOutcome => {
+  if (line.isAnswered) line.hangUp({ how: 'completed', status: 200, reason })
+  else line.refuse(refusals.rejected.status, refusals.rejected.reason)
+  return callOver
+}
+
+export const reject = (context: VerbContext, { reason = 'rejected' }: VerbOf<'reject'>): VerbOutcome => {
+  const { line } = context
+  if (line.isAnswered) {
+    line.note('reject: the call is answered already, and is hung up')
+    return hangUp(context, 'Rejected by the program')
+  }
+  line.refuse(refusals[reason].status, refusals[reason].reason)
+  return callOver
+}
+
+/** Merges data into the tags of the call. @throws ProgramError if they become too long */
+export const tag = async ({ deps, state, call }: VerbContext, { data }: VerbOf<'tag'>): Promise<VerbOutcome> => {
+  const tags = { ...state.tags, ...data }
+  if (Buffer.byteLength(JSON.stringify(tags)) > maxTagBytes)
+    throw new ProgramError('attribute', `tag: the tags of a call have at most ${maxTagBytes} bytes as JSON`)
+  state.tags = tags
+  await deps.storeTags(call(), tags)
+  return idle
+}
+
+const waits: Readonly<Record<string, number>> = { w: 500, W: 1_000 }
+
+/** Sends keys; `w` waits for half a second, `W` for a second. */
+export const dtmf = async (context: VerbContext, { digits }: VerbOf<'dtmf'>): Promise<VerbOutcome> => {
+  const leg = await answeredLeg(context)
+  if (!leg) return callOver
+  for (const part of digits.match(/[wW]|[^wW]+/g) ?? []) {
+    if (context.signal.aborted) break
+    const ms = waits[part]
+    if (ms !== undefined) await sleep(ms, context.signal)
+    else await leg.sendKeys(part)
+  }
+  return { result: null }
+}
+
+const dialStatus = ({ how, isAnswered }: VoiceDialled): string => {
+  if (isAnswered) return 'completed'
+  // A person who declines is as one who talks already.
+  if (how === 'busy' || how === 'rejected') return 'busy'
+  return how === 'no_answer' || how === 'canceled' ? how : 'failed'
+}
+
+/** Connects the party with another one. A call that fails is a result, and the program goes on. */
+export const dial = async (context: VerbContext, verb: VerbOf<'dial'>): Promise<VerbOutcome> => {
+  const { deps, line, call, signal } = context
+  if (verb.answer_on_bridge !== true && !(await answeredLeg(context))) return callOver
+  const placed = await deps.placeChild(call(), verb)
+  if ('failed' in placed) {
+    line.note(`dial: refused with ${placed.failed}, ${placed.reason}`)
+    return {
+      result: { status: 'failed', call_uuid: null, recording_uuid: null, seconds: 0, sip_status: placed.failed },
+      errorCode: 'dial_refused',
+      isIdle: true,
+    }
+  }
+  const ended = await line.dial(placed.plan, {
+    answersOnBridge: verb.answer_on_bridge === true,
+    endsOnStar: verb.hangup_on_star === true,
+    signal,
+  })
+  const { record } = placed.plan
+  return {
+    result: {
+      status: dialStatus(ended),
+      call_uuid: print('CDR', placed.callId),
+      recording_uuid: record && print('REC', record.id),
+      seconds: ended.seconds,
+      sip_status: ended.status,
+    },
+  }
+}
+
+/** Opens a stream, which goes on in the background. Returns an outcome if it could not be. */
+export const openStream = async (
+  context: VerbContext,
+  verb: VerbOf<'stream'>,
+): Promise<{ readonly stream: ProgramStream } | { readonly failed: VerbOutcome }> => {
+  const { deps, state, line, program, call } = context
+  const leg = await answeredLeg(context)
+  if (!leg) return { failed: callOver }
+  const begun = await deps.runStream({ call: call(), program, leg, verb })
+  if ('error_code' in begun) {
+    const { error_code: errorCode, detail } = begun
+    line.note(`stream: ${errorCode}, ${detail}`)
+    const result = { reason: 'failed', code: null, seconds: 0, error_code: errorCode }
+    return { failed: { result, errorCode, isIdle: true, skipsAction: verb.on_error !== 'action' } }
+  }
+  const entry = { name: verb.name ?? null, stream: begun, takesKeys: verb.direction !== 'in' }
+  state.streams.add(entry)
+  void begun.ended.catch(deps.onError).finally(() => state.streams.delete(entry))
+  return { stream: begun }
+}
+
+/** Streams the call to a server. In both directions, the program goes on once the stream has ended. */
+export const stream = async (context: VerbContext, verb: VerbOf<'stream'>): Promise<VerbOutcome> => {
+  const { state, signal, line } = context
+  const opened = await openStream(context, verb)
+  if ('failed' in opened) return opened.failed
+  if (verb.direction === 'in') return { result: { stream: opened.stream.id }, isIdle: true }
+  const stop = () => opened.stream.stop()
+  signal.addEventListener('abort', stop)
+  if (signal.aborted) stop()
+  state.isStreaming = true
+  try {
+    const result = await opened.stream.ended
+    const errorCode = typeof result.error_code === 'string' ? result.error_code : null
+    if (errorCode !== null) line.note(`stream: ${errorCode}`)
+    return { result, errorCode, skipsAction: errorCode !== null && verb.on_error !== 'action' }
+  } finally {
+    state.isStreaming = false
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Ends open streams: those of a name, with an id, or all. Returns their number. */
+export const stopStreams = ({ state }: Pick<VerbContext, 'state'>, name: string | null, id: string | null): number => {
+  const found = [...state.streams].filter(
+    (entry) => (name === null || entry.name === name) && (id === null || entry.stream.id === id),
+  )
+  for (const { stream: open } of found) open.stop()
+  return found.length
+}

@@ -1,0 +1,166 @@
+import type { MediaLeg, MediaSound } from '../../../ports/media.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { maxGatheredKeys } from '../limits.ts'
+import { beginRecording, type CallRecording } from './call-recording.ts'
+import { playPrompts, playSounds } from './sound-verbs.ts'
+import { answeredLeg, callOver, type VerbContext, type VerbOutcome } from './verb-context.ts'
+import type { VerbOf } from './verbs.ts'
+
+const defaultTimeoutSeconds = 5
+const defaultFinishKeys = '1234567890*#'
+
+/** Speech is what is louder than the noise for this time. */
+const leastSpeechMs = 60
+
+const beep: MediaSound = { tones: [1_000], onMs: 300, offMs: 0, loop: 1 }
+
+/** Plays the prompts of a `gather`. With `barge_in`, a key ends them. */
+const promptParty = async (context: VerbContext, leg: MediaLeg, verb: VerbOf<'gather'>): Promise<string | null> => {
+  const { keys } = context.state
+  const { prompts = [], barge_in: takesKeys = true } = verb
+  if (prompts.length === 0 || (takesKeys && !keys.isEmpty)) return null
+  const pressed = new AbortController()
+  const release = takesKeys ? keys.onKey(() => pressed.abort()) : () => {}
+  const errorCode = await playPrompts(context, leg, prompts, AbortSignal.any([context.signal, pressed.signal]))
+  release()
+  if (!takesKeys) keys.clear()
+  return errorCode
+}
+
+/** Plays prompts and takes keys. A prompt that fails never ends it. */
+export const gather = async (context: VerbContext, verb: VerbOf<'gather'>): Promise<VerbOutcome> => {
+  const leg = await answeredLeg(context)
+  if (!leg) return callOver
+  const { keys } = context.state
+  const firstMs = (verb.timeout ?? defaultTimeoutSeconds) * 1_000
+  const nextMs = verb.inter_digit_timeout === undefined ? firstMs : verb.inter_digit_timeout * 1_000
+  const finishKeys = verb.finish_on_key ?? '#'
+  const most = verb.num_digits ?? maxGatheredKeys
+  const errorCode = await promptParty(context, leg, verb)
+  let digits = ''
+  let finishedOn: string | null = null
+  while (digits.length < most) {
+    const key = await keys.next(digits === '' ? firstMs : nextMs, context.signal)
+    if (key === null) break
+    if (finishKeys.includes(key)) {
+      finishedOn = key
+      break
+    }
+    digits += key
+  }
+  return {
+    result: { reason: digits === '' ? 'timeout' : 'digits', digits, finished_on_key: finishedOn },
+    errorCode,
+    skipsAction: digits === '' && verb.on_empty !== 'action',
+  }
+}
+
+type RecordEnd = { readonly reason: 'key' | 'silence' | 'max_seconds' | 'hangup' | 'stopped'; readonly key: string }
+
+/** Resolves when a `record` ends. The recording is stopped in the same turn. */
+const recordEnd = (
+  { line, state, signal }: VerbContext,
+  { timeout = defaultTimeoutSeconds, finish_on_key: finishKeys = defaultFinishKeys, max_seconds: most = 3_600 }: VerbOf<'record'>,
+  recording: CallRecording,
+): Promise<RecordEnd> =>
+  new Promise((resolve) => {
+    let silence: NodeJS.Timeout | undefined
+    const end = (reason: RecordEnd['reason'], key = '') => {
+      clearTimeout(silence)
+      clearTimeout(longest)
+      for (const release of releases) release()
+      signal.removeEventListener('abort', abort)
+      void recording.stop().catch(() => {})
+      resolve({ reason, key })
+    }
+    const abort = () => end(line.gone.aborted ? 'hangup' : 'stopped')
+    const awaitSpeech = () => {
+      if (timeout > 0) silence = setTimeout(() => end('silence'), timeout * 1_000)
+    }
+    const longest = setTimeout(() => end('max_seconds'), most * 1_000)
+    const releases = [
+      state.keys.onKey(() => {
+        const key = state.keys.take()
+        if (key !== null && finishKeys.includes(key)) end('key', key)
+      }),
+      line.speech((change) => {
+        clearTimeout(silence)
+        // The event comes once the silence has lasted for the whole timeout.
+        if (change === 'ended' && timeout > 0) end('silence')
+      }),
+    ]
+    awaitSpeech()
+    signal.addEventListener('abort', abort)
+    if (signal.aborted) abort()
+  })
+
+const failedRecord = ({ line }: VerbContext, reason: string): VerbOutcome => {
+  line.note(`record: ${reason}`)
+  const errorCode = 'recording_failed'
+  return { result: { reason: 'failed', error_code: errorCode, seconds: 0, digits: '' }, errorCode, isIdle: true }
+}
+
+/** Records what the party says, until a key, silence, the longest time or its end. */
+export const record = async (context: VerbContext, verb: VerbOf<'record'>): Promise<VerbOutcome> => {
+  const leg = await answeredLeg(context)
+  if (!leg) return callOver
+  const { timeout = defaultTimeoutSeconds, status_url: url, status_method: method = 'POST' } = verb
+  if (verb.beep !== false) await playSounds(leg, [beep], { signal: context.signal })
+  if (context.signal.aborted) return context.line.gone.aborted ? callOver : { result: null, skipsAction: true }
+  // Keys that were pressed before do not end it.
+  context.state.keys.clear()
+  const channel = { leg, of: 'said' } as const
+  const recording = await beginRecording(context, 'record', url === undefined ? null : { url, method }, [channel, channel])
+  if ('refused' in recording) return failedRecord(context, recording.refused)
+  const began = performance.now()
+  if (timeout > 0) await leg.listenForSpeech({ leastMs: leastSpeechMs, silenceMs: timeout * 1_000 })
+  const { reason, key } = await recordEnd(context, verb, recording)
+  const seconds = (performance.now() - began) / 1_000
+  if (timeout > 0 && !context.line.gone.aborted) await leg.listenForSpeech(null)
+  const finished = await recording.stop()
+  return {
+    result: {
+      recording_uuid: print('REC', finished.id),
+      recording_url: finished.url,
+      seconds: finished.seconds ?? Math.round(seconds * 1_000) / 1_000,
+      digits: key,
+      reason,
+    },
+  }
+}
+
+/** Starts, pauses, resumes or stops the recording of both sides. */
+export const recordCall = async (context: VerbContext, verb: VerbOf<'record_call'>): Promise<VerbOutcome> => {
+  const { state, line } = context
+  const leg = await answeredLeg(context)
+  if (!leg) return callOver
+  const failed = (reason: string): VerbOutcome => {
+    line.note(`record_call: ${reason}`)
+    return { result: { error_code: 'recording_failed' }, errorCode: 'recording_failed', isIdle: true }
+  }
+  if (verb.do === 'start') {
+    if (state.recording) return failed('the call is recorded already')
+    const { status_url: url, status_method: method = 'POST' } = verb
+    const status = url === undefined ? null : { url, method }
+    const begun = await beginRecording(context, 'record_call', status, [
+      { leg, of: 'said' },
+      { leg, of: 'heard' },
+    ])
+    if ('refused' in begun) return failed(begun.refused)
+    state.recording = begun
+    return { result: { recording_uuid: print('REC', begun.id) }, isIdle: true }
+  }
+  const { recording } = state
+  if (!recording) return failed('the call is not recorded')
+  if (verb.do === 'stop') {
+    state.recording = null
+    await recording.stop()
+  } else {
+    const done =
+      verb.do === 'pause'
+        ? await recording.recorder.pause(verb.pause ?? 'silence')
+        : await recording.recorder.resume()
+    if (done.outcome === 'refused') return failed(done.reason)
+  }
+  return { result: { recording_uuid: print('REC', recording.id) }, isIdle: true }
+}

@@ -1,0 +1,110 @@
+import type { MediaLeg, MediaRecording, MediaSound } from '../../../ports/media.ts'
+import type { VoicePlan, VoiceProgram } from '../../../ports/voice.ts'
+import type { Outbound } from '../../../platform/lib/outbound.ts'
+import type { CallCommand, CommandOutcome } from './call-command.ts'
+import type {
+  ProgramAddress,
+  ProgramCall,
+  ProgramError,
+  ProgramStep,
+  RequestWriter,
+  ResolvedProgram,
+  TwimlCompiler,
+  VerbResult,
+} from './program.ts'
+import type { ProgramSource } from './program-source.ts'
+import type { Verb, VerbOf } from './verbs.ts'
+
+export type SoundSource =
+  | { readonly url: string }
+  /** Id of an uploaded clip, without prefix. */
+  | { readonly clip: string }
+  | { readonly text: string; readonly language: string | null; readonly voice: string | null }
+
+export type PreparedSounds =
+  | { readonly sounds: readonly MediaSound[]; readonly note: string | null }
+  | { readonly error_code: string; readonly detail: string }
+
+/** Makes sounds that a leg can play, or says within 3 s why not. @throws the reason of the signal */
+export type Sounds = {
+  prepare(account: string, source: SoundSource, signal: AbortSignal): Promise<PreparedSounds>
+}
+
+/** An address that gets the recording once it is stored. */
+export type RecordingStatus = ProgramAddress | null
+
+/** Recordings that a program makes during a call. Ids are uuids. */
+export type ProgramRecordings = {
+  /** Stores that a recording begins. `path`: of its file, to be written. */
+  begin(
+    call: ProgramCall,
+    options: { readonly verb: 'record' | 'record_call'; readonly status: RecordingStatus },
+  ): Promise<{ readonly id: string; readonly path: string } | { readonly refused: string }>
+  /**
+   * Completes a recording; resolves once that is durable. `left`: it was not closed properly, so a file may exist.
+   * @returns the address of its file, for `recording_url`
+   */
+  finish(call: ProgramCall, recording: string, content: MediaRecording | 'left'): Promise<{ readonly url: string | null }>
+}
+
+/** A stream that was begun. `ended` gives the result of the verb: {reason, code, seconds}, and error_code if it failed. */
+export type ProgramStream = {
+  readonly id: string
+  readonly ended: Promise<VerbResult>
+  sendKey(key: string): void
+  stop(): void
+}
+
+/** @returns a failure with the code of the result, such as `forbidden_address`, if the stream was not begun */
+export type RunStream = (wish: {
+  readonly call: ProgramCall
+  /** Signs the handshake. */
+  readonly program: ResolvedProgram
+  readonly leg: MediaLeg
+  /** Its addresses are absolute. */
+  readonly verb: VerbOf<'stream'>
+}) => Promise<ProgramStream | { readonly error_code: string; readonly detail: string }>
+
+/** A child call that call control has begun, or the SIP status that refused it, such as 402 or 403. */
+export type PlacedChild =
+  | { readonly plan: VoicePlan; readonly callId: string }
+  | { readonly failed: number; readonly reason: string }
+
+/** The failure that ended a program, as its event names it. */
+export type ProgramFailure = Pick<ProgramError, 'code' | 'url' | 'status'> & { readonly detail: string }
+
+/** What programs need from the rest of the platform. */
+export type ProgramDeps = {
+  readonly writers: Readonly<Record<ResolvedProgram['shape'], RequestWriter>>
+  readonly compileTwiml: TwimlCompiler
+  readonly sounds: Sounds
+  readonly recordings: ProgramRecordings
+  readonly runStream: RunStream
+  placeChild(parent: ProgramCall, dial: VerbOf<'dial'>): Promise<PlacedChild>
+  /** Resolves the source of a redirection. @throws ProgramError */
+  resolve(call: ProgramCall, source: ProgramSource): Promise<ResolvedProgram>
+  /** Stores the tags of a call. */
+  storeTags(call: ProgramCall, tags: ProgramCall['tags']): Promise<void>
+  /** Collects the story of a call. Must not throw. */
+  onStep(call: ProgramCall, step: ProgramStep): void
+  /** Writes the event `call.program.failed`. */
+  onFailure(call: ProgramCall, application: string | null, failure: ProgramFailure): Promise<void>
+  onError(error: unknown): void
+}
+
+/** A program to run. `outbound`: the client for addresses of the account. `call.status` is that of the beginning. */
+export type ProgramRun = {
+  readonly call: ProgramCall
+  readonly program: ResolvedProgram
+  readonly outbound: Outbound
+  /** Verbs to run before the first document is requested. */
+  readonly preamble?: readonly Verb[]
+}
+
+/** Runs programs. */
+export type ProgramRunner = {
+  /** Returns the program for the plan of a call. */
+  begin(run: ProgramRun): VoiceProgram
+  /** Executes a command on the call with this uuid; null if no program of it runs here. */
+  command(call: string, command: CallCommand): Promise<CommandOutcome | null>
+}

@@ -1,0 +1,57 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { MediaLeg } from '../../../ports/media.ts'
+import type { VoiceLine } from '../../../ports/voice.ts'
+import type { CallRecording } from './call-recording.ts'
+import type { KeyBuffer } from './key-buffer.ts'
+import type { ProgramAddress, ProgramCall, ResolvedProgram, VerbResult } from './program.ts'
+import type { ProgramDeps, ProgramStream } from './program-deps.ts'
+
+/** The state of a running program that its verbs share. */
+export type ProgramState = {
+  readonly keys: KeyBuffer
+  tags: ProgramCall['tags']
+  /** What `record_call` records. */
+  recording: CallRecording | null
+  /** Open streams. `takesKeys`: those of the party go to it. */
+  readonly streams: Set<{ readonly name: string | null; readonly stream: ProgramStream; readonly takesKeys: boolean }>
+  /** A stream holds the call: keys are for it alone. */
+  isStreaming: boolean
+}
+
+/** What a verb works with. */
+export type VerbContext = {
+  readonly deps: ProgramDeps
+  readonly line: VoiceLine
+  readonly state: ProgramState
+  readonly program: ResolvedProgram
+  /** Ends the verb: the party is gone, or the program goes on with another document. */
+  readonly signal: AbortSignal
+  call(): ProgramCall
+}
+
+export type VerbOutcome = {
+  readonly result: VerbResult | null
+  readonly errorCode?: string | null
+  /** No sound was played, no input waited for, and no time passed. */
+  readonly isIdle?: boolean
+  /** The result is not sent to the `action` of the verb. */
+  readonly skipsAction?: boolean
+  /** The program goes on with the document at this address. */
+  readonly goesTo?: ProgramAddress
+  /** The program has ended. */
+  readonly isOver?: boolean
+}
+
+/** The outcome of a verb that found the call ended. */
+export const callOver: VerbOutcome = { result: null, isOver: true, isIdle: true }
+
+export const idle: VerbOutcome = { result: null, isIdle: true }
+
+/** Answers the call unless it is answered, and returns the party's leg; null if the call is over. */
+export const answeredLeg = async ({ line }: Pick<VerbContext, 'line'>): Promise<MediaLeg | null> =>
+  (await line.answer()) && !line.gone.aborted ? line.leg : null
+
+/** Waits this time, or until the signal aborts. */
+export const sleep = async (ms: number, signal: AbortSignal): Promise<void> => {
+  await wait(ms, undefined, { signal }).catch(() => undefined)
+}
