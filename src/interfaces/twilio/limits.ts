@@ -69,5 +69,8 @@ export const maxTwimlLength = 4_000
 /** Seconds for which a call may ring: the range of the domain. */
 export const [minRingTimeout, maxRingTimeout] = [5, 600]
 
+/** Seconds of ringing without a wish: Twilio's. */
+export const ordinaryRingTimeout = 60
+
 /** Seconds that a call may last: Twilio's limit, and that of the domain. */
 export const maxCallTimeLimit = 86_400

@@ -1,5 +1,6 @@
 import type { JobKind } from '../../../platform/jobs/job-kind.ts'
 import type { Services } from '../../../services.ts'
+import { callStatusJob } from './call-status-job.ts'
 import { inboundJob } from './inbound-job.ts'
 import { statusJob } from './status-job.ts'
 
@@ -7,4 +8,5 @@ import { statusJob } from './status-job.ts'
 export const twilioJobs = (services: Services): JobKind[] => [
   statusJob(services) as JobKind,
   inboundJob(services) as JobKind,
+  callStatusJob(services) as JobKind,
 ]

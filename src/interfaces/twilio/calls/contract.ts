@@ -14,6 +14,7 @@ import {
 } from '../compat-schemas.ts'
 import { maxCallTimeLimit, maxRingTimeout, maxTwimlLength, minRingTimeout } from '../limits.ts'
 import { pageQuery, pageReply } from '../list-pages.ts'
+import { statuses } from './statuses.ts'
 
 const group = compatGroup('Twilio: calls')
 const read = { ...group, needs: 'read_only', orNeeds: 'inbox' } as const
@@ -23,11 +24,6 @@ const callParams = sidParams('CA', 'CA and the 32 digits of the call’s uuid')
 const unknownCall = 'No such call of the account'
 
 const text = Type.String()
-
-export const statuses = [
-  ...(['queued', 'initiated', 'ringing', 'in-progress'] as const),
-  ...(['completed', 'busy', 'no-answer', 'canceled', 'failed'] as const),
-]
 
 const Call = Named(
   'TwilioCall',
@@ -204,7 +200,8 @@ export const updateCall = contract({
   reply: Call,
   codes: { conflict: ['call_ended'], unavailable: ['no_voice'] },
   errors: {
-    invalid: 'The call is not in progress (21220), an address is refused (21205), or the TwiML is not valid (12100, 12200)',
+    invalid:
+      'The call is not in progress (21220), an address is refused (21205), or the TwiML is not valid (12100, 12200)',
     notFound: unknownCall,
     conflict: 'The call has ended',
     notSupported: 'The call is on the messaging app (20406)',

@@ -3,7 +3,7 @@ import { e164 } from '@trunkline/phone/phone.ts'
 import type { CallFilter, Status } from '../../../domains/calls/store.ts'
 import { boundOf } from '../../../platform/http/paging.ts'
 import { daysOf } from '../day-filter.ts'
-import type { statuses } from './contract.ts'
+import type { statuses } from './statuses.ts'
 
 /** The filters of a list of calls, as requested. */
 type CallQuery = {

@@ -1,3 +1,5 @@
+-- compatible: no
+--
 -- Calls that the interface in the shape of Twilio no longer shows. Their rows stay, for prices and the call history.
 create table twilio_deleted_calls (
   account_id uuid not null,
@@ -5,3 +7,4 @@ create table twilio_deleted_calls (
   deleted_at timestamptz not null default app_now(),
   primary key (account_id, call_id)
 );
+alter table calls add column if not exists parent_id uuid;
