@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { makeCallPrograms } from './call-programs.ts'
 import { makeSandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import { makeVoiceService } from './domains/calls/lease/voice-service.ts'
 import { makeLocalConnections } from './domains/connections/local-connections.ts'
@@ -86,7 +87,10 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     home: resolve(config.home),
   })
   const proxies = makeProxyTrust(config.trustProxy)
-  const voice = makeVoiceService({ ...options, proxies, sandboxAccounts, changes, prices, clock, quotas })
+  const callPrograms = makeCallPrograms({ ...options, sandboxAccounts, outbound })
+  const voice = makeVoiceService({
+    ...{ ...options, proxies, sandboxAccounts, changes, prices, clock, quotas, callPrograms },
+  })
   const local = makeLocalConnections({ carriers, suppliers, networks, voice })
   const authThrottle = makeAuthThrottle(config.wrongKeysPerMinute)
   const sessions = makeSessions({
@@ -134,7 +138,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
       if (carriers.leases.readsQueue()) notify(queue)
       else carriers.leases.wake(queue)
     }),
-    ...{ carriers, suppliers, networks, voice },
+    ...{ carriers, suppliers, networks, voice, callPrograms },
     localConnections: local,
     remoteConnections: makeRemoteConnections(
       { db, changes, log, roles: config.roles, clockSkewSeconds: options.clockSkewSeconds },

@@ -42,10 +42,19 @@ const sms = payload('SmsEvent', {
   channel_uuid: Id('SMS'),
 })
 
-const call = payload('CallEvent', {
+const callFields: TProperties = {
   ...getCall.reply.properties.cdr.properties,
   received_on_number: Type.Optional(Type.String({ description: 'Inbound: the called number' })),
   received_on_number_uuid: Type.Optional(Id('DID', 'Inbound: the called number of the account')),
+}
+
+const call = payload('CallEvent', callFields)
+
+const recording = payload('CallRecordingEvent', {
+  ...callFields,
+  recording_uuid: Id('REC'),
+  recording_seconds: Type.Number(),
+  recording_url: Type.String({ description: 'A WAV file. The link expires after eight days' }),
 })
 
 const message = {
@@ -164,6 +173,9 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'call.status.update': ['The status of a call changed', call],
   'call.incoming.completed': ['An inbound call ended', call],
   'call.outbound.completed': ['An outbound call ended', call],
+  'call.initiated': ['A call began: it came in, or is being placed', call],
+  'call.answered': ['A call was answered', call],
+  'call.recording.ready': ['A recording of a call is available', recording],
   'msgapp.message.new': ['A message was sent or received on the messaging app', chat],
   'msgapp.message.received': ['A message arrived on the messaging app', chat],
   'msgapp.message.sent': ['The network accepted a message', chat],

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import type { VoiceService } from './domains/calls/lease/voice-service.ts'
+import type { CallPrograms } from './domains/calls/orders/call-programs.ts'
 import type { LocalConnections } from './domains/connections/local-connections.ts'
 import type { RemoteConnections } from './domains/connections/remote-connections.ts'
 import type { Mailer } from './domains/mail/mailer.ts'
@@ -103,6 +104,8 @@ export type Services = StartOptions & {
   readonly networks: ConnectionManager
   /** Messages and files of the messaging app. */
   readonly chat: Chat
+  /** Programs of calls. */
+  readonly callPrograms: CallPrograms
   /** Calls of browsers and trunks. */
   readonly voice: VoiceService
   /** Connections that this process runs, and those that other processes run. */

@@ -5,7 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import { auditRetention } from './domains/audit/jobs.ts'
 import { deleteCallerIdCodes } from './domains/callers/jobs.ts'
 import { installVoiceMetrics } from './domains/calls/call-metrics.ts'
-import { closeCalls } from './domains/calls/jobs.ts'
+import { closeCalls, deleteOldCommands, endExpiredCalls } from './domains/calls/jobs.ts'
+import { callbackJob } from './domains/calls/orders/callback-job.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
@@ -210,6 +211,7 @@ const jobKinds = (services: Services): JobKind[] => [
   ...personJobs(services),
   ...mailJobs(services),
   ...twilioJobs(services),
+  callbackJob({ ...services, signingKeys: services.callPrograms.signingKeys }) as JobKind,
 ]
 
 /** The work that a worker repeats. */
@@ -226,6 +228,8 @@ const jobSchedules = (services: Services): Schedule[] => [
   lowBalances,
   countUsage,
   closeCalls,
+  endExpiredCalls,
+  deleteOldCommands,
   deleteOldTimelines(services.config.timelineDays),
   deleteCallerIdCodes,
   purgeContactImports,

@@ -5,6 +5,7 @@ import { words } from '../words/en/calls.ts'
 export type Call = ReplyOf<'GET /open/voip/call/:call_uuid'>['cdr']
 
 const callTones: Readonly<Record<Call['status'], Tone>> = {
+  QUEUED: 'info',
   RINGING: 'info',
   ANSWERED: 'info',
   COMPLETED: 'good',

@@ -46,6 +46,7 @@ export const words = section('calls', {
     talking: 'In a call',
   },
   statuses: {
+    QUEUED: 'Queued',
     RINGING: 'Ringing',
     ANSWERED: 'In progress',
     COMPLETED: 'Completed',

@@ -1,6 +1,9 @@
 import type { Schedule } from '../../platform/jobs/schedule.ts'
-import { abandonedCallSeconds } from './limits.ts'
+import { abandonedCallSeconds, maxQueuedSeconds } from './limits.ts'
 import { closeAbandoned } from './ops.ts'
+import { removeOldCommands } from './orders/command-store.ts'
+import { endExpired } from './orders/ops.ts'
+import { hasExpired } from './orders/order-store.ts'
 import { hasAbandoned } from './store.ts'
 
 /** Closes calls whose process has crashed. */
@@ -9,4 +12,19 @@ export const closeCalls: Schedule = {
   every: 5,
   when: hasAbandoned(abandonedCallSeconds),
   run: async (tx) => void (await closeAbandoned(tx)),
+}
+
+/** Ends queued calls that no process placed in time. */
+export const endExpiredCalls: Schedule = {
+  name: 'end-expired-calls',
+  every: 5,
+  when: hasExpired(maxQueuedSeconds),
+  run: async (tx) => void (await endExpired(tx, 100, maxQueuedSeconds)),
+}
+
+/** Removes commands on calls after a day. */
+export const deleteOldCommands: Schedule = {
+  name: 'delete-call-commands',
+  every: 600,
+  run: async (tx) => void (await removeOldCommands(tx, 5_000)),
 }

@@ -96,9 +96,6 @@ export const [maxCallSeconds, ordinaryCallSeconds] = [86_400, 14_400]
 /** Headers of its own that a call of the API may carry. */
 export const maxCallHeaders = 20
 
-/** Bytes of the tags of a call, as JSON. */
-export const maxTagBytes = 4_096
-
 /** Commands that one statement claims. */
 export const maxCommandsPerClaim = 100
 

@@ -50,7 +50,7 @@ export type CallRow = {
   queued: boolean
   /** Calls of the API: what they run, how they are placed, and when they may be; erased at the end. */
   program: ProgramSource | null
-  placing: CallPlacing | null
+  placement: CallPlacing | null
   due_at: Date | null
   /** Who gets the statuses of the call. */
   callbacks: CallCallbacks | null
@@ -127,7 +127,7 @@ export type CallEnding = Pick<CallRow, 'status' | 'end_reason' | 'duration' | 'b
 export const end = (tx: Tx, account: string, id: string, e: CallEnding) => tx.one<CallRow>`
   update calls set status = ${e.status}, end_reason = ${e.end_reason}, ended_at = ${e.at}, duration = ${e.duration},
     billed = ${e.billed}, price = ${e.price}::numeric, quality = ${e.quality === null ? null : JSON.stringify(e.quality)}::text::jsonb,
-    updated_at = app_now(), program = null, placing = null
+    updated_at = app_now(), program = null, placement = null
   where account_id = ${account} and id = ${id}
   returning *`
 

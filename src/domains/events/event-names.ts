@@ -1,7 +1,14 @@
 /** Events on a channel of an account, by the kind of channel. */
 export const channelEvents = {
   sms: ['sms.message.received', 'sms.message.sent', 'sms.message.delivered', 'sms.message.failed'],
-  call: ['call.status.update', 'call.incoming.completed', 'call.outbound.completed'],
+  call: [
+    'call.status.update',
+    'call.incoming.completed',
+    'call.outbound.completed',
+    'call.initiated',
+    'call.answered',
+    'call.recording.ready',
+  ],
   msgapp: [
     'msgapp.message.new',
     'msgapp.message.received',

@@ -15,6 +15,7 @@ export type Prefix =
   | 'VCI'
   | 'CDR' // a call
   | 'REC' // a recording of a call
+  | 'APP' // an application: a program of calls
   | 'CLP' // an uploaded clip of sound
   | 'KEY' // an API key's record
   | 'AUD' // a row of the audit trail

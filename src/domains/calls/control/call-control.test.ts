@@ -18,7 +18,7 @@ const callControlAt = (mediaStore: string | null, callsPerMinute = parts.config.
       prices: parts.prices,
       quotas: parts.quotas,
       log: pino({ level: 'silent' }),
-      linkOf: () => '',
+      linkOf: () => '', urlOfRecording: () => '', callPrograms: parts.callPrograms,
       epoch: 1,
     },
     config: { ...parts.config, mediaStore, callsPerMinute },

@@ -28,14 +28,22 @@ import {
   beginCall,
   callAnswered,
   callEnded,
+  callPlaced,
+  callRinging,
   type HoldShortfall,
   heartbeatCall,
+  publishRecordingsReady,
+  type ReadyRecording,
   refuseCall,
   storeBlockedCall,
 } from '../ops.ts'
 import * as recordings from '../recordings/recording-files.ts'
 import { blockedReason, type CallRefusal, callRefusals } from '../refusals.ts'
-import type { NewCall, QueuedCall } from '../store.ts'
+import type { CallPrograms } from '../orders/call-programs.ts'
+import type { QueuedCall } from '../orders/order-store.ts'
+import { type PlacedOrder, planOfOrder } from '../orders/place-order.ts'
+import { ProgramError } from '../programs/program.ts'
+import type { NewCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
 import { callEndOf, cutReasons, type RunningCall } from './call-end-reason.ts'
@@ -65,16 +73,22 @@ export type CallControlDeps = {
   readonly log: Logger
   readonly config: recordings.RecordingStorage['config'] & LimitSettings
   readonly linkOf: RecordingLink
+  /** Returns the link to a recording. */
+  readonly urlOfRecording: (account: string, recording: string) => string
   readonly quotas: Quotas
   /** Fencing epoch of the calls that start here; a process with a later epoch closes them. */
   readonly epoch: number
   hangUp(call: string, reason: string): void
   trunks(): readonly TrunkConnection[]
+  readonly callPrograms: CallPrograms
 }
 
 export type CallControl = VoiceCallControl & {
-  /** Prepares a platform call for placing. Returns null if the call is not allowed any more; it is then ended. */
-  placeQueuedCall(call: QueuedCall): Promise<{ plan: VoicePlan; entry: VoiceCodeEntry } | null>
+  /** Prepares a queued call for placing: a verification call, or one of the API with its program. Returns null if the
+   *  call is not allowed any more; it is then ended. */
+  placeQueuedCall(call: QueuedCall): Promise<{ plan: VoicePlan; entry: VoiceCodeEntry } | { order: PlacedOrder } | null>
+  /** Whether a call that runs here is answered; null if it does not run here. */
+  isAnswered(call: string): boolean | null
   /** Returns the accounts of the calls that run here. */
   callingAccounts(): readonly string[]
   /** Returns users that may be registered or in a call. */
@@ -239,7 +253,7 @@ const makeReceiveCall = (
   }
 }
 
-/** Places platform calls, and checks the codes that their callees type. */
+/** Places queued calls, and checks the codes that the callees of verification calls type. */
 const makePlaceQueuedCall = (
   deps: CallControlDeps,
   running: RunningCalls,
@@ -254,21 +268,34 @@ const makePlaceQueuedCall = (
     if ('code' in found) return found
     const proofs = { simulated: found.isSimulated, isSandbox: deps.sandboxAccounts.has(account) }
     const shown = await callerIdOf(db, account, row.caller_id_used, found.country, proofs)
-    return found.isTrunk && shown ? found : callRefusals.callerIdGone()
+    const isPossible = found.isTrunk || row.program !== null
+    return isPossible && shown ? found : callRefusals.callerIdGone()
   }
 
   return async (row) => {
-    const { account_id: account, id: call, to_number: number, caller_id_used: callerId } = row
+    const { account_id: account, id: call, to_number: number, caller_id_used: callerId, program, placement } = row
     const found = await findQueued(row)
     timelines.begin(call, account)
     const note = (text: string) => timelines.append(call, [{ at: Date.now(), leg: null, what: 'note', text }])
-    if ('code' in found) {
-      note(`${found.status} ${found.reason}`)
-      await db.begin((tx) => callEnded(tx, account, call, { status: 'FAILED', reason: found.code }))
+    const fail = async (text: string, reason: string) => {
+      note(text)
+      await db.begin((tx) => callEnded(tx, account, call, { status: 'FAILED', reason }))
       return null
     }
+    if ('code' in found) return await fail(`${found.status} ${found.reason}`, found.code)
     const known: RunningCall = {
       ...{ account, direction: 'O', isRecorded: false, isAnswered: false, persistedAt: performance.now() },
+    }
+    if (program && placement) {
+      try {
+        const order = await planOfOrder(deps.callPrograms, { ...row, program, placement }, found)
+        await db.begin((tx) => callPlaced(tx, row))
+        running.set(call, { ...known, isOrder: true })
+        return { order }
+      } catch (error) {
+        if (error instanceof ProgramError) return await fail(`the program cannot run: ${error.message}`, 'program_error')
+        throw error
+      }
     }
     running.set(call, known)
     note('platform call: the callee types a verification code')
@@ -363,10 +390,13 @@ const makeCallProgress = (
           const begun = end.recordings.map(({ id }) => id)
           await recordings.forgetUnbegun(tx, account, call, begun)
         }
+        const ready: ReadyRecording[] = []
         for (const { id, content, isEncrypted } of finished)
-          await recordings.completeRecording(tx, account, id, content, isEncrypted)
+          if (await recordings.completeRecording(tx, account, id, content, isEncrypted))
+            ready.push({ id, seconds: content.seconds, url: deps.urlOfRecording(account, id) })
         const agoMs = end.agoMs + performance.now() - began
         await callEnded(tx, account, call, callEndOf({ ...end, agoMs }, known), deps.linkOf)
+        await publishRecordingsReady(tx, account, call, ready)
         await dialogs.deleteDialogs(tx, account, call)
       })
       clearTimeout(known.timer)
@@ -419,7 +449,11 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     placeCall: makePlaceCall(deps, admission),
     placeQueuedCall: makePlaceQueuedCall(deps, running, timelines),
     receiveCall: makeReceiveCall(deps, admission),
-    ringing: async () => {},
+    isAnswered: (call) => running.get(call)?.isAnswered ?? null,
+    ringing: async (call) => {
+      const known = running.get(call)
+      if (known?.isOrder) await db.begin((tx) => callRinging(tx, known.account, call))
+    },
     ...makeCallProgress(deps, running, timelines),
 
     addTimelineEntries: timelines.append,

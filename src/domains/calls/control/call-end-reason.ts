@@ -7,6 +7,8 @@ export type RunningCall = {
   readonly account: string
   readonly direction: 'I' | 'O'
   readonly isRecorded: boolean
+  /** Made by the API: its ringing is stored. */
+  readonly isOrder?: true
   isAnswered: boolean
   /** Time of the last persisted heartbeat, by `performance.now()`. */
   persistedAt: number
@@ -27,6 +29,7 @@ const endReasons: Partial<Record<VoiceEnd['how'], string>> = {
   entry_timeout: 'code_timeout',
   interrupted: 'interrupted',
   no_sdp: 'no_sdp',
+  program_error: 'program_error',
 }
 
 const statuses: Partial<Record<VoiceEnd['how'], CallEnd['status']>> = {

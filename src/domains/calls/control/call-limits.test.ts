@@ -16,7 +16,7 @@ const cut: string[] = []
 const callControl = makeCallControl({
   ...{ db, sandboxAccounts: parts.sandboxAccounts, seal: parts.seal, prices: parts.prices, quotas: parts.quotas },
   ...{ log: pino({ level: 'silent' }), config: parts.config },
-  ...{ linkOf: () => '', epoch: 1 },
+  ...{ linkOf: () => '', urlOfRecording: () => '', callPrograms: parts.callPrograms, epoch: 1 },
   hangUp: (call, reason) => void cut.push(`${call} ${reason}`),
   trunks: () => [{ id: 'trunk', kind: 'sip-trunk', name: 'trunk', settings: { host: '127.0.0.1' }, revision: '' }],
 })

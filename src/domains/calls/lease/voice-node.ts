@@ -11,8 +11,12 @@ import type { RecordingLink } from '../call-presenter.ts'
 import { type CallControl, makeCallControl } from '../control/call-control.ts'
 import * as dialogs from '../control/dialog-store.ts'
 import type { TrunkConnection } from '../control/trunk-selection.ts'
-import { maxQueuedSeconds, recoveryBatchSize } from '../limits.ts'
+import { maxPlacedPerClaim, maxQueuedSeconds, recoveryBatchSize, waitingRetryMs } from '../limits.ts'
 import { closeEarlierEpochs } from '../ops.ts'
+import type { CallPrograms } from '../orders/call-programs.ts'
+import { makeCommandRunner } from '../orders/command-runner.ts'
+import { claimQueued, nextDue, type QueuedCall } from '../orders/order-store.ts'
+import { noProgram } from '../programs/call-command.ts'
 import * as store from '../store.ts'
 import { startVoiceDrivers, type VoiceDrivers } from './voice-drivers.ts'
 
@@ -25,8 +29,10 @@ export type VoiceNode = VoiceDrivers & {
   checkUsers(): Promise<void>
   /** Ends calls with a hang-up request. Runs on request and periodically, as a starting call cannot be ended yet. */
   hangUp(): Promise<void>
-  /** Places queued platform calls. Runs on request and periodically. */
+  /** Places queued calls that are due. Runs on request and periodically, and when the next one is due. */
   placeQueued(): Promise<void>
+  /** Executes commands on calls. Runs on request and periodically. */
+  runCommands(): Promise<void>
   /** Closes the records of earlier epochs and sends BYE for their open dialogs. */
   recover(): Promise<void>
   /** Persists the timelines of calls. */
@@ -44,6 +50,8 @@ export type VoiceNodeDeps = {
   readonly config: Config
   readonly log: Logger
   readonly linkOf: RecordingLink
+  readonly urlOfRecording: (account: string, recording: string) => string
+  readonly callPrograms: CallPrograms
   /** Host name by which browsers reach us. */
   readonly host: string
   /** Epoch of the lease. */
@@ -140,19 +148,46 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     return looking
   }
 
-  const placeOne = async (row: store.QueuedCall) => {
+  const placeOne = async (row: QueuedCall) => {
     const placed = await control.placeQueuedCall(row)
-    if (placed) await drivers.gateway.dial(placed.plan, placed.entry)
+    if (placed === null) return
+    if ('order' in placed) await drivers.gateway.run(placed.order)
+    else await drivers.gateway.dial(placed.plan, placed.entry)
   }
+  const placing = { maxWaitSeconds: maxQueuedSeconds, callsAtATime: config.callsAtATime, limit: maxPlacedPerClaim }
+  let placeTimer: NodeJS.Timeout | undefined
+  const placeQueued = async () => {
+    clearTimeout(placeTimer)
+    if (!deps.isHeld() || closed) return
+    const claimed = await claimQueued(db, epoch, placing)
+    // In parallel, as a call may ring for a minute.
+    for (const row of claimed) void placeOne(row).catch(fault)
+    const due = await nextDue(db, maxQueuedSeconds)
+    if (due === null) return
+    const waitMs = due > 0 ? due : waitingRetryMs
+    clearTimeout(placeTimer)
+    placeTimer = setTimeout(() => void placeQueued().catch(fault), waitMs).unref()
+  }
+
+  /** Commands on calls that run here. A call that does not run here any more gets none. */
+  const commands = makeCommandRunner({
+    ...{ db, epoch, onError: fault },
+    execute: async (call, command) => {
+      const isAnswered = control.isAnswered(call)
+      if (isAnswered === null) return null
+      if (command.command !== 'hangup') return (await deps.callPrograms.runner.command(call, command)) ?? noProgram
+      await drivers.gateway.hangUp(call, 'The account ended the call', isAnswered ? 'completed' : 'canceled')
+      return { ok: true }
+    },
+  })
 
   return {
     ...drivers,
     epoch,
     checkUsers: look,
-    placeQueued: async () => {
-      if (!deps.isHeld() || closed) return
-      // In parallel, as a call may ring for a minute.
-      for (const row of await store.claimQueued(db, epoch, maxQueuedSeconds)) void placeOne(row).catch(fault)
+    placeQueued,
+    runCommands: async () => {
+      if (deps.isHeld() && !closed) await commands.run()
     },
     hangUp: async () => {
       if (drivers.gateway.calls() === 0) return
@@ -167,6 +202,7 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     },
     flush: control.flush,
     close: (milliseconds, isTaken = false) => {
+      clearTimeout(placeTimer)
       closed ??= close(milliseconds, isTaken)
       return closed
     },

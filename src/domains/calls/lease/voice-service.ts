@@ -24,6 +24,7 @@ import {
   registrationCheckMs,
   timelineFlushMs,
 } from '../limits.ts'
+import type { CallPrograms } from '../orders/call-programs.ts'
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { startRecordingTasks, storeOf } from '../recordings/recording-upload.ts'
 import { refusals } from '../refusals.ts'
@@ -88,6 +89,7 @@ type VoiceDeps = {
   clock: Clock
   quotas: Quotas
   proxies: ProxyTrust
+  callPrograms: CallPrograms
 }
 
 const portTaken =
@@ -219,10 +221,11 @@ class VoiceNodeOwner {
 
   /** Opens the node. If that fails, the lease is released for other processes; all but voice goes on here. */
   async #openNode(epoch: number): Promise<void> {
-    const { db, sandboxAccounts, seal, prices, config, log, quotas, publicUrl } = this.#deps
+    const { db, sandboxAccounts, seal, prices, config, log, quotas, publicUrl, callPrograms } = this.#deps
+    const links = recordingLinks(this.#deps)
     const nodeDeps: VoiceNodeDeps = {
-      ...{ db, sandboxAccounts, seal, prices, config, log, quotas, epoch },
-      linkOf: recordingLinks(this.#deps).urlOf,
+      ...{ db, sandboxAccounts, seal, prices, config, log, quotas, epoch, callPrograms },
+      ...{ linkOf: links.urlOf, urlOfRecording: links.urlOfRecording },
       host: new URL(publicUrl()).hostname,
       isHeld: this.#lease.isHeld,
       trunks: () => this.#trunks,
@@ -254,6 +257,7 @@ class VoiceNodeOwner {
 
 export const makeVoiceService = (deps: VoiceDeps): VoiceService => {
   const { db, seal, changes, config, proxies } = deps
+  const links = recordingLinks(deps)
   const owner = new VoiceNodeOwner(deps)
   const { onError } = owner
   const ticks: { end(): Promise<void> }[] = []
@@ -265,6 +269,7 @@ export const makeVoiceService = (deps: VoiceDeps): VoiceService => {
   changes.on('calls', () => {
     void owner.node?.placeQueued().catch(onError)
     void owner.node?.hangUp().catch(onError)
+    void owner.node?.runCommands().catch(onError)
   })
 
   const state = (connection: string) => owner.node?.gateway.trunk(connection) ?? null
@@ -331,12 +336,14 @@ export const makeVoiceService = (deps: VoiceDeps): VoiceService => {
         tick(registrationCheckMs, async () => owner.node?.checkUsers(), onError),
         tick(registrationCheckMs, async () => owner.node?.hangUp(), onError),
         tick(registrationCheckMs, async () => owner.node?.placeQueued(), onError),
+        tick(registrationCheckMs, async () => owner.node?.runCommands(), onError),
         tick(timelineFlushMs, async () => owner.node?.flush(), onError),
         // Runs in every process, as no other machine can reach the files on this disk.
         startRecordingTasks({
           db,
           config,
-          linkOf: recordingLinks(deps).urlOf,
+          linkOf: links.urlOf,
+          urlOfRecording: links.urlOfRecording,
           cipher: recordingCipher(seal),
           store: storeOf(config),
           failed: onError,

@@ -1,21 +1,20 @@
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
-import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { isVoiceRunning } from '../lease/voice-lease.ts'
 import { commandPollMs, commandWaitMs } from '../limits.ts'
 import type { CallCommand, CommandOutcome } from '../programs/call-command.ts'
 import { refusals } from '../refusals.ts'
-import { lock } from '../store.ts'
+import { type CallRow, lock } from '../store.ts'
 import { addCommand, outcomeOf } from './command-store.ts'
 import { endQueued } from './ops.ts'
 
-/**
- * Gives a command to the process that runs a call. A call that still waits is ended at once.
- * @returns the id of the command; null if it is done
- * @throws the 409 or 503 Problem
- */
-export const giveCommand = async (
-  { changes }: { readonly changes: InvalidationBus },
+type CommandDeps = { readonly db: Db; readonly changes: InvalidationBus }
+
+/** Gives a command to the process that runs a call. A call that still waits is ended at once.
+ *  @returns the id of the command; null if it is done */
+const giveCommand = async (
+  { changes }: CommandDeps,
   tx: Tx,
   account: string,
   call: string,
@@ -35,11 +34,33 @@ export const giveCommand = async (
 }
 
 /** Waits for the outcome of a command. Returns null if it takes too long. */
-export const awaitOutcome = async (sql: Sql, account: string, id: string): Promise<CommandOutcome | null> => {
+const awaitOutcome = async (sql: Sql, account: string, id: string): Promise<CommandOutcome | null> => {
   for (const end = performance.now() + commandWaitMs; performance.now() < end; ) {
     const outcome = await outcomeOf(sql, account, id)
     if (outcome) return outcome
     await new Promise((resolve) => setTimeout(resolve, commandPollMs))
   }
   return null
+}
+
+/**
+ * Commands a call, and waits for the outcome. Not inside a transaction: the process of the call sees a command only once
+ * it is committed.
+ * @param note writes what the request leaves, in the transaction of the command
+ * @returns null if the process of the call did not answer in time
+ * @throws the 406, 409 or 503 Problem
+ */
+export const runCommandOnCall = async (
+  deps: CommandDeps,
+  { account_id: account, id: call, is_msgapp }: Pick<CallRow, 'account_id' | 'id' | 'is_msgapp'>,
+  command: CallCommand,
+  note: (tx: Tx) => Promise<void> = async () => {},
+): Promise<CommandOutcome | null> => {
+  if (is_msgapp) throw refusals.callOnOtherDevices()
+  const given = await deps.db.begin(async (tx) => {
+    const given = await giveCommand(deps, tx, account, call, command)
+    await note(tx)
+    return given
+  })
+  return given === null ? { ok: true } : await awaitOutcome(deps.db, account, given)
 }

@@ -20,7 +20,7 @@ export const setOrder = (
   { program, callbacks, placing, tags }: CallOrder,
   dueMs: number,
 ) => tx.one<CallRow>`
-  update calls set program = ${JSON.stringify(program)}::text::jsonb, placing = ${JSON.stringify(placing)}::text::jsonb,
+  update calls set program = ${JSON.stringify(program)}::text::jsonb, placement = ${JSON.stringify(placing)}::text::jsonb,
     callbacks = ${callbacks === null ? null : JSON.stringify(callbacks)}::text::jsonb, tags = ${JSON.stringify(tags)}::text::jsonb,
     application_id = ${program.kind === 'application' ? program.application : null},
     due_at = app_now() + make_interval(secs => ${dueMs}::float8 / 1000)

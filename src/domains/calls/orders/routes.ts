@@ -12,7 +12,7 @@ import { recordingLinks } from '../recordings/recording-links.ts'
 import { refusals } from '../refusals.ts'
 import { find } from '../store.ts'
 import { addressesOf, readCommand } from './command-reader.ts'
-import { awaitOutcome, giveCommand } from './commands.ts'
+import { runCommandOnCall } from './commands.ts'
 import * as c from './contract.ts'
 import { queueOrder, storeRefusedCall } from './ops.ts'
 import { checkAddress, checkApplication, checkSource, checkTags, sourceOf } from './order-source.ts'
@@ -76,21 +76,15 @@ const presentOutcome = (outcome: CommandOutcome) =>
     : { ok: false, code: outcome.code, reason: outcome.reason }
 
 const commandCallRoute = (parts: Services): Endpoint => {
-  const { db, outbound, changes } = parts
-  // Without a transaction: the process of the call sees a command only once it is committed.
+  const { db, outbound } = parts
   return routeWithoutTransaction(c.commandCall, async ({ account, params, body, isSandbox, reply, audit }) => {
     const call = parse('CDR', params.call_uuid)
-    const row = (call && (await find(db, account.id, call))) ?? refuse(refusals.unknownCall(params.call_uuid))
+    const row = (call && (await find(db, account.id, call))) || refuse(refusals.unknownCall(params.call_uuid))
     await checkApplication(db, account.id, body.application_uuid)
     if (row.is_msgapp) throw refusals.callOnOtherDevices()
     const command = readCommand(body)
     for (const [field, address] of addressesOf(body)) await checkAddress(outbound.of(isSandbox), field, address)
-    const given = await db.begin(async (tx) => {
-      const given = await giveCommand({ changes }, tx, account.id, row.id, command)
-      await audit(tx, { after: { command: body.command } })
-      return given
-    })
-    const outcome = given === null ? ({ ok: true } as const) : await awaitOutcome(db, account.id, given)
+    const outcome = await runCommandOnCall(parts, row, command, (tx) => audit(tx, { after: { command: body.command } }))
     if (outcome === null) reply.code(202)
     return ok({ outcome: outcome && presentOutcome(outcome) })
   })

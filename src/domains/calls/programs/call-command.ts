@@ -20,3 +20,5 @@ export type CommandOutcome =
   | { readonly ok: false; readonly code: string; readonly reason: string }
 
 export const callGone: CommandOutcome = { ok: false, code: 'call_ended', reason: 'The call has ended' }
+
+export const noProgram: CommandOutcome = { ok: false, code: 'no_program', reason: 'No program runs the call' }

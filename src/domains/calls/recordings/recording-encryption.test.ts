@@ -43,7 +43,7 @@ const world = await makeWorld(
 const { db, parts, call, tenant } = world
 const failed: unknown[] = []
 const deps: RecordingDeps = {
-  ...{ db, config: parts.config, linkOf: recordingLinks(parts).urlOf, store: storeOf(parts.config) },
+  ...{ db, config: parts.config, linkOf: recordingLinks(parts).urlOf, urlOfRecording: recordingLinks(parts).urlOfRecording, store: storeOf(parts.config) },
   cipher: recordingCipher(parts.seal),
   failed: (error) => failed.push(error),
 }
@@ -61,7 +61,8 @@ const callControlOf = ({ config }: RecordingDeps) =>
       quotas: parts.quotas,
       sandboxAccounts: parts.sandboxAccounts,
       log,
-      linkOf: deps.linkOf,
+      ...{ linkOf: deps.linkOf, urlOfRecording: deps.urlOfRecording },
+      callPrograms: parts.callPrograms,
       epoch: 1,
     },
     config: { ...parts.config, ...config },

@@ -31,6 +31,7 @@ const withStore: RecordingDeps = {
   db,
   config: world.parts.config,
   linkOf: recordingLinks(world.parts).urlOf,
+  urlOfRecording: recordingLinks(world.parts).urlOfRecording,
   cipher: recordingCipher(world.parts.seal),
   store: storeOf(world.parts.config),
   failed: (error) => failed.push(error),

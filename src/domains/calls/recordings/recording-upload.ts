@@ -8,7 +8,7 @@ import type { MediaRecording } from '../../../ports/media.ts'
 import type { RecordingLink } from '../call-presenter.ts'
 import { repairRecording, summariseRecording } from '../lease/voice-drivers.ts'
 import { maxUploadFailures, minIdleRecordingMs, uploadBatchSize } from '../limits.ts'
-import { recordingReady } from '../ops.ts'
+import { publishRecordingsReady, recordingReady } from '../ops.ts'
 import {
   completeRecording,
   encrypt,
@@ -36,6 +36,8 @@ export type RecordingDeps = RecordingStorage & {
   readonly db: Db
   readonly config: RecordingStorage['config'] & Pick<Config, 'recordingDays'>
   readonly linkOf: RecordingLink
+  /** Returns the link to a recording. */
+  readonly urlOfRecording: (account: string, recording: string) => string
   readonly store: FileStore | null
   /** Called with the error of a step that will be retried. */
   failed(error: unknown): void
@@ -103,7 +105,7 @@ const repairAndEncrypt = async (deps: RecordingDeps, account: string, id: string
  * Recordings without a file are given up after a day; those of unanswered calls at once.
  */
 export const repairRecordings = async (deps: RecordingDeps): Promise<void> => {
-  const { db, config, linkOf, failed } = deps
+  const { db, config, linkOf, urlOfRecording, failed } = deps
   const unfinished = await claimUnfinished(db, await folderIdOf(config))
   for (const { account_id: account, id, call_id: call, is_hopeless } of unfinished) {
     const path = fileOf(config, account, id)
@@ -112,8 +114,10 @@ export const repairRecordings = async (deps: RecordingDeps): Promise<void> => {
     if (!repaired || (!repaired.recording && !is_hopeless)) continue
     const { recording, isEncrypted } = repaired
     await db.begin(async (tx) => {
-      if (await completeRecording(tx, account, id, recording, isEncrypted))
-        await recordingReady(tx, account, call, linkOf)
+      if (!(await completeRecording(tx, account, id, recording, isEncrypted)) || !recording) return
+      await recordingReady(tx, account, call, linkOf)
+      const ready = { id, seconds: recording.seconds, url: urlOfRecording(account, id) }
+      await publishRecordingsReady(tx, account, call, [ready])
     })
   }
 }

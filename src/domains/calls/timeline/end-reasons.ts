@@ -20,6 +20,8 @@ const reasons = new Map<string, Reason>([
   ['no_sdp', reason('One side answered without a description of its audio', askOperator('to check the trunk'))],
   ['balance', reason('The balance was used up', { kind: 'top_up', text: 'Add credit to the account.' })],
   ['spend_limit', reason('The daily spend limit of calls was reached', askOperator('to raise the spend limit'))],
+  ['expired', reason('The call waited too long to be placed', callAgain('Make the call again.'))],
+  ['call_queue_full', reason('Too many calls of the account waited', callAgain('Make the call again later.'))],
   ['suspended', reason('The number, its user or the account was suspended', askOperator('why it is suspended'))],
   ['operator', reason('The operator ended the call', askOperator('why the call was ended'))],
   ['code_right', reason('The verification code was right', nothingToDo)],
@@ -86,6 +88,8 @@ const cutOff = new Set(['interrupted', 'media_timeout', 'balance', 'spend_limit'
 
 /** Returns how a call ended, and what helps next. */
 export const callVerdict = ({ status, end_reason: code, duration }: CallRow): Verdict => {
+  if (status === 'QUEUED')
+    return { state: 'in_progress', text: 'The call is about to begin.', step: { kind: 'wait', text: 'Nothing to do.' } }
   if (status === 'RINGING')
     return { state: 'in_progress', text: 'The call rings.', step: { kind: 'wait', text: 'Wait for the answer.' } }
   if (status === 'ANSWERED')

@@ -4,7 +4,7 @@
 -- place a queued call of the API as a verification call.
 
 -- program: what the call executes, as the API took it: {kind: application, url or verbs, …}; null: another behaviour.
--- placing: how the API wants it placed: {ring_seconds, most_seconds, send_digits, record, headers}. Erased at the end, because
+-- placement: how the API wants it placed: {ring_seconds, most_seconds, send_digits, record, headers}. Erased at the end, because
 -- digits and verbs may be secret.
 -- due_at: when a queued call may be placed; null: at once.
 -- callbacks: who gets its statuses: {url, method, events, shape, application}; null: nobody.
@@ -12,7 +12,7 @@
 -- ringing_at: the other side rings, of calls that the API made.
 alter table calls
   add column program jsonb,
-  add column placing jsonb,
+  add column placement jsonb,
   add column due_at timestamptz,
   add column callbacks jsonb,
   add column callbacks_sent integer not null default 0,

@@ -1,0 +1,41 @@
+import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
+import type { CallPrograms } from './domains/calls/orders/call-programs.ts'
+import { addTags } from './domains/calls/orders/order-store.ts'
+import { sourceWithoutApplication } from './domains/calls/orders/source-resolution.ts'
+import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
+import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
+import type { OutboundPair } from './platform/lib/outbound.ts'
+import type { StartOptions } from './services.ts'
+
+type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version'> & {
+  readonly sandboxAccounts: SandboxAccounts
+  readonly outbound: OutboundPair
+}
+
+/** Makes the programs of calls, with what they need of the platform. */
+export const makeCallPrograms = ({ db, seal, log, version, sandboxAccounts, outbound }: ProgramsDeps): CallPrograms => {
+  const signingKeys: CallPrograms['signingKeys'] = async (account) => [seal.derive(`call programs ${account}`)]
+  const resolve: CallPrograms['resolve'] = async (account, source) => sourceWithoutApplication(account, source)
+  const native = makeNativeWriter({
+    agent: `Trunkline/${version}`,
+    keysOf: (account) => signingKeys(account, null),
+  })
+  const runner = makeProgramRunner({
+    writers: { native, twilio: native },
+    compileTwiml: () => ({ verbs: [], notes: [], baseUrl: null }),
+    sounds: { prepare: async () => ({ error_code: 'no_engine', detail: 'there are no sounds yet' }) },
+    recordings: {
+      begin: async () => ({ refused: 'recordings of programs are not offered yet' }),
+      finish: async () => ({ url: null }),
+    },
+    runStream: async () => ({ error_code: 'no_engine', detail: 'there are no streams yet' }),
+    placeChild: async () => ({ failed: 501, reason: 'Not Implemented' }),
+    resolve: (call, source) => resolve(call.account, source),
+    storeTags: async (call, tags) => void (await addTags(db, call.account, call.id, tags)),
+    onStep: () => {},
+    onFailure: async (call, application, failure) =>
+      log.warn({ account: call.account, call: call.id, application, ...failure }, 'calls: a program failed'),
+    onError: (error) => log.error({ err: error }, 'calls: a program failed on our side'),
+  })
+  return { resolve, signingKeys, runner, outboundOf: (account) => outbound.of(sandboxAccounts.has(account)) }
+}
