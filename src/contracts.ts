@@ -72,6 +72,7 @@ import * as twilioLookup from './interfaces/twilio/lookup/contract.ts'
 import * as twilioMessages from './interfaces/twilio/messages/contract.ts'
 import * as twilioNumbers from './interfaces/twilio/numbers/contract.ts'
 import * as twilioRecordings from './interfaces/twilio/recordings/contract.ts'
+import * as twilioStreams from './interfaces/twilio/streams/contract.ts'
 import type { Contract } from './platform/http/endpoint.ts'
 
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
@@ -152,6 +153,7 @@ export const compatContracts: readonly Contract[] = [
   twilioMessages,
   twilioCalls,
   twilioRecordings,
+  twilioStreams,
   twilioNumbers,
   twilioLookup,
 ].flatMap((folder) => Object.values<Contract>(folder))

@@ -74,3 +74,6 @@ export const ordinaryRingTimeout = 60
 
 /** Seconds that a call may last: Twilio's limit, and that of the domain. */
 export const maxCallTimeLimit = 86_400
+
+/** Values that a request gives a stream: Twilio's limit. */
+export const maxStreamParameters = 99

@@ -79,4 +79,6 @@ export const refusals = {
     coded(conflict('The call is in progress: try again when it has ended', 'call_in_progress'), 20009),
   recordingInProgress: () =>
     coded(conflict('The recording is in progress: stop it first', 'recording_in_progress'), 21220),
+  parameterTooLong: () =>
+    coded(invalid('A parameter of a stream has at most 500 characters').at('Parameter1.Value'), 20001),
 }

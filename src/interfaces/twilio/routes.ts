@@ -7,6 +7,7 @@ import { lookupRoutes } from './lookup/routes.ts'
 import { messageRoutes } from './messages/routes.ts'
 import { numberRoutes } from './numbers/routes.ts'
 import { recordingRoutes } from './recordings/routes.ts'
+import { streamRoutes } from './streams/routes.ts'
 
 /** The endpoints of the interface; none if a setting turns it off. */
 const compatRoutes = (services: Services): Endpoint[] =>
@@ -17,6 +18,7 @@ const compatRoutes = (services: Services): Endpoint[] =>
         ...messageRoutes(services),
         ...callRoutes(services),
         ...recordingRoutes(services),
+        ...streamRoutes(services),
         ...numberRoutes(services),
         ...lookupRoutes(services),
       ]

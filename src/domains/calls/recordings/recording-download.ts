@@ -101,8 +101,7 @@ export const installRecordingDownloads = (app: FastifyInstance, parts: Services)
     send(request.params.file, request.query, request, reply),
   )
   // Links without a query, of the compatible interface.
-  app.get<{ Params: LinkQuery & { file: string } }>(
-    '/recordings/:account/:until/:signature/:file',
-    (request, reply) => send(request.params.file, request.params, request, reply),
+  app.get<{ Params: LinkQuery & { file: string } }>('/recordings/:account/:until/:signature/:file', (request, reply) =>
+    send(request.params.file, request.params, request, reply),
   )
 }

@@ -1,5 +1,5 @@
-import { byTimeAndId, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import { makeConditions } from '../../../platform/db/conditions.ts'
+import { byTimeAndId, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 
 /** A recording. `ready_at`: null while it is made. */

@@ -1,10 +1,9 @@
 import type { Static } from 'typebox'
-import { awaitOutcome, giveCommand } from '../../../domains/calls/orders/commands.ts'
+import { runCommandOnCall } from '../../../domains/calls/orders/commands.ts'
 import type { CallCommand, CommandOutcome } from '../../../domains/calls/programs/call-command.ts'
-import { refusals as callRefusals } from '../../../domains/calls/refusals.ts'
 import { byIds, type CallRow, find, page as pageOfCalls, visible } from '../../../domains/calls/store.ts'
 import { type NarrowingCall, narrowingOf } from '../../../domains/inbox/narrowing/ops.ts'
-import type { Sql } from '../../../platform/db/sql.ts'
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { type Endpoint, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { Problem, refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
@@ -34,22 +33,21 @@ export const findVisibleCall: CallFinder = async (sql, call, sid) => {
   return narrowing === null || (await visible(sql, narrowing, [row.id])).has(row.id) ? row : unknown()
 }
 
-type CommandDeps = Pick<Services, 'db' | 'changes'>
+type CommandDeps = Parameters<typeof runCommandOnCall>[0]
 
 /**
  * Gives a command to a call in progress, and waits for its outcome; null: it may still be carried out.
+ * @param note writes what the request leaves, in the transaction of the command
  * @throws Problem 400 for a call that cannot do it
  */
 export const commandCall = async (
-  { db, changes }: CommandDeps,
+  deps: CommandDeps,
   row: CallRow,
   command: CallCommand,
+  note: (tx: Tx) => Promise<void>,
 ): Promise<Extract<CommandOutcome, { ok: true }> | null> => {
-  const { account_id: account, id } = row
-  if (row.is_msgapp) throw callRefusals.callOnOtherDevices()
   try {
-    const given = await db.begin((tx) => giveCommand({ changes }, tx, account, id, command))
-    const outcome = given === null ? ({ ok: true } as const) : await awaitOutcome(db, account, given)
+    const outcome = await runCommandOnCall(deps, row, command, note)
     if (outcome !== null && !outcome.ok) throw refusals.notInProgress(outcome.reason)
     return outcome
   } catch (error) {
@@ -114,8 +112,10 @@ export const callRoutes = (parts: Services): Endpoint[] => {
       const row = await findVisibleCall(db, call, params.Sid)
       await checkAddresses(outbound.of(isSandbox), body)
       const command = await commandOf(row, body)
-      if (command !== null) await commandCall(parts, row, command)
-      await audit(null, { target: print('CDR', row.id), after: { command: command?.command ?? 'none' } })
+      if (command !== null)
+        await commandCall(parts, row, command, (tx) =>
+          audit(tx, { target: print('CDR', row.id), after: { command: command.command } }),
+        )
       return presentCall(await findVisibleCall(db, call, params.Sid))
     }),
 

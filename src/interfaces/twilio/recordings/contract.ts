@@ -191,7 +191,11 @@ export const updateRecording = contract({
       }),
     ),
     PauseBehavior: Type.Optional(
-      Type.Unsafe<'skip' | 'silence'>({ type: 'string', enum: ['skip', 'silence', ''], description: 'Default: silence' }),
+      Type.Unsafe<'skip' | 'silence'>({
+        type: 'string',
+        enum: ['skip', 'silence', ''],
+        description: 'Default: silence',
+      }),
     ),
   }),
   status: 200,

@@ -112,8 +112,9 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
       const fault = url === '' ? null : URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
       if (fault !== null) throw refusals.badCallUrl('RecordingStatusCallback', url, fault)
       const verb = { verb: 'record_call', do: 'start', ...(url === '' ? {} : { status_url: url }) }
-      const outcome = await commandCall(deps, row, { command: 'record_call', verb })
-      await audit(null, { target: print('CDR', row.id), after: { command: 'record_call' } })
+      const outcome = await commandCall(deps, row, { command: 'record_call', verb }, (tx) =>
+        audit(tx, { target: print('CDR', row.id), after: { command: 'record_call' } }),
+      )
       const id = outcome?.recording
       const recording = id === undefined ? null : await findRecordingRow(db, row.account_id, id.slice(-36))
       return recording === null
@@ -129,8 +130,9 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
       if (!status) return presentRecording(recording, pathUrlOfRecording)
       const state: RecordingState = status
       const verb = { verb: 'record_call', do: stateCommands[state], ...(pause ? { pause } : {}) }
-      await commandCall(deps, row, { command: 'record_call', verb })
-      await audit(null, { target: print('REC', recording.id), after: { state } })
+      await commandCall(deps, row, { command: 'record_call', verb }, (tx) =>
+        audit(tx, { target: print('REC', recording.id), after: { state } }),
+      )
       return presentRecording(recording, pathUrlOfRecording, state)
     }),
   ]

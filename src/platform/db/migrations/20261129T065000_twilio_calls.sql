@@ -7,4 +7,3 @@ create table twilio_deleted_calls (
   deleted_at timestamptz not null default app_now(),
   primary key (account_id, call_id)
 );
-alter table calls add column if not exists parent_id uuid;
