@@ -1,4 +1,4 @@
-import { countryOf } from '@trunkline/phone/phone.ts'
+import { countryOf, mainCountryOf } from '@trunkline/phone/phone.ts'
 import type {
   ProgramCall,
   ProgramErrorCode,
@@ -59,7 +59,7 @@ export const errorCodeOf = (code: ProgramErrorCode): number => errorCodes[code]
 
 /** Returns the parameters that every request about a call has. */
 export const callParameters = (call: Omit<ProgramCall, 'number' | 'tags' | 'direction'>): Parameters => {
-  const [from, to] = [countryOf(call.from), countryOf(call.to)]
+  const [from, to] = [call.from, call.to].map((number) => countryOf(number) ?? mainCountryOf(number))
   return {
     CallSid: printSid('CA', call.id),
     AccountSid: printSid('AC', call.account),
