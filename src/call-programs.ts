@@ -1,5 +1,6 @@
 import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
-import type { CallPrograms } from './domains/calls/orders/call-programs.ts'
+import { publishProgramFailed } from './domains/calls/ops.ts'
+import type { CallPrograms, ProgramControl } from './domains/calls/orders/call-programs.ts'
 import { addTags } from './domains/calls/orders/order-store.ts'
 import { sourceWithoutApplication } from './domains/calls/orders/source-resolution.ts'
 import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
@@ -20,22 +21,32 @@ export const makeCallPrograms = ({ db, seal, log, version, sandboxAccounts, outb
     agent: `Trunkline/${version}`,
     keysOf: (account) => signingKeys(account, null),
   })
+  let control: ProgramControl | null = null
+  const connected = (): ProgramControl => {
+    if (!control) throw new Error('no call control runs in this process')
+    return control
+  }
   const runner = makeProgramRunner({
     writers: { native, twilio: native },
     compileTwiml: () => ({ verbs: [], notes: [], baseUrl: null }),
     sounds: { prepare: async () => ({ error_code: 'no_engine', detail: 'there are no sounds yet' }) },
     recordings: {
-      begin: async () => ({ refused: 'recordings of programs are not offered yet' }),
-      finish: async () => ({ url: null }),
+      begin: (...wish) => connected().recordings.begin(...wish),
+      finish: (...wish) => connected().recordings.finish(...wish),
     },
     runStream: async () => ({ error_code: 'no_engine', detail: 'there are no streams yet' }),
-    placeChild: async () => ({ failed: 501, reason: 'Not Implemented' }),
+    placeChild: (...wish) => connected().placeChild(...wish),
     resolve: (call, source) => resolve(call.account, source),
     storeTags: async (call, tags) => void (await addTags(db, call.account, call.id, tags)),
     onStep: () => {},
-    onFailure: async (call, application, failure) =>
-      log.warn({ account: call.account, call: call.id, application, ...failure }, 'calls: a program failed'),
+    onFailure: async (call, application, failure) => {
+      log.warn({ account: call.account, call: call.id, application, ...failure }, 'calls: a program failed')
+      await db.begin((tx) => publishProgramFailed(tx, call.account, call.id, application, failure))
+    },
     onError: (error) => log.error({ err: error }, 'calls: a program failed on our side'),
   })
-  return { resolve, signingKeys, runner, outboundOf: (account) => outbound.of(sandboxAccounts.has(account)) }
+  const connect: CallPrograms['connect'] = (next) => {
+    control = next
+  }
+  return { resolve, signingKeys, runner, connect, outboundOf: (account) => outbound.of(sandboxAccounts.has(account)) }
 }

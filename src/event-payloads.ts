@@ -165,6 +165,17 @@ const bulk = payload('ConversationBulkEvent', {
   by_user_uuid: Type.Optional(Id('USR', 'The person who requested it; absent for keys')),
 })
 
+const programFailure = payload('ProgramFailedEvent', {
+  ...callFields,
+  application_uuid: Type.Optional(Id('APP', 'Absent for a program that is no application')),
+  error: Type.Object({
+    code: Type.String({ description: 'unreachable, timeout, status, content_type, malformed, verb, attribute, loop, forbidden_address or too_large' }),
+    url: Type.Union([Type.String(), Type.Null()]),
+    status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status of the answer' }),
+    detail: Type.String(),
+  }),
+})
+
 const documents: { readonly [name in EventName]: readonly [summary: string, body: TSchema] } = {
   'sms.message.received': ['An SMS arrived', sms],
   'sms.message.sent': ['A carrier accepted an SMS', sms],
@@ -176,6 +187,7 @@ const documents: { readonly [name in EventName]: readonly [summary: string, body
   'call.initiated': ['A call began: it came in, or is being placed', call],
   'call.answered': ['A call was answered', call],
   'call.recording.ready': ['A recording of a call is available', recording],
+  'call.program.failed': ['The program of a call failed; the call ends', programFailure],
   'msgapp.message.new': ['A message was sent or received on the messaging app', chat],
   'msgapp.message.received': ['A message arrived on the messaging app', chat],
   'msgapp.message.sent': ['The network accepted a message', chat],

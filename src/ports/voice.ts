@@ -4,7 +4,7 @@ import type { MediaCall, MediaLeg, MediaLegStats, MediaRecording, MediaSrtp } fr
 import type { LinkState } from './sms.ts'
 
 /**
- * The port of voice: types only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their
+ * The port of voice: types and names only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their
  * media. Call control decides what is allowed and stores the CDRs. The gateway calls it before every relevant step, and
  * continues only after the promise resolves.
  */
@@ -45,6 +45,9 @@ export type VoiceOutboundCall = {
   readonly headers: { readonly [name: string]: string }
 }
 
+/** Header of our INVITEs with the number of calls that dialled one another, so that a forwarding loop ends. */
+export const hopsHeader = 'X-Trunkline-Hops'
+
 /** A call from a trunk. Numbers are E.164 where the trunk's numbers are, otherwise as sent. */
 export type VoiceInboundCall = {
   readonly trunk: string
@@ -62,6 +65,8 @@ export type VoiceInboundCall = {
   /** Whether the carrier queried the portability database, and the routing number of a ported number (RFC 4694). */
   readonly npdi: boolean
   readonly rn: string | null
+  /** Calls of ours that led to this one, by its header X-Trunkline-Hops. Default: 0. */
+  readonly hops?: number
   /** All channels of the trunk are in use. The call was refused with 503 and may get a CDR. */
   readonly isFull: boolean
 }

@@ -90,6 +90,33 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     assert.equal(unwrap(await last).how, 'stopped')
   })
 
+  test('legs that are removed make room for others, and the one that stays is bridged again', async () => {
+    const { call, leg, telephone, log } = await single()
+    telephone.sendTone(1_000)
+    const other = await phone()
+    other.sendTone(620)
+    const add = async (id: string) =>
+      unwrap(await call.addLeg({ id, kind: 'rtp', offer: null, codecs: ['pcmu'], source: '127.0.0.1' }))
+    const first = await add('first')
+    unwrap(await call.bridge(leg, first))
+    unwrap(await first.accept(await other.answer(unwrap(await first.describe()))))
+    await Promise.all([waitForTone(telephone, 620), waitForTone(other, 1_000)])
+    for (const removed of [first, first]) unwrap(await call.removeLeg(removed))
+    assert.equal(causeOf(await first.play([beep])), 'state')
+    // More than a call may have at a time.
+    for (let index = 0; index < 20; index++) unwrap(await call.removeLeg(await add(`next-${index}`)))
+    void leg.play([{ ...beep, tones: [440] }])
+    await waitForTone(telephone, 440)
+    const last = await add('last')
+    unwrap(await call.bridge(leg, last))
+    unwrap(await last.accept(await other.answer(unwrap(await last.describe()))))
+    unwrap(await leg.stopSounds())
+    await Promise.all([waitForTone(telephone, 620), waitForTone(other, 1_000)])
+    assert.deepEqual(unwrap(await call.stats()).map(({ leg }) => leg).toSorted(), ['callee', 'last'])
+    assert.deepEqual(log.failures, [])
+    await call.close()
+  })
+
   test('keys are sent in the middle of a sound, which goes on after them', async () => {
     const { call, leg, telephone } = await single()
     const octets = octetsOf(1_000, 400)

@@ -26,8 +26,8 @@ import { type GatewaySettings, startGateway } from './gateway.ts'
 
 const domain = 'us.test'
 
-/** The calls to call control, in order. */
-export type CallControlEntry = { readonly what: string; readonly about: unknown }
+/** The calls to call control, in order. `call`: the name of the call, once it has one. */
+export type CallControlEntry = { readonly what: string; readonly about: unknown; readonly call: string | null }
 
 export type CallDecision = (call: VoiceOutboundCall | VoiceInboundCall) => VoiceDecision<Partial<VoicePlan>>
 
@@ -38,7 +38,7 @@ const passwordOf = (username: string): string | null =>
 export const makeCallControl = (decide: CallDecision, now: () => number = Date.now) => {
   const entries: CallControlEntry[] = []
   const traces: string[] = []
-  const note = (what: string, about: unknown) => void entries.push({ what, about })
+  const note = (what: string, about: unknown, call: string | null = null) => void entries.push({ what, about, call })
   let name = ''
   const planned = (call: VoiceOutboundCall | VoiceInboundCall): VoiceDecision<VoicePlan> => {
     const decided = decide(call)
@@ -77,21 +77,21 @@ export const makeCallControl = (decide: CallDecision, now: () => number = Date.n
       note('receive', call)
       return call.isFull ? { refused: { status: 503, reason: 'All Channels Are Taken' } } : planned(call)
     },
-    ringing: async (_, target) => {
-      note('ringing', target)
+    ringing: async (call, target) => {
+      note('ringing', target, call)
       if (rules.holds === 'ringing') await go.promise
     },
-    answered: async (_, by, dialogs) => {
-      note('answered', { by, dialogs: JSON.parse(JSON.stringify(dialogs)) })
+    answered: async (call, by, dialogs) => {
+      note('answered', { by, dialogs: JSON.parse(JSON.stringify(dialogs)) }, call)
       if (rules.holds === 'answered') await go.promise
       return rules.answered
     },
-    heartbeat: async (_, stats) => {
-      note('beat', stats)
+    heartbeat: async (call, stats) => {
+      note('beat', stats, call)
       return rules.beat
     },
-    ended: async (_, end) => {
-      note('ended', end)
+    ended: async (call, end) => {
+      note('ended', end, call)
       if (rules.holds === 'ended') await go.promise
     },
     addTimelineEntries: (_, lines) => void traces.push(...lines.map(({ text }) => text)),

@@ -46,7 +46,7 @@ export const presentCall = (row: CallRow, linkOf?: RecordingLink) => {
     updated_at: iso(row.updated_at),
     call_cost: {
       callid: row.callid,
-      forwarded: false,
+      forwarded: row.forwarded,
       toll_free: row.toll_free,
       ...(start ? { start_dt: start } : {}),
       ...(start && end ? { end_dt: end } : {}),

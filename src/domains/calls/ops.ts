@@ -12,6 +12,7 @@ import type { CallQuality } from './call-quality.ts'
 import { addSpending } from './control/call-limits.ts'
 import * as dialogs from './control/dialog-store.ts'
 import { abandonedCallSeconds, holdAheadSeconds } from './limits.ts'
+import type { ProgramFailure } from './programs/program-deps.ts'
 import { recordingLinks } from './recordings/recording-links.ts'
 import { callbackKinds } from './orders/callback-kinds.ts'
 import { blockedReason } from './refusals.ts'
@@ -233,6 +234,23 @@ export const publishRecordingsReady = async (
     const more = { recording_uuid: print('REC', id), recording_seconds: seconds, recording_url: url }
     await publishCallEvents(tx, row, ['call.recording.ready'], undefined, more)
   }
+}
+
+/** Publishes that the program of a call has failed. @param application uuid of its application; null: it is none */
+export const publishProgramFailed = async (
+  tx: Tx,
+  account: string,
+  call: string,
+  application: string | null,
+  { code, url, status, detail }: ProgramFailure,
+): Promise<void> => {
+  const row = await store.find(tx, account, call)
+  if (!row) return
+  const more = { error: { code, url, status, detail: detail.slice(0, 500) } }
+  await publishCallEvents(tx, row, ['call.program.failed'], undefined, {
+    ...more,
+    ...(application === null ? {} : { application_uuid: print('APP', application) }),
+  })
 }
 
 const unanswered = ({ direction }: store.CallRow) => (direction === 'I' ? ('MISSED' as const) : ('NO_ANSWER' as const))

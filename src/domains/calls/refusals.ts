@@ -77,6 +77,9 @@ const sip = (status: number, reason: string, code = ''): CallRefusal => ({ statu
 /** Refusals of calls and registrations, as SIP answers them. */
 export const callRefusals = {
   closed: () => sip(503, 'The call was closed'),
+  programFailed: () => sip(480, takesNoCallsNow, 'program_error'),
+  /** Calls that dial one another (RFC 3261, 21.4.20). */
+  tooDeep: (limit: number) => sip(482, `At most ${limit} calls may be dialled one from the other`, 'too_deep'),
   notPersisted: () => sip(503, 'The call could not be persisted'),
   tooManyAttempts: (attemptsPerMinute: number) => sip(403, attemptLimit(attemptsPerMinute)),
   attemptOverLimit: (attemptsPerMinute: number, attempt: number) =>

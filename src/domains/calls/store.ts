@@ -54,6 +54,15 @@ export type CallRow = {
   due_at: Date | null
   /** Who gets the statuses of the call. */
   callbacks: CallCallbacks | null
+  /** The call whose program dialled this one, and the number of calls before it that way. */
+  parent_id: string | null
+  depth: number
+  application_id: string | null
+  tags: Record<string, unknown>
+  /** Who made it; null for calls from before. */
+  origin: 'device' | 'trunk' | 'api' | 'dial' | null
+  /** A program dialled a telephone from an inbound call. */
+  forwarded: boolean
   created_at: Date
   updated_at: Date
 }
@@ -76,7 +85,22 @@ export type NewCall = Pick<
   | 'toll_free'
   | 'rate'
 > &
-  Partial<Pick<CallRow, 'verstat' | 'npdi' | 'rn' | 'asserted_number' | 'diverted_from'>> & {
+  Partial<
+    Pick<
+      CallRow,
+      | 'verstat'
+      | 'npdi'
+      | 'rn'
+      | 'asserted_number'
+      | 'diverted_from'
+      | 'parent_id'
+      | 'depth'
+      | 'application_id'
+      | 'origin'
+      | 'forwarded'
+      | 'callbacks'
+    >
+  > & {
     /** Epoch of the process that runs the call. */
     readonly tenure?: number
     readonly queued?: boolean
@@ -88,12 +112,13 @@ export type NewCall = Pick<
 export const add = (tx: Tx, c: NewCall) => tx.maybe<CallRow>`
   insert into calls (account_id, id, callid, direction, user_id, from_number, to_number, iso_country_code, status, is_msgapp,
     is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, epoch, verstat, npdi, rn,
-    asserted_number, diverted_from, queued)
+    asserted_number, diverted_from, queued, parent_id, depth, application_id, origin, forwarded, callbacks)
   values (${c.account_id}, ${c.id}, ${c.callid}, ${c.direction}, ${c.user_id}, ${c.from_number}, ${c.to_number},
     ${c.iso_country_code}, ${c.status ?? 'RINGING'}, ${c.is_msgapp}, ${c.is_trunk}, ${c.caller_id}, ${c.caller_id_used},
     ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric, ${c.tenure ?? null},
     ${c.verstat ?? null}, ${c.npdi ?? false}, ${c.rn ?? null}, ${c.asserted_number ?? null}, ${c.diverted_from ?? null},
-    ${c.queued ?? false})
+    ${c.queued ?? false}, ${c.parent_id ?? null}, ${c.depth ?? 0}, ${c.application_id ?? null}, ${c.origin ?? null},
+    ${c.forwarded ?? false}, ${c.callbacks ? JSON.stringify(c.callbacks) : null}::text::jsonb)
   on conflict do nothing
   returning *`
 

@@ -8,6 +8,7 @@ export const channelEvents = {
     'call.initiated',
     'call.answered',
     'call.recording.ready',
+    'call.program.failed',
   ],
   msgapp: [
     'msgapp.message.new',

@@ -5,7 +5,14 @@ import { callIdOf, fromOf, toOf } from '@trunkline/sip/fields.ts'
 import { type Header, header } from '@trunkline/sip/message.ts'
 import { telephoneNumberOf } from '@trunkline/sip/telephone-number.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
-import type { VoiceCodeEntry, VoiceInboundCall, VoicePlan, VoiceProgram, VoiceUser } from '../../../ports/voice.ts'
+import {
+  hopsHeader,
+  type VoiceCodeEntry,
+  type VoiceInboundCall,
+  type VoicePlan,
+  type VoiceProgram,
+  type VoiceUser,
+} from '../../../ports/voice.ts'
 import { type Binding, identityOf } from '../browsers/registrar.ts'
 import { isBrowser, personKey } from '../gateway-deps.ts'
 import { maxExtraHeaders, maxPersistMs } from '../limits.ts'
@@ -184,6 +191,7 @@ export class CallRegistry {
       // Some carriers repeat the withheld caller as the number that forwarded the call.
       divertedFrom: isConcealed ? null : former,
       ...{ npdi: dialled?.npdi ?? false, rn: dialled?.rn ?? null },
+      hops: Math.min(99, Number(/^\d+$/.exec(header(invite, hopsHeader) ?? '')?.[0] ?? 0)),
     }
   }
 

@@ -42,7 +42,9 @@ import { blockedReason, type CallRefusal, callRefusals } from '../refusals.ts'
 import type { CallPrograms } from '../orders/call-programs.ts'
 import type { QueuedCall } from '../orders/order-store.ts'
 import { type PlacedOrder, planOfOrder } from '../orders/place-order.ts'
-import { ProgramError } from '../programs/program.ts'
+import { programCallOf } from '../orders/program-call.ts'
+import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
+import type { ProgramSource } from '../programs/program-source.ts'
 import type { NewCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
@@ -58,7 +60,9 @@ import {
   mayStillSpend,
 } from './call-limits.ts'
 import { type Destination, findDestination } from './destination.ts'
+import { makePlaceChild } from './child-call.ts'
 import * as dialogs from './dialog-store.ts'
+import { makeProgramRecordings } from './program-recordings.ts'
 import { makeRegisteredUsers } from './registered-users.ts'
 import type { TrunkConnection } from './trunk-selection.ts'
 
@@ -154,7 +158,7 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
     running.set(call.id, {
       account: call.account_id,
       direction: call.direction,
-      isRecorded,
+      recording: record?.id ?? null,
       isAnswered: false,
       persistedAt: performance.now(),
     })
@@ -183,7 +187,7 @@ const makeAdmission = (deps: CallControlDeps, running: RunningCalls, timelines: 
   return { getsCdr, storeRefusal, refuseInbound, admitCall }
 }
 
-type Admission = ReturnType<typeof makeAdmission>
+export type Admission = ReturnType<typeof makeAdmission>
 
 /** Decides on the calls of users. */
 const makePlaceCall = (deps: CallControlDeps, { storeRefusal, admitCall }: Admission): CallControl['placeCall'] => {
@@ -227,8 +231,33 @@ const makeReceiveCall = (
   deps: CallControlDeps,
   { getsCdr, storeRefusal, refuseInbound, admitCall }: Admission,
 ): CallControl['receiveCall'] => {
-  const { db } = deps
-  return async ({ trunk, ...request }) => {
+  const { db, callPrograms } = deps
+
+  /** Admits a call that runs a program. The program decides on recordings. */
+  const admitProgram = async (attempt: NewCall, source: ProgramSource, hops: number, uncovered: CallRefusal) => {
+    const { account_id: account } = attempt
+    let program: ResolvedProgram
+    try {
+      program = await callPrograms.resolve(account, source)
+    } catch (error) {
+      if (!(error instanceof ProgramError)) throw error
+      deps.log.warn({ account, call: attempt.id, reason: error.message }, 'calls: the program cannot run')
+      return await refuseInbound(attempt, callRefusals.programFailed())
+    }
+    const { application, callbacks = null } = program
+    const call = { ...attempt, application_id: application, callbacks, depth: hops }
+    const plan = { callerId: call.caller_id_used, targets: [], isRecorded: false }
+    const decided = await admitCall(call, plan, uncovered)
+    if ('refused' in decided) return decided
+    const begun = callPrograms.runner.begin({
+      call: programCallOf({ ...call, status: 'RINGING' }),
+      program,
+      outbound: callPrograms.outboundOf(account),
+    })
+    return { value: { ...decided.value, program: begun } }
+  }
+
+  return async ({ trunk, hops = 0, ...request }) => {
     const full = callRefusals.trunkFull()
     if (request.isFull && !getsCdr(`trunk ${trunk}`)) return refused(full)
     const number = e164(request.to)
@@ -245,6 +274,7 @@ const makeReceiveCall = (
     const targets: VoiceTarget[] = user && permission?.rings ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
+    if (called.voice) return await admitProgram(call, called.voice, hops, uncovered)
     return await admitCall(
       call,
       { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
@@ -284,7 +314,7 @@ const makePlaceQueuedCall = (
     }
     if ('code' in found) return await fail(`${found.status} ${found.reason}`, found.code)
     const known: RunningCall = {
-      ...{ account, direction: 'O', isRecorded: false, isAnswered: false, persistedAt: performance.now() },
+      ...{ account, direction: 'O', recording: null, isAnswered: false, persistedAt: performance.now() },
     }
     if (program && placement) {
       try {
@@ -382,14 +412,12 @@ const makeCallProgress = (
       const known = running.get(call)
       if (!known) return
       const began = performance.now()
-      const { account, isRecorded } = known
+      const { account, recording } = known
       // Unfinished recordings are repaired later.
       const finished = await recordings.encryptFinished({ ...deps, cipher }, account, end.recordings)
       await db.begin(async (tx) => {
-        if (isRecorded) {
-          const begun = end.recordings.map(({ id }) => id)
-          await recordings.forgetUnbegun(tx, account, call, begun)
-        }
+        if (recording !== null && !end.recordings.some(({ id }) => id === recording))
+          await recordings.forgetRecording(tx, account, recording)
         const ready: ReadyRecording[] = []
         for (const { id, content, isEncrypted } of finished)
           if (await recordings.completeRecording(tx, account, id, content, isEncrypted))
@@ -436,6 +464,10 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   const timelines = makeCallTimelines(db)
   const admission = makeAdmission(deps, running, timelines)
   const callingAccounts = () => new Set([...running.values()].map(({ account }) => account))
+  deps.callPrograms.connect({
+    placeChild: makePlaceChild(deps, admission),
+    recordings: makeProgramRecordings(deps),
+  })
 
   return {
     password: presence.password,

@@ -6,7 +6,8 @@ import type { CallEnd } from '../ops.ts'
 export type RunningCall = {
   readonly account: string
   readonly direction: 'I' | 'O'
-  readonly isRecorded: boolean
+  /** The recording that its plan asks for. */
+  readonly recording: string | null
   /** Made by the API: its ringing is stored. */
   readonly isOrder?: true
   isAnswered: boolean

@@ -1,7 +1,10 @@
 import type { Outbound } from '../../../platform/lib/outbound.ts'
-import type { ProgramRunner } from '../programs/program-deps.ts'
+import type { ProgramDeps, ProgramRunner } from '../programs/program-deps.ts'
 import type { ResolvedProgram } from '../programs/program.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
+
+/** What programs need of call control. */
+export type ProgramControl = Pick<ProgramDeps, 'placeChild' | 'recordings'>
 
 /** The programs of calls in the process that runs the calls. */
 export type CallPrograms = {
@@ -11,4 +14,6 @@ export type CallPrograms = {
   signingKeys(account: string, application: string | null): Promise<readonly Buffer[]>
   outboundOf(account: string): Outbound
   readonly runner: ProgramRunner
+  /** Connects them with the call control that runs the calls of this process. */
+  connect(control: ProgramControl): void
 }

@@ -14,6 +14,7 @@ import {
 } from '../limits.ts'
 import { nativeCall } from '../programs/native-request.ts'
 import type { CallbackEvent } from '../programs/program-source.ts'
+import type { RecordingPayload } from '../recordings/recording-status.ts'
 import { type CallRow, find, type Status } from '../store.ts'
 import { callbackKinds } from './callback-kinds.ts'
 import { findTags } from './order-store.ts'
@@ -73,19 +74,31 @@ const makeShares = () => {
   }
 }
 
+type ReportPayload = CallbackPayload | RecordingPayload
+
+const textOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayload): string => {
+  if (payload.event !== 'recording') return bodyOf(row, tags, payload)
+  const { recording, seconds, url } = payload
+  return JSON.stringify({
+    event: 'call.recording.ready',
+    call: nativeCall(programCallOf(row, tags)),
+    result: { recording_uuid: print('REC', recording), recording_url: url, seconds },
+  })
+}
+
 /** Reports the statuses of calls, those of one call in order: by its key, a job that is tried again holds back the next. */
-export const callbackJob = (deps: CallbackDeps): JobKind<CallbackPayload, void> => {
+export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> => {
   const { db, log, outbound, sandboxAccounts, version, signingKeys } = deps
   const inShare = makeShares()
 
   /** Returns why a callback was not taken; null if it was. */
   const post = async (
-    job: Job<CallbackPayload>,
+    job: Job<ReportPayload>,
     row: CallRow,
-    { url, application }: NonNullable<CallRow['callbacks']>,
+    { url, application }: Pick<NonNullable<CallRow['callbacks']>, 'url' | 'application'>,
     signal: AbortSignal,
   ): Promise<string | null> => {
-    const body = bodyOf(row, await findTags(db, row.account_id, row.id), job.payload)
+    const body = textOf(row, await findTags(db, row.account_id, row.id), job.payload)
     const keys = await signingKeys(row.account_id, application)
     try {
       const { status } = await outbound.of(sandboxAccounts.has(row.account_id)).post({
@@ -105,14 +118,16 @@ export const callbackJob = (deps: CallbackDeps): JobKind<CallbackPayload, void> 
     }
   }
 
-  const report = async (job: Job<CallbackPayload>, row: CallRow, signal: AbortSignal): Promise<void> => {
-    if (!row.callbacks) return
-    const reason = await post(job, row, row.callbacks, signal)
+  const report = async (job: Job<ReportPayload>, row: CallRow, signal: AbortSignal): Promise<void> => {
+    const { payload } = job
+    const target = payload.event === 'recording' ? { url: payload.to, application: row.application_id } : row.callbacks
+    if (!target) return
+    const reason = await post(job, row, target, signal)
     if (reason === null) return
     const pause = callbackPauses[job.attempt - 1]
     if (pause !== undefined) throw new Retry(reason, pause)
     // The call itself has the status, so no dead job is left.
-    const fields = { account: row.account_id, call: row.id, url: row.callbacks.url, event: job.payload.event, reason }
+    const fields = { account: row.account_id, call: row.id, url: target.url, event: payload.event, reason }
     log.warn(fields, 'calls: status callback failed')
   }
 

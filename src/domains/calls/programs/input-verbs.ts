@@ -1,5 +1,5 @@
-import type { MediaLeg, MediaSound } from '../../../ports/media.ts'
 import { print } from '../../../platform/lib/id.ts'
+import type { MediaLeg, MediaSound } from '../../../ports/media.ts'
 import { maxGatheredKeys } from '../limits.ts'
 import { beginRecording, type CallRecording } from './call-recording.ts'
 import { playPrompts, playSounds } from './sound-verbs.ts'
@@ -60,7 +60,11 @@ type RecordEnd = { readonly reason: 'key' | 'silence' | 'max_seconds' | 'hangup'
 /** Resolves when a `record` ends. The recording is stopped in the same turn. */
 const recordEnd = (
   { line, state, signal }: VerbContext,
-  { timeout = defaultTimeoutSeconds, finish_on_key: finishKeys = defaultFinishKeys, max_seconds: most = 3_600 }: VerbOf<'record'>,
+  {
+    timeout = defaultTimeoutSeconds,
+    finish_on_key: finishKeys = defaultFinishKeys,
+    max_seconds: most = 3_600,
+  }: VerbOf<'record'>,
   recording: CallRecording,
 ): Promise<RecordEnd> =>
   new Promise((resolve) => {
@@ -110,7 +114,10 @@ export const record = async (context: VerbContext, verb: VerbOf<'record'>): Prom
   // Keys that were pressed before do not end it.
   context.state.keys.clear()
   const channel = { leg, of: 'said' } as const
-  const recording = await beginRecording(context, 'record', url === undefined ? null : { url, method }, [channel, channel])
+  const recording = await beginRecording(context, 'record', url === undefined ? null : { url, method, shape: context.program.shape }, [
+    channel,
+    channel,
+  ])
   if ('refused' in recording) return failedRecord(context, recording.refused)
   const began = performance.now()
   if (timeout > 0) await leg.listenForSpeech({ leastMs: leastSpeechMs, silenceMs: timeout * 1_000 })
@@ -141,7 +148,7 @@ export const recordCall = async (context: VerbContext, verb: VerbOf<'record_call
   if (verb.do === 'start') {
     if (state.recording) return failed('the call is recorded already')
     const { status_url: url, status_method: method = 'POST' } = verb
-    const status = url === undefined ? null : { url, method }
+    const status = url === undefined ? null : { url, method, shape: context.program.shape }
     const begun = await beginRecording(context, 'record_call', status, [
       { leg, of: 'said' },
       { leg, of: 'heard' },
@@ -157,9 +164,7 @@ export const recordCall = async (context: VerbContext, verb: VerbOf<'record_call
     await recording.stop()
   } else {
     const done =
-      verb.do === 'pause'
-        ? await recording.recorder.pause(verb.pause ?? 'silence')
-        : await recording.recorder.resume()
+      verb.do === 'pause' ? await recording.recorder.pause(verb.pause ?? 'silence') : await recording.recorder.resume()
     if (done.outcome === 'refused') return failed(done.reason)
   }
   return { result: { recording_uuid: print('REC', recording.id) }, isIdle: true }

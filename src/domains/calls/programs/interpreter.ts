@@ -161,7 +161,11 @@ export class Interpreter {
     if (++this.#documents > maxProgramDocuments)
       throw new ProgramError('loop', `a call has at most ${maxProgramDocuments} documents`, to.url)
     if (++this.#idleDocuments > maxIdleProgramDocuments)
-      throw new ProgramError('loop', `${maxIdleProgramDocuments} documents in a row did nothing that takes time`, to.url)
+      throw new ProgramError(
+        'loop',
+        `${maxIdleProgramDocuments} documents in a row did nothing that takes time`,
+        to.url,
+      )
     const signal = this.#interruptible()
     try {
       const document = await requestWithFallback(

@@ -1,6 +1,6 @@
+import type { Outbound } from '../../../platform/lib/outbound.ts'
 import type { MediaLeg, MediaRecording, MediaSound } from '../../../ports/media.ts'
 import type { VoicePlan, VoiceProgram } from '../../../ports/voice.ts'
-import type { Outbound } from '../../../platform/lib/outbound.ts'
 import type { CallCommand, CommandOutcome } from './call-command.ts'
 import type {
   ProgramAddress,
@@ -31,7 +31,7 @@ export type Sounds = {
 }
 
 /** An address that gets the recording once it is stored. */
-export type RecordingStatus = ProgramAddress | null
+export type RecordingStatus = (ProgramAddress & Pick<ResolvedProgram, 'shape'>) | null
 
 /** Recordings that a program makes during a call. Ids are uuids. */
 export type ProgramRecordings = {
@@ -44,7 +44,11 @@ export type ProgramRecordings = {
    * Completes a recording; resolves once that is durable. `left`: it was not closed properly, so a file may exist.
    * @returns the address of its file, for `recording_url`
    */
-  finish(call: ProgramCall, recording: string, content: MediaRecording | 'left'): Promise<{ readonly url: string | null }>
+  finish(
+    call: ProgramCall,
+    recording: string,
+    content: MediaRecording | 'left',
+  ): Promise<{ readonly url: string | null }>
 }
 
 /** A stream that was begun. `ended` gives the result of the verb: {reason, code, seconds}, and error_code if it failed. */

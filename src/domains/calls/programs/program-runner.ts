@@ -1,7 +1,7 @@
 import type { CallCommand } from './call-command.ts'
+import { Interpreter } from './interpreter.ts'
 import type { RunningProgram } from './program.ts'
 import type { ProgramDeps, ProgramRunner } from './program-deps.ts'
-import { Interpreter } from './interpreter.ts'
 
 /** Makes what runs the programs of the calls of this process. */
 export const makeProgramRunner = (deps: ProgramDeps): ProgramRunner => {

@@ -1,5 +1,5 @@
 import type { CallCommand, CommandOutcome } from './call-command.ts'
-import type { ProgramSource } from './program-source.ts'
+import type { CallCallbacks, ProgramSource } from './program-source.ts'
 import type { Verb } from './verbs.ts'
 
 /** A document of a program: the verbs to run one after the other. `notes`: what of it was ignored, for the timeline. */
@@ -55,6 +55,8 @@ export type ResolvedProgram = {
   readonly timeoutMs: number
   /** Signs native requests; null: the account's own secret of webhooks is used. */
   readonly secret: Buffer | null
+  /** Who gets the statuses of calls that come in to it. */
+  readonly callbacks?: CallCallbacks | null
 }
 
 /** The call as a request of its program describes it: ids without prefix. */
@@ -65,7 +67,16 @@ export type ProgramCall = {
   readonly direction: 'inbound' | 'outbound'
   /** `O` of our record was made by the API or by a `dial`. */
   readonly origin: 'trunk' | 'device' | 'api' | 'dial'
-  readonly status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+  readonly status:
+    | 'QUEUED'
+    | 'RINGING'
+    | 'ANSWERED'
+    | 'COMPLETED'
+    | 'MISSED'
+    | 'FAILED'
+    | 'BUSY'
+    | 'NO_ANSWER'
+    | 'CANCELED'
   readonly from: string
   readonly to: string
   readonly number: string | null
@@ -82,7 +93,11 @@ export type ProgramRequest = {
   readonly call: ProgramCall
   readonly verb: { readonly id: string | null; readonly name: string } | null
   readonly result: VerbResult | null
-  readonly error: { readonly code: ProgramErrorCode; readonly url: string | null; readonly status: number | null } | null
+  readonly error: {
+    readonly code: ProgramErrorCode
+    readonly url: string | null
+    readonly status: number | null
+  } | null
 }
 
 /** A request as it is sent. */

@@ -1,5 +1,5 @@
-import type { MediaLeg, MediaSound } from '../../../ports/media.ts'
 import { parse } from '../../../platform/lib/id.ts'
+import type { MediaLeg, MediaSound } from '../../../ports/media.ts'
 import { maxSoundLoops, maxSoundPreparationMs } from '../limits.ts'
 import type { PreparedSounds, SoundSource } from './program-deps.ts'
 import { answeredLeg, callOver, sleep, type VerbContext, type VerbOutcome } from './verb-context.ts'
@@ -37,7 +37,8 @@ const prepareSource = async (
     return await Promise.race([deps.sounds.prepare(program.account, source, either), aborted.promise])
   } catch (error) {
     if (signal.aborted) return { sounds: [], note: null }
-    if (deadline.aborted) return { error_code: 'timeout', detail: `not ready within ${maxSoundPreparationMs / 1_000} s` }
+    if (deadline.aborted)
+      return { error_code: 'timeout', detail: `not ready within ${maxSoundPreparationMs / 1_000} s` }
     deps.onError(error)
     return { error_code: 'internal_error', detail: 'something went wrong on our side' }
   } finally {

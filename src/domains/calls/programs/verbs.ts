@@ -77,10 +77,10 @@ const Record = verb('record', {
 })
 
 const Dial = verb('dial', {
-  targets: Type.Array(
-    Type.Union([Type.Object({ number: Type.String() }), Type.Object({ user_uuid: Type.String() })]),
-    { minItems: 1, maxItems: 1 },
-  ),
+  targets: Type.Array(Type.Union([Type.Object({ number: Type.String() }), Type.Object({ user_uuid: Type.String() })]), {
+    minItems: 1,
+    maxItems: 1,
+  }),
   timeout: Type.Optional(Seconds(600, 5)),
   max_seconds: Type.Optional(Seconds(86_400, 1)),
   caller_id: Type.Optional(Type.String({ maxLength: 32 })),

@@ -11,6 +11,7 @@ import { type ByteRange, fileExists, openFile, syncToDisk } from '../../../platf
 import { uuid } from '../../../platform/lib/id.ts'
 import type { MediaRecording } from '../../../ports/media.ts'
 import type { VoiceEnd, VoiceOutboundCall } from '../../../ports/voice.ts'
+import type { RecordingCallback } from './recording-status.ts'
 
 type RecordingLocation = Pick<Config, 'home' | 'mediaStore'>
 
@@ -177,15 +178,20 @@ export const prepareRecording = async (where: RecordingLocation, account: string
 }
 
 /** Stores that a call will be recorded, before the recording starts. A call may have several recordings. */
-export const insertRecording = (tx: Tx, account: string, call: string, { id, home }: Omit<NewRecording, 'path'>) =>
-  tx.run`
-    insert into call_recordings (account_id, id, call_id, home) values (${account}, ${id}, ${call}, ${home})
-    on conflict do nothing`
+export const insertRecording = (
+  tx: Tx,
+  account: string,
+  call: string,
+  { id, home }: Omit<NewRecording, 'path'>,
+  callback: RecordingCallback | null = null,
+) => tx.run`
+  insert into call_recordings (account_id, id, call_id, home, status_callback)
+  values (${account}, ${id}, ${call}, ${home}, ${callback && JSON.stringify(callback)}::text::jsonb)
+  on conflict do nothing`
 
-/** Forgets the recordings of a call that did not begin. @param begun ids of those that did */
-export const forgetUnbegun = (tx: Tx, account: string, call: string, begun: readonly string[]) => tx.run`
-  delete from call_recordings
-  where account_id = ${account} and call_id = ${call} and ready_at is null and id <> all (${begun}::uuid[])`
+/** Forgets a recording that did not begin. */
+export const forgetRecording = (tx: Tx, account: string, id: string) => tx.run`
+  delete from call_recordings where account_id = ${account} and id = ${id} and ready_at is null`
 
 /** Makes a recording available. @param content null if there is none @returns true if it became available now */
 export const completeRecording = async (
@@ -196,7 +202,7 @@ export const completeRecording = async (
   isEncrypted = false,
 ): Promise<boolean> => {
   if (!content) {
-    await tx.run`delete from call_recordings where account_id = ${account} and id = ${id} and ready_at is null`
+    await forgetRecording(tx, account, id)
     return false
   }
   const { seconds, bytes, sha256 } = content

@@ -2,6 +2,7 @@ import { makeConditions } from '../../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import type { GroupType } from '../catalogue/catalogue-rows.ts'
+import type { NumberVoice } from './number-voice.ts'
 
 export type StatusText =
   | 'ACTIVE'
@@ -23,6 +24,8 @@ export type NumberRow = {
   record_inbound: boolean
   timezone: string
   inbound_user_id: string | null
+  /** The program that its calls run; null: they ring the user. One of both is null. */
+  voice: NumberVoice | null
   monthly_price: string
   ppm: string
   status_text: StatusText
@@ -180,11 +183,11 @@ export const addMonth = async (tx: Tx, account: string, id: string): Promise<Dat
 /** The facts that an inbound call needs. `works`: it takes calls at present. */
 export type CalledNumber = Pick<
   NumberRow,
-  'account_id' | 'id' | 'number' | 'iso_country_code' | 'type' | 'inbound_user_id' | 'record_inbound' | 'ppm'
+  'account_id' | 'id' | 'number' | 'iso_country_code' | 'type' | 'inbound_user_id' | 'record_inbound' | 'ppm' | 'voice'
 > & { works: boolean }
 
 export const findCalled = (sql: Sql, number: string) => sql.maybe<CalledNumber>`
-  select v.account_id, v.id, v.number, v.iso_country_code, v.type, v.inbound_user_id, v.record_inbound, v.ppm,
+  select v.account_id, v.id, v.number, v.iso_country_code, v.type, v.inbound_user_id, v.record_inbound, v.ppm, v.voice,
     not a.blocked and v.status_text in ('ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_CANCELLATION') as works
   from virtual_numbers v join accounts a on a.id = v.account_id
   where v.number = ${number} and v.released_at is null`

@@ -35,14 +35,18 @@ create index virtual_numbers_by_application on virtual_numbers (account_id, (voi
 
 -- parent_id: the call whose program dialled this one. depth: the number of calls before it that way.
 -- application_id: the application that the call ran first. tags: data of the program. origin: who made the call; null for
--- calls from before.
+-- calls from before. forwarded: a program dialled a telephone from an inbound call.
 alter table calls
   add column parent_id uuid,
   add column depth integer not null default 0,
   add column application_id uuid,
   add column tags jsonb not null default '{}',
-  add column origin text check (origin in ('device', 'trunk', 'api', 'dial'));
+  add column origin text check (origin in ('device', 'trunk', 'api', 'dial')),
+  add column forwarded boolean not null default false;
 create index calls_by_parent on calls (account_id, parent_id) where parent_id is not null;
+
+-- Who gets the recording once it is stored: {url, method, shape}; null: nobody.
+alter table call_recordings add column status_callback jsonb;
 
 -- The story of a program: its verbs and its requests. Rows are removed with the timeline of the call.
 create table call_program_steps (

@@ -1,0 +1,45 @@
+import type { Tx } from '../../../platform/db/sql.ts'
+import { enqueue } from '../../../platform/jobs/queue.ts'
+import type { ReadyRecording } from '../ops.ts'
+import { callbackKinds } from '../orders/callback-kinds.ts'
+
+/** Who gets a recording once it is stored, and in which shape. */
+export type RecordingCallback = {
+  readonly url: string
+  readonly method: 'GET' | 'POST'
+  readonly shape: 'native' | 'twilio'
+}
+
+/** Payload of the native report of a recording. `to`: who gets it; `url`: of its file. */
+export type RecordingPayload = {
+  readonly call: string
+  readonly event: 'recording'
+  readonly recording: string
+  readonly seconds: number
+  readonly url: string
+  readonly to: string
+}
+
+/** Job kind of the reports of recordings in the shape of Twilio. Payload: {recording, call, url, method}. */
+export const twilioRecordingKind = 'twilio.recording_status'
+
+/** Adds the job that reports a stored recording, if somebody asked for it. */
+export const reportRecording = async (
+  tx: Tx,
+  account: string,
+  call: string,
+  { id, seconds, url }: ReadyRecording,
+): Promise<void> => {
+  const found = await tx.maybe<{ status_callback: RecordingCallback | null }>`
+    select status_callback from call_recordings where account_id = ${account} and id = ${id}`
+  const callback = found?.status_callback
+  if (!callback) return
+  const options = { account, key: call }
+  if (callback.shape === 'twilio') {
+    const payload = { recording: id, call, url: callback.url, method: callback.method }
+    await enqueue(tx, twilioRecordingKind, payload, options)
+    return
+  }
+  const payload: RecordingPayload = { call, event: 'recording', recording: id, seconds, url, to: callback.url }
+  await enqueue(tx, callbackKinds.native, payload, options)
+}
