@@ -44,8 +44,6 @@ export type CallRow = {
   asserted_number: string | null
   /** Inbound calls: the number that forwarded the call. */
   diverted_from: string | null
-  /** The call whose `dial` made this one. */
-  parent_id: string | null
   /** Waits until the process that runs the calls places it. */
   queued: boolean
   /** Calls of the API: what they run, how they are placed, and when they may be; erased at the end. */

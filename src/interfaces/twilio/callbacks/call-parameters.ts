@@ -6,6 +6,7 @@ import type {
   VerbResult,
 } from '../../../domains/calls/programs/program.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
+import { rfc2822 } from '../times.ts'
 import type { Parameters } from './signature.ts'
 
 const apiVersion = '2010-04-01'
@@ -81,17 +82,16 @@ const textOf = (value: unknown): string => (typeof value === 'string' || typeof 
 
 const whole = (seconds: unknown): string => String(Math.round(Number(seconds) || 0))
 
-/** Returns the SID of an id in a result, which has the prefix of the native interface; null without one. */
-const sidIn = (prefix: 'CA' | 'RE', id: unknown): string | null => {
+/** Returns the uuid of an id in a result, which has the prefix of the native interface; null without one. */
+const uuidIn = (id: unknown): string | null => {
   const bare = textOf(id).slice(-36)
-  return bare.length === 36 ? printSid(prefix, bare) : null
+  return bare.length === 36 ? bare : null
 }
 
-/** Where the file of a recording is, without its suffix. */
-export const recordingUrlOf = (publicUrl: string, account: string, recordingSid: string): string =>
-  `${publicUrl.replace(/\/$/, '')}/2010-04-01/Accounts/${printSid('AC', account)}/Recordings/${recordingSid}`
+/** Returns the link to the file of a recording, to which programs may add `.wav`. Bare ids. */
+export type RecordingUrl = (account: string, recording: string) => string
 
-type ResultReader = (result: VerbResult, recordingUrl: (sid: string) => string) => Parameters
+type ResultReader = (result: VerbResult, urlOf: (recording: string) => string) => Parameters
 
 const gathered: ResultReader = ({ digits, reason, finished_on_key: key }) => ({
   Digits: textOf(digits),
@@ -100,24 +100,24 @@ const gathered: ResultReader = ({ digits, reason, finished_on_key: key }) => ({
   ...(reason === 'timeout' && textOf(digits) === '' ? { msg: 'Gather End', FinishedOnKey: '' } : {}),
 })
 
-const recorded: ResultReader = ({ recording_uuid: id, seconds, digits, reason }, recordingUrl) => {
-  const sid = sidIn('RE', id)
+const recorded: ResultReader = ({ recording_uuid, seconds, digits, reason }, urlOf) => {
+  const id = uuidIn(recording_uuid)
   return {
-    ...(sid === null ? {} : { RecordingSid: sid, RecordingUrl: recordingUrl(sid) }),
+    ...(id === null ? {} : { RecordingSid: printSid('RE', id), RecordingUrl: urlOf(id) }),
     RecordingDuration: whole(seconds),
     Digits: reason === 'hangup' ? 'hangup' : textOf(digits),
   }
 }
 
-const dialled: ResultReader = ({ status, call_uuid: id, seconds, recording_uuid: recording }, recordingUrl) => {
+const dialled: ResultReader = ({ status, call_uuid, seconds, recording_uuid }, urlOf) => {
   const wasBridged = status === 'completed' || status === 'answered'
-  const [sid, recordingSid] = [sidIn('CA', id), sidIn('RE', recording)]
+  const [call, recording] = [uuidIn(call_uuid), uuidIn(recording_uuid)]
   return {
     DialCallStatus: textOf(status).replaceAll('_', '-'),
-    ...(sid === null ? {} : { DialCallSid: sid }),
+    ...(call === null ? {} : { DialCallSid: printSid('CA', call) }),
     ...(wasBridged ? { DialCallDuration: whole(seconds) } : {}),
     DialBridged: String(wasBridged),
-    ...(recordingSid === null ? {} : { RecordingUrl: recordingUrl(recordingSid) }),
+    ...(recording === null ? {} : { RecordingUrl: urlOf(recording) }),
   }
 }
 
@@ -125,8 +125,31 @@ const dialled: ResultReader = ({ status, call_uuid: id, seconds, recording_uuid:
 const readers: Readonly<Record<string, ResultReader>> = { gather: gathered, record: recorded, dial: dialled }
 
 /** Returns the parameters of a request to the program of a call. */
-export const programParameters = (publicUrl: string, { call, verb, result, error }: ProgramRequest): Parameters => ({
+export const programParameters = (urlOf: RecordingUrl, { call, verb, result, error }: ProgramRequest): Parameters => ({
   ...callParameters(call),
-  ...(verb && result ? readers[verb.name]?.(result, (sid) => recordingUrlOf(publicUrl, call.account, sid)) : {}),
+  ...(verb && result ? readers[verb.name]?.(result, (id) => urlOf(call.account, id)) : {}),
   ...(error === null ? {} : { ErrorCode: String(errorCodeOf(error.code)), ErrorUrl: error.url ?? '' }),
+})
+
+/** A complete recording, with bare ids. */
+type StoredRecording = {
+  readonly id: string
+  readonly account_id: string
+  readonly call_id: string
+  readonly seconds: string | null
+  readonly created_at: Date
+}
+
+/** Returns the parameters of the report that a recording is stored. */
+export const recordingParameters = (urlOf: RecordingUrl, row: StoredRecording): Parameters => ({
+  AccountSid: printSid('AC', row.account_id),
+  CallSid: printSid('CA', row.call_id),
+  RecordingSid: printSid('RE', row.id),
+  RecordingUrl: urlOf(row.account_id, row.id),
+  RecordingStatus: 'completed',
+  RecordingDuration: whole(row.seconds),
+  RecordingChannels: '2',
+  RecordingStartTime: rfc2822(row.created_at),
+  RecordingTrack: 'both',
+  ErrorCode: '0',
 })

@@ -2,18 +2,18 @@ import type { CallbackPayload } from '../../../domains/calls/orders/callback-job
 import { callbackKinds } from '../../../domains/calls/orders/callback-kinds.ts'
 import { programCallOf } from '../../../domains/calls/orders/program-call.ts'
 import { type CallRow, find } from '../../../domains/calls/store.ts'
-import { backoff, type Job, type JobKind, Retry } from '../../../platform/jobs/job-kind.ts'
+import type { Job, JobKind } from '../../../platform/jobs/job-kind.ts'
 import type { Services } from '../../../services.ts'
 import { callbackConcurrency, maxStatusAttempts } from '../limits.ts'
 import { rfc2822 } from '../times.ts'
 import { accessOf } from './account-access.ts'
 import { callParameters, callStatusOf } from './call-parameters.ts'
-import { ProgramError, requestProgram } from './program-request.ts'
+import { reportTo } from './report.ts'
 import type { Parameters } from './signature.ts'
 
 /** Returns the parameters of the report of a status of a call, as it was at its moment. */
 export const callStatusParameters = (row: CallRow, { event, status, sequence, at }: CallbackPayload): Parameters => ({
-  ...callParameters({ ...programCallOf(row, {}), status, parent: row.parent_id ?? null }),
+  ...callParameters({ ...programCallOf(row), status }),
   CallStatus: event === 'initiated' ? 'initiated' : callStatusOf(status),
   CallbackSource: 'call-progress-events',
   SequenceNumber: String(sequence),
@@ -43,22 +43,14 @@ export const callStatusJob = (services: Services): JobKind<CallbackPayload, void
     leaseSeconds: 60,
     maxAttempts: maxStatusAttempts + 1,
     fair: true,
-    run: async ({ id, account, payload, attempt }: Job<CallbackPayload>, signal) => {
+    run: async (job: Job<CallbackPayload>, signal) => {
+      const { account, payload } = job
       if (account === null) return
       const access = await accessOf(services, account, signal)
       const row = access && (await find(db, account, payload.call))
       if (!access || !row?.callbacks) return
       const { url, method } = row.callbacks
-      try {
-        await requestProgram(access.deps, { url, method }, callStatusParameters(row, payload), id)
-      } catch (error) {
-        if (!(error instanceof ProgramError)) throw error
-        const fields = { account, call: payload.call, url, event: payload.event, reason: error.message }
-        if (signal.aborted || (error.isTransient && attempt < maxStatusAttempts))
-          throw new Retry(error.message, backoff(attempt))
-        // The call itself has the status, so no dead job is left.
-        log.warn(fields, 'twilio: status callback of a call failed')
-      }
+      await reportTo(log, access.deps, { url, method }, callStatusParameters(row, payload), job)
     },
   }
 }

@@ -1,4 +1,5 @@
 import { formatNumber } from '@trunkline/phone/phone.ts'
+import { programCallOf } from '../../../domains/calls/orders/program-call.ts'
 import type { CallRow } from '../../../domains/calls/store.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
@@ -10,9 +11,9 @@ export const statusOf = ({ status, queued }: Pick<CallRow, 'status' | 'queued'>)
   status === 'QUEUED' && !queued ? 'initiated' : callStatusOf(status)
 
 /** A call that a person made has no parent of its own here: it is shown as the side that was dialled. */
-const directionOf = ({ direction, due_at, parent_id }: CallRow) => {
-  if (direction === 'I') return 'inbound' as const
-  return parent_id === null && due_at !== null ? ('outbound-api' as const) : ('outbound-dial' as const)
+const directionOf = (row: CallRow) => {
+  if (row.direction === 'I') return 'inbound' as const
+  return programCallOf(row).origin === 'api' ? ('outbound-api' as const) : ('outbound-dial' as const)
 }
 
 /** Maps a call to its form in Twilio's interface. */

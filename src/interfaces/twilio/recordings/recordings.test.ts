@@ -2,12 +2,15 @@ import assert from 'node:assert/strict'
 import { mkdir, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { test } from 'node:test'
+import { until } from '../../../../test/platform.ts'
 import { fileOf } from '../../../domains/calls/recordings/recording-files.ts'
+import { reportRecording } from '../../../domains/calls/recordings/recording-status.ts'
 import { deleteExpired } from '../../../domains/calls/recordings/recording-upload.ts'
 import { recordingCipher } from '../../../platform/lib/encrypted-file.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
-import { basic, makeTwilioWorld } from '../testing.ts'
+import { signatureOf } from '../callbacks/signature.ts'
+import { basic, makeTwilioWorld, startProgram } from '../testing.ts'
 
 const world = await makeTwilioWorld()
 const { app, db, parts, tenant, credentials, ask } = world
@@ -88,4 +91,24 @@ test('recordings of another account are unknown', async () => {
   for (const method of ['GET', 'DELETE'] as const)
     assert.equal((await ask(ada.own, method, `/Recordings/${bob.sid}.json`)).body.code, 20404)
   assert.deepEqual(listed((await ask(ada.own, 'GET', '/Recordings.json')).body), [ada.sid])
+})
+
+test('a stored recording is reported once to the address that its program named', async () => {
+  const { own, who, call, recording, sid } = await open()
+  const program = await startProgram()
+  const url = program.url('/stored')
+  await db.run`
+    update call_recordings set status_callback = ${JSON.stringify({ url, method: 'POST', shape: 'twilio' })}::text::jsonb
+    where account_id = ${who.id} and id = ${recording}`
+  await db.begin((tx) => reportRecording(tx, who.id, call, { id: recording, seconds: 3.4, url: '' }))
+  await until(async () => program.requests.length > 0)
+  const [{ parameters, signature } = assert.fail()] = program.requests
+  const { RecordingUrl, RecordingStartTime, ...rest } = parameters
+  assert.deepEqual(rest, {
+    ...{ AccountSid: own.sid, CallSid: printSid('CA', call), RecordingSid: sid, RecordingStatus: 'completed' },
+    ...{ RecordingDuration: '3', RecordingChannels: '2', RecordingTrack: 'both', ErrorCode: '0' },
+  })
+  assert.equal(signature, signatureOf(own.token, url, parameters))
+  assert.equal((await app.inject({ url: new URL(RecordingUrl ?? '').pathname })).body, 'a sound')
+  assert.ok(!Number.isNaN(Date.parse(RecordingStartTime ?? '')))
 })
