@@ -1,13 +1,15 @@
 import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
+import { findApplication } from './domains/applications/ops.ts'
 import { publishProgramFailed } from './domains/calls/ops.ts'
 import type { CallPrograms, ProgramControl } from './domains/calls/orders/call-programs.ts'
 import { addTags } from './domains/calls/orders/order-store.ts'
-import { sourceWithoutApplication } from './domains/calls/orders/source-resolution.ts'
+import { resolveSource } from './domains/calls/orders/source-resolution.ts'
 import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
 import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
 import { makeCallRequestWriter } from './interfaces/twilio/callbacks/call-request.ts'
 import type { Clock } from './platform/lib/clock.ts'
 import type { OutboundPair } from './platform/lib/outbound.ts'
+import { signingKeyOf } from './platform/lib/webhook-signature.ts'
 import type { StartOptions } from './services.ts'
 
 type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version' | 'config' | 'publicUrl'> & {
@@ -19,8 +21,11 @@ type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version' | 'conf
 /** Makes the programs of calls, with what they need of the platform. */
 export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
   const { db, seal, log, version, sandboxAccounts, outbound } = deps
-  const signingKeys: CallPrograms['signingKeys'] = async (account) => [seal.derive(`call programs ${account}`)]
-  const resolve: CallPrograms['resolve'] = async (account, source) => sourceWithoutApplication(account, source)
+  const signingKeys: CallPrograms['signingKeys'] = async (account, application) => {
+    const row = application && (await findApplication(db, account, application))
+    return [row ? signingKeyOf(seal.open(row.sealed_secret)) : seal.derive(`call programs ${account}`)]
+  }
+  const resolve: CallPrograms['resolve'] = (account, source) => resolveSource({ db, seal }, account, source)
   const native = makeNativeWriter({
     agent: `Trunkline/${version}`,
     keysOf: (account) => signingKeys(account, null),

@@ -1,5 +1,6 @@
 import * as apiKeys from './domains/accounts/api-keys/contract.ts'
 import * as accounts from './domains/accounts/contract.ts'
+import * as applications from './domains/applications/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
 import * as calls from './domains/calls/contract.ts'
@@ -66,6 +67,7 @@ import * as webhooks from './domains/webhooks/contract.ts'
 import * as webhookEndpoints from './domains/webhooks/endpoints/contract.ts'
 import * as webhookHistory from './domains/webhooks/history/contract.ts'
 import * as twilioAccount from './interfaces/twilio/account/contract.ts'
+import * as twilioApplications from './interfaces/twilio/applications/contract.ts'
 import * as twilioCalls from './interfaces/twilio/calls/contract.ts'
 import * as compatCredentials from './interfaces/twilio/contract.ts'
 import * as twilioLookup from './interfaces/twilio/lookup/contract.ts'
@@ -108,6 +110,7 @@ export const contracts: readonly Contract[] = [
   callers,
   calls,
   callOrders,
+  applications,
   messages,
   messageTimelines,
   contacts,
@@ -154,6 +157,7 @@ export const compatContracts: readonly Contract[] = [
   twilioCalls,
   twilioRecordings,
   twilioStreams,
+  twilioApplications,
   twilioNumbers,
   twilioLookup,
 ].flatMap((folder) => Object.values<Contract>(folder))

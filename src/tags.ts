@@ -4,6 +4,7 @@ export const tagDescriptions: ReadonlyMap<string, string> = new Map(
     Account: 'The account of the key: its settings, balance and API keys.',
     Audit: 'The audit trail of the account: changes, exports and refused access.',
     Calls: 'Calls of the account: history, prices and caller IDs.',
+    Applications: 'Programs of calls: numbers and calls of the API run them.',
     Console:
       'Persons who sign in: sessions, passwords, passkeys and second factors. For the console; programs use API keys.',
     Contacts: 'The address book: contacts with pictures, duplicates, blocking, and files to import and export.',

@@ -21,6 +21,7 @@ import {
   GroupType,
   missingSupplier,
   NearbyCity,
+  NumberVoice,
   Requirement,
   Reservation,
   SubmittedAnswers,
@@ -392,20 +393,29 @@ export const changeVirtualNumber = contract({
   method: 'PUT',
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',
   summary: 'Change a number: its name, recording, time zone, and the user whose browser rings',
-  description: 'Absent fields stay unchanged. An inbound user receives the calls of the number in the voice client.',
+  description:
+    'Absent fields stay unchanged. An inbound user receives the calls of the number in the voice client. With voice, calls run a program: the last one written of both counts.',
   params: numberParams,
   body: Type.Object(
     {
       friendly_name: Type.Optional(FreeText(100)),
       record_inbound: Type.Optional(Type.Boolean()),
       timezone: Type.Optional(Type.String({ maxLength: 64, description: 'IANA name' })),
-      inbound_user_uuid: Type.Optional(Type.Union([Id('USR'), Type.Null()], { description: 'null: no user' })),
+      inbound_user_uuid: Type.Optional(
+        Type.Union([Id('USR'), Type.Null()], { description: 'The same as voice of the kind user; null: no user' }),
+      ),
+      voice: Type.Optional(NumberVoice),
     },
     { examples: [{ friendly_name: 'Reception' }] },
   ),
   status: 200,
   reply: Ok({ number: VirtualNumber }),
-  errors: { notFound: 'No such virtual number, or no such active user, of the account' },
+  codes: { invalid: ['voice_twice', 'voice_field', 'url_refused'] },
+  errors: {
+    invalid:
+      'voice and inbound_user_uuid are both given (voice_twice), voice lacks a field of its kind (voice_field), or an address is refused (url_refused)',
+    notFound: 'No such virtual number, active user or application of the account',
+  },
 })
 
 export const deleteVirtualNumber = contract({

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Country, Decimal, Enum, FreeText, Id, Named, Time } from '../../platform/http/schema.ts'
+import { Country, Decimal, Enum, FreeText, Id, Named, Time, webAddress } from '../../platform/http/schema.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 
 /** Response header: names of the suppliers, separated by commas, whose numbers may be missing. */
@@ -44,6 +44,36 @@ export const SubmittedAnswers = Type.Array(
   },
 )
 
+const VoiceAddress = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 2_048,
+    pattern: webAddress,
+    description,
+    examples: ['https://example.com/call'],
+  })
+const VoiceMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
+
+export const NumberVoice = Named(
+  'NumberVoice',
+  Type.Object(
+    {
+      kind: Enum(['none', 'user', 'application', 'url'], {
+        description: 'user: rings user_uuid. application: runs application_uuid. url: runs the program at url',
+      }),
+      user_uuid: Type.Optional(Id('USR')),
+      application_uuid: Type.Optional(Id('APP')),
+      url: Type.Optional(VoiceAddress('Answers with the first document of a call')),
+      method: Type.Optional(VoiceMethod),
+      fallback_url: Type.Optional(
+        Type.Union([VoiceAddress('Is requested once where url gives no document'), Type.Null()]),
+      ),
+      fallback_method: Type.Optional(VoiceMethod),
+    },
+    { description: 'What calls to the number do', examples: [{ kind: 'url', url: 'https://example.com/call' }] },
+  ),
+)
+
 export const VirtualNumber = Named(
   'VirtualNumber',
   Type.Object({
@@ -63,6 +93,7 @@ export const VirtualNumber = Named(
     monthly_price: Type.String({ description: 'USD charged at expires_at for the next month', examples: ['1.50'] }),
     ivr_uuid: Type.Null(),
     inbound_user_uuid: Type.Union([Id('USR'), Type.Null()], { description: 'The user whose browser rings' }),
+    voice: NumberVoice,
     timezone: Type.String({ examples: ['Europe/London'] }),
     status: Type.Integer({
       description: '1 active, 2 awaiting registration or activation, 3 suspended, 4 ending or released',

@@ -16,6 +16,11 @@ export const refusals = {
   numbersOrGroup: () => invalid('Give either numbers or group_id').at('numbers'),
   unknownGroup: (group: string) => notFound(`There is no number group ${group}`).at('group_id'),
   unknownVirtualNumber: (id: string) => notFound(`There is no virtual number ${id}`).at('virtual_number_uuid'),
+  voiceTwice: () =>
+    invalid('Give voice or inbound_user_uuid, not both', 'voice_twice').at('voice', 'inbound_user_uuid'),
+  voiceField: (kind: string, field: string) =>
+    invalid(`voice of the kind ${kind} needs ${field}`, 'voice_field').at('voice'),
+  urlRefused: (field: string, why: string) => invalid(`voice.${field} is refused: ${why}`, 'url_refused').at('voice'),
   alreadySuspended: () => conflict('The number is suspended already', 'number_suspended'),
   notSuspended: () => conflict('The number is not suspended', 'number_not_suspended'),
   numberUnavailable: (number: string) => conflict(`${number} is not available`, 'number_unavailable').at('number'),

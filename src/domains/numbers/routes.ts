@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
+import type { Static } from 'typebox'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import { ok, route, routeHotPath } from '../../platform/http/endpoint.ts'
+import { ok, route, routeHotPath, routeWithPreparation } from '../../platform/http/endpoint.ts'
 import { requestDigest } from '../../platform/http/idempotency.ts'
 import { cursorsOf } from '../../platform/http/list-cursor.ts'
 import { cutPage, isPaged, pageOf, refuseBeyond, requestedPage, totalFields } from '../../platform/http/paging.ts'
@@ -11,7 +12,6 @@ import { iso } from '../../platform/lib/clock.ts'
 import { parse } from '../../platform/lib/id.ts'
 import { decimal, dollars, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
-import { isActive } from '../users/ops.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 import { parseCityQuery, vanityDigits } from './catalogue/city-query.ts'
 import { features, smsOf } from './catalogue/features.ts'
@@ -19,6 +19,7 @@ import { freeNumbers } from './catalogue/free-numbers.ts'
 import * as c from './contract.ts'
 import { presentNumber } from './lifecycle/number-presenter.ts'
 import * as virtualNumbers from './lifecycle/virtual-number-store.ts'
+import { checkVoiceAddresses, readVoice, ringingUser } from './lifecycle/voice-change.ts'
 import { maxNearbyCities } from './limits.ts'
 import { missingSupplier } from './number-schemas.ts'
 import { cancel, groupOf, offeredTo, release, reserve } from './ops.ts'
@@ -174,13 +175,6 @@ const catalogueRoutes = (parts: Services) => {
   ]
 }
 
-/** Returns the bare id of the user whom a number rings. @throws Problem 404 unless the user is active in the account */
-const ringingUser = async (sql: Sql, account: string, printed: string | null | undefined): Promise<string | null> => {
-  if (!printed) return null
-  const id = parse('USR', printed)
-  return id && (await isActive(sql, account, id)) ? id : refuse(refusals.noActiveUser(printed))
-}
-
 /** Free numbers of a group, their reservation and purchase. */
 const purchaseRoutes = (parts: Services) => {
   const { db, config, quotas } = parts
@@ -261,7 +255,8 @@ const purchaseRoutes = (parts: Services) => {
       // Without a selection every reservation is bought: a mistyped selection buys nothing.
       if (body.group_id === undefined && body.number === undefined) checkFields(c.purchaseNumber.body, body)
       const key = request.headers['idempotency-key']
-      const rings = await ringingUser(tx ?? db, account.id, body.inbound_user_uuid)
+      const user = body.inbound_user_uuid
+      const rings = user ? await ringingUser(tx ?? db, account.id, user) : null
       const { numbers, failed } = await purchase(tx, account.id, {
         group: body.group_id ?? null,
         number: body.number === undefined ? null : phoneNumber(body.number),
@@ -278,8 +273,20 @@ const purchaseRoutes = (parts: Services) => {
   ]
 }
 
+/** Returns what calls to a number do after a change. @throws the 400 or 404 Problem */
+const changedVoice = async (
+  tx: Tx,
+  row: virtualNumbers.NumberRow,
+  { voice, inbound_user_uuid: user }: Static<typeof c.changeVirtualNumber.body>,
+): Promise<Pick<virtualNumbers.NumberRow, 'voice' | 'inbound_user_id'>> => {
+  if (voice && user !== undefined) throw refusals.voiceTwice()
+  if (voice) return await readVoice(tx, row.account_id, voice)
+  if (user === undefined) return { voice: row.voice, inbound_user_id: row.inbound_user_id }
+  return { voice: null, inbound_user_id: user === null ? null : await ringingUser(tx, row.account_id, user) }
+}
+
 /** The account's own numbers. */
-const virtualNumberRoutes = ({ db, config, changes }: Services) => [
+const virtualNumberRoutes = ({ db, config, changes, outbound }: Services) => [
   route(c.listVirtualNumbers, async ({ account, query }) => {
     if (query.country !== undefined) await countryOf(db, query.country)
     const pageRequest = requestedPage(query, cursors.key(query.cursor))
@@ -298,22 +305,24 @@ const virtualNumberRoutes = ({ db, config, changes }: Services) => [
     return ok({ number: presentNumber(row) })
   }),
 
-  route(c.changeVirtualNumber, async ({ account, params, body, tx, audit }) => {
-    const printed = params.virtual_number_uuid
-    const row =
-      (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
-    const { inbound_user_uuid: user } = body
-    const userId = await ringingUser(tx, account.id, user)
-    const changed = await virtualNumbers.change(tx, account.id, row.id, {
-      friendly_name: body.friendly_name ?? row.friendly_name,
-      record_inbound: body.record_inbound ?? row.record_inbound,
-      timezone: body.timezone === undefined ? row.timezone : zone(body.timezone),
-      inbound_user_id: user === undefined ? row.inbound_user_id : userId,
-    })
-    await audit(tx, { before: presentNumber(row), after: presentNumber(changed) })
-    await changes.invalidate(tx, 'numbers')
-    return ok({ number: presentNumber(changed) })
-  }),
+  routeWithPreparation(
+    c.changeVirtualNumber,
+    ({ body, isSandbox }) => checkVoiceAddresses(outbound.of(isSandbox), body.voice),
+    async ({ account, params, body, tx, audit }) => {
+      const printed = params.virtual_number_uuid
+      const row =
+        (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
+      const changed = await virtualNumbers.change(tx, account.id, row.id, {
+        friendly_name: body.friendly_name ?? row.friendly_name,
+        record_inbound: body.record_inbound ?? row.record_inbound,
+        timezone: body.timezone === undefined ? row.timezone : zone(body.timezone),
+        ...(await changedVoice(tx, row, body)),
+      })
+      await audit(tx, { before: presentNumber(row), after: presentNumber(changed) })
+      await changes.invalidate(tx, 'numbers')
+      return ok({ number: presentNumber(changed) })
+    },
+  ),
 
   route(c.deleteVirtualNumber, async ({ account, params, tx, audit }) => {
     const printed = params.virtual_number_uuid

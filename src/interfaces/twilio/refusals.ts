@@ -81,4 +81,8 @@ export const refusals = {
     coded(conflict('The recording is in progress: stop it first', 'recording_in_progress'), 21220),
   parameterTooLong: () =>
     coded(invalid('A parameter of a stream has at most 500 characters').at('Parameter1.Value'), 20001),
+  needsVoiceUrl: (field: string) => coded(invalid(`${field} needs VoiceUrl`).at(field), 21502),
+  badVoiceApplication: (sid: string) =>
+    notFound(`The requested resource Applications/${sid} was not found`).at('VoiceApplicationSid'),
+  noVoiceUrl: () => coded(invalid('VoiceUrl is required: an application is a program of calls').at('VoiceUrl'), 21205),
 }

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../platform/http/endpoint.ts'
 import type { Services } from '../../services.ts'
 import { accountRoutes } from './account/routes.ts'
+import { applicationRoutes } from './applications/routes.ts'
 import { callRoutes } from './calls/routes.ts'
 import { credentialRoutes } from './credentials.ts'
 import { lookupRoutes } from './lookup/routes.ts'
@@ -19,6 +20,7 @@ const compatRoutes = (services: Services): Endpoint[] =>
         ...callRoutes(services),
         ...recordingRoutes(services),
         ...streamRoutes(services),
+        ...applicationRoutes(services),
         ...numberRoutes(services),
         ...lookupRoutes(services),
       ]

@@ -129,6 +129,3 @@ export const userByIdentity = async (sql: Sql, account: string, identity: string
         and (lower(email) = lower(${identity}) or 'USR' || id::text = ${identity})
       order by created_at limit 1`
   )?.id ?? null
-
-export const hasApplication = async (sql: Sql, account: string, id: string): Promise<boolean> =>
-  (await sql.maybe`select 1 from call_applications where account_id = ${account} and id = ${id}`) !== null

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, stat, truncate } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { MediaRecording } from '../../../ports/media.ts'
@@ -71,4 +71,12 @@ export const repairWav = async (path: string): Promise<MediaRecording> => {
     await file.close()
   }
   return summariseWav(createReadStream(path))
+}
+
+/** Removes this many seconds from the end of a complete recording. */
+export const trimWav = async (path: string, seconds: number): Promise<MediaRecording> => {
+  const { size } = await stat(path)
+  const frames = Math.floor((size - headerBytes) / frameBytes) - Math.round(seconds * sampleRate)
+  await truncate(path, headerBytes + Math.max(0, frames) * frameBytes)
+  return repairWav(path)
 }

@@ -93,7 +93,8 @@ export const createCall = contract({
     queued_ms: Type.Integer({ description: 'Estimated milliseconds until the call is placed', examples: [0] }),
   }),
   errors: {
-    invalid: 'An address is refused (url_refused), not exactly one program is given, or a document is wrong (document_invalid)',
+    invalid:
+      'An address is refused (url_refused), not exactly one program is given, a document is wrong (document_invalid), or the tags are too large (tags_too_large)',
     balance: 'The balance does not cover a minute',
     forbidden:
       'from_number is no caller ID of the account (caller_id), or to may not be called (emergency, destination_not_allowed, spend_limit)',
@@ -102,6 +103,7 @@ export const createCall = contract({
     tooMany: 'Too many calls wait (call_queue_full), or the account attempts too many a minute (too_many_attempts)',
     unavailable: 'No process runs calls (no_voice), or no trunk carries calls to the number (no_trunk)',
   },
+  codes: { forbidden: ['emergency'] },
   cli: 'calls create',
 })
 
@@ -166,7 +168,7 @@ export const commandCall = contract({
     ),
   }),
   errors: {
-    invalid: 'An address is refused (url_refused), or the fields are not those of the command (document_invalid)',
+    invalid: 'An address is refused (url_refused), the fields are not those of the command (document_invalid), or the tags are too large (tags_too_large)',
     notFound: 'No such call or application of the account',
     conflict: 'The call has ended (call_ended)',
     notSupported: 'A call on the messaging app, which runs on other devices (not_supported)',

@@ -2,8 +2,7 @@ import type { Config } from '../../../config.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { Problem, refuse } from '../../../platform/http/problem.ts'
-import { e164 } from '@trunkline/phone/phone.ts'
-import { parse, uuid } from '../../../platform/lib/id.ts'
+import { uuid } from '../../../platform/lib/id.ts'
 import { micros } from '../../../platform/lib/money.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { callerIdOf, type UsableCallerId } from '../../callers/ops.ts'
@@ -119,9 +118,8 @@ export const queueOrder = async (
   const { sandboxAccounts, config, changes } = deps
   if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
   const attempt = { id: uuid(), account }
-  const dialled = parse('USR', to) === null ? (e164(to) ?? to) : to
-  const found = await destinationOf(deps, tx, account, dialled)
-  const where = 'code' in found ? nowhere(dialled) : found
+  const found = await destinationOf(deps, tx, account, to)
+  const where = 'code' in found ? nowhere(to) : found
   const isSandbox = sandboxAccounts.has(account)
   const proofs = { simulated: 'code' in found ? false : found.isSimulated, isSandbox }
   const shown = await callerIdOf(tx, account, from, where.country, proofs)

@@ -3,6 +3,7 @@ import type { Sql } from '../../../platform/db/sql.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
+import { findApplication } from '../../applications/ops.ts'
 import { maxTagBytes } from '../limits.ts'
 import { readVerbs } from '../programs/document.ts'
 import { ProgramError } from '../programs/program.ts'
@@ -41,8 +42,10 @@ export const checkSource = async (outbound: Outbound, { url, fallback_url, verbs
 }
 
 /** @throws the 404 Problem for an application that the account does not have */
-export const checkApplication = async (_sql: Sql, _account: string, application: string | undefined): Promise<void> => {
-  if (application !== undefined) throw refusals.unknownApplication(application)
+export const checkApplication = async (sql: Sql, account: string, application: string | undefined): Promise<void> => {
+  if (application === undefined) return
+  const id = parse('APP', application)
+  if (!id || !(await findApplication(sql, account, id))) throw refusals.unknownApplication(application)
 }
 
 /**

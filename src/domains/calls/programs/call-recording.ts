@@ -1,4 +1,4 @@
-import type { MediaChannel, MediaRecorder, MediaRecording } from '../../../ports/media.ts'
+import type { MediaChannel, MediaRecorder, MediaRecording, MediaResult } from '../../../ports/media.ts'
 import type { VoiceLine } from '../../../ports/voice.ts'
 import type { ProgramCall } from './program.ts'
 import type { ProgramDeps, RecordingStatus } from './program-deps.ts'
@@ -10,8 +10,8 @@ export type FinishedRecording = { readonly id: string; readonly url: string | nu
 export type CallRecording = {
   readonly id: string
   readonly recorder: MediaRecorder
-  /** Stops the recorder at once, and completes the recording. Idempotent. */
-  stop(): Promise<FinishedRecording>
+  /** Stops the recorder at once, and completes the recording without this silence at its end. The first call counts. */
+  stop(silentSeconds?: number): Promise<FinishedRecording>
 }
 
 type RecordingDeps = { readonly deps: ProgramDeps; readonly line: VoiceLine; call(): ProgramCall }
@@ -28,6 +28,13 @@ export const beginRecording = async (
   const begun = await deps.recordings.begin(call(), { verb, status })
   if ('refused' in begun) return begun
   const { id, path } = begun
+  const closed = async (
+    result: MediaResult<MediaRecording>,
+    silentSeconds: number,
+  ): Promise<MediaRecording | 'left'> => {
+    if (result.outcome === 'refused') return 'left'
+    return silentSeconds > 0 ? deps.recordings.trim(path, silentSeconds) : result.value
+  }
   const complete = async (content: MediaRecording | 'left'): Promise<FinishedRecording> => {
     const { url } = await deps.recordings.finish(call(), id, content)
     return { id, url, seconds: content === 'left' ? null : content.seconds }
@@ -39,9 +46,9 @@ export const beginRecording = async (
   }
   const recorder = started.value
   let stopped: Promise<FinishedRecording> | null = null
-  const stop = (): Promise<FinishedRecording> => {
+  const stop = (silentSeconds = 0): Promise<FinishedRecording> => {
     // Media may close just after the party is gone: the recorder is stopped in the same turn.
-    stopped ??= recorder.stop().then((result) => complete(result.outcome === 'done' ? result.value : 'left'))
+    stopped ??= recorder.stop().then(async (result) => complete(await closed(result, silentSeconds)))
     return stopped
   }
   const onGone = () => void stop().catch(deps.onError)

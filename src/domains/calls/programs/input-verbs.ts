@@ -9,6 +9,9 @@ import type { VerbOf } from './verbs.ts'
 const defaultTimeoutSeconds = 5
 const defaultFinishKeys = '1234567890*#'
 
+/** Milliseconds below which a `gather` has not waited. */
+const idleMs = 20
+
 /** Speech is what is louder than the noise for this time. */
 const leastSpeechMs = 60
 
@@ -36,6 +39,7 @@ export const gather = async (context: VerbContext, verb: VerbOf<'gather'>): Prom
   const nextMs = verb.inter_digit_timeout === undefined ? firstMs : verb.inter_digit_timeout * 1_000
   const finishKeys = verb.finish_on_key ?? '#'
   const most = verb.num_digits ?? maxGatheredKeys
+  const began = performance.now()
   const errorCode = await promptParty(context, leg, verb)
   let digits = ''
   let finishedOn: string | null = null
@@ -51,6 +55,7 @@ export const gather = async (context: VerbContext, verb: VerbOf<'gather'>): Prom
   return {
     result: { reason: digits === '' ? 'timeout' : 'digits', digits, finished_on_key: finishedOn },
     errorCode,
+    isIdle: digits === '' && performance.now() - began < idleMs,
     skipsAction: digits === '' && verb.on_empty !== 'action',
   }
 }
@@ -63,6 +68,7 @@ const recordEnd = (
   {
     timeout = defaultTimeoutSeconds,
     finish_on_key: finishKeys = defaultFinishKeys,
+    trim = true,
     max_seconds: most = 3_600,
   }: VerbOf<'record'>,
   recording: CallRecording,
@@ -74,7 +80,7 @@ const recordEnd = (
       clearTimeout(longest)
       for (const release of releases) release()
       signal.removeEventListener('abort', abort)
-      void recording.stop().catch(() => {})
+      void recording.stop(reason === 'silence' && trim ? timeout : 0).catch(() => {})
       resolve({ reason, key })
     }
     const abort = () => end(line.gone.aborted ? 'hangup' : 'stopped')

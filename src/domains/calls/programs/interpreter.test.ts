@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
@@ -9,8 +9,8 @@ import { energyShare } from '../../../adapters/media/tone-testing.ts'
 import { answer, closedAfter, dial, openMedia, openWorld, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
 import type { CallCommand } from './call-command.ts'
-import type { ResolvedProgram } from './program.ts'
-import type { ProgramDeps } from './program-deps.ts'
+import type { ResolvedProgram, VerbResult } from './program.ts'
+import type { ProgramDeps, ProgramStream } from './program-deps.ts'
 import { makeProgramRunner } from './program-runner.ts'
 import {
   type Answer,
@@ -20,6 +20,7 @@ import {
   programCall,
   resolvedProgram,
 } from './program-testing.ts'
+import type { Verb } from './verbs.ts'
 
 const media = await openMedia()
 after(() => media.close())
@@ -31,7 +32,15 @@ const blip = (hertz: number) => ({ verb: 'play', tone: { hertz: [hertz], on_ms: 
 /** A tone that the party ends. */
 const say = (hertz: number) => ({ verb: 'say', text: String(hertz) })
 
-type Wish = { readonly deps?: Partial<ProgramDeps>; readonly program?: (base: string) => Partial<ResolvedProgram> }
+/** The left channel of a recording. */
+const samplesOf = (wav: Buffer): number[] =>
+  Array.from({ length: (wav.length - 44) / 4 }, (_, index) => wav.readInt16LE(44 + index * 4))
+
+type Wish = {
+  readonly preamble?: readonly Verb[]
+  readonly deps?: Partial<ProgramDeps>
+  readonly program?: (base: string) => Partial<ResolvedProgram>
+}
 
 /** A gateway whose calls from a carrier run the program that answers at /begin. */
 const open = async (t: TestContext, answers: Record<string, Answer>, wish: Wish = {}) => {
@@ -42,7 +51,11 @@ const open = async (t: TestContext, answers: Record<string, Answer>, wish: Wish 
   const resolved = resolvedProgram(`${program.base}/begin`, wish.program?.(program.base))
   const world = await openWorld(
     t,
-    () => ({ value: { program: runner.begin({ call: programCall, program: resolved, outbound }) } }),
+    () => ({
+      value: {
+        program: runner.begin({ call: programCall, program: resolved, outbound, preamble: wish.preamble ?? [] }),
+      },
+    }),
     { media },
   )
   const telephone = () => closedAfter(t, makeTelephone())
@@ -187,7 +200,10 @@ test('a recording begins with a beep, and ends by a key', async (t) => {
   })
   const { peer } = await receive()
   await until(() => peer.samples.length > 2_000 && energyShare(peer.samples.slice(-2_000), 1_000) > 0.95, 'the beep')
-  await until(() => finished.length > 0 || (void peer.press('5#'), false), 'the end of the recording')
+  await until(async () => {
+    await peer.press('5#')
+    return finished.length > 0
+  }, 'the end of the recording')
   const { result } = (await requested('/message')).body
   assert.deepEqual([result?.reason, result?.digits], ['key', '#'])
   assert.equal(result?.recording_url, `https://files.test/${finished[0]?.id}`)
@@ -195,9 +211,9 @@ test('a recording begins with a beep, and ends by a key', async (t) => {
 })
 
 test('a recording ends by silence after speech, and without speech', async (t) => {
-  const { receive, requested, over } = await open(t, {
+  const { receive, requested, finished, over } = await open(t, {
     '/begin': [{ verb: 'record', beep: false, timeout: 0.3, action: '/spoken' }],
-    '/spoken': [{ verb: 'record', beep: false, timeout: 0.2, action: '/silent' }],
+    '/spoken': [{ verb: 'record', beep: false, timeout: 0.2, trim: false, action: '/silent' }],
     '/silent': [{ verb: 'record', beep: false, timeout: 0, max_seconds: 1, action: '/long' }],
     '/long': [],
   })
@@ -207,8 +223,16 @@ test('a recording ends by silence after speech, and without speech', async (t) =
   peer.sendTone(0)
   const spoken = (await requested('/spoken')).body.result
   assert.equal(spoken?.reason, 'silence')
-  assert.ok(Number(spoken?.seconds) > 0.8, String(spoken?.seconds))
-  assert.equal((await requested('/silent')).body.result?.reason, 'silence')
+  const silent = (await requested('/silent')).body.result
+  assert.equal(silent?.reason, 'silence')
+  // The silence that ended the first one was removed.
+  const [first, second] = await Promise.all(
+    finished.slice(0, 2).map(async ({ id }) => samplesOf(await readFile(join(folder, `${id}.wav`)))),
+  )
+  assert.ok(first && second)
+  assert.equal(first.length, Math.round(Number(spoken?.seconds) * 8_000))
+  assert.ok(first.length > 5_600 && energyShare(first.slice(-1_600), 440) > 0.9, `${first.length} samples`)
+  assert.ok(second.length > 1_500 && second.every((sample) => Math.abs(sample) < 100))
   assert.equal((await requested('/long')).body.result?.reason, 'max_seconds')
   await over()
 })
@@ -408,4 +432,184 @@ test('commands play, stop, send keys, record, tag and hang up', async (t) => {
   assert.equal((await ended()).how, 'completed')
   await over()
   assert.ok(finished.length === 1 && finished[0]?.content !== 'left')
+})
+
+test('before the answer a program rings, plays early sounds, and rejects the call', async (t) => {
+  const { receive, command, ended, over, callControl } = await open(t, {
+    '/begin': [
+      { verb: 'ring', seconds: 0 },
+      { ...say(440), early: true },
+      { verb: 'reject', reason: 'busy' },
+    ],
+  })
+  const { peer, dialled } = await receive()
+  await receivesTone(peer, 440)
+  const refused = await command({ command: 'dtmf', digits: '1' })
+  assert.ok(refused && !refused.ok && refused.code === 'not_answered')
+  await command({ command: 'stop' })
+  await until(() => dialled.refused.length === 1)
+  assert.deepEqual([dialled.progress, dialled.session], [[180, 183], null])
+  assert.match(dialled.refused[0] ?? '', /^486/)
+  assert.equal((await ended()).status, 486)
+  assert.deepEqual(callControl.of('answered'), [])
+  await over()
+})
+
+test('an empty answer goes on with the verbs that are left, and their end refuses a call that is not answered', async (t) => {
+  const { receive, over, paths } = await open(t, {
+    '/begin': [
+      { verb: 'pause', seconds: 0, action: '/empty' },
+      { verb: 'ring', seconds: 0, action: '/empty' },
+    ],
+    '/empty': null,
+  })
+  const { dialled } = await receive()
+  await until(() => dialled.refused.length === 1)
+  assert.match(dialled.refused[0] ?? '', /^603/)
+  assert.deepEqual(paths(), ['/begin', '/empty', '/empty'])
+  await over()
+})
+
+/** A stream that a test ends, with the keys that it got. */
+const makeStream = () => {
+  const ended = Promise.withResolvers<VerbResult>()
+  const keys: string[] = []
+  const stream: ProgramStream = {
+    id: '01900000-0000-7000-8000-00000000000a',
+    ended: ended.promise,
+    sendKey: (key) => void keys.push(key),
+    stop: () => ended.resolve({ reason: 'stopped', code: 1000, seconds: 1, error_code: null }),
+  }
+  return { stream, keys, end: ended.resolve }
+}
+
+test('a stream in both directions holds the call, gets its keys, and hands back with its result', async (t) => {
+  const { stream, keys, end } = makeStream()
+  const urls: string[] = []
+  const { receive, requested, over, callControl } = await open(
+    t,
+    {
+      '/begin': [{ verb: 'stream', url: 'wss://agent.test/talk', action: '/after' }, say(2_000)],
+      '/after': [{ verb: 'gather', timeout: 0, on_empty: 'action', action: '/keys' }],
+      '/keys': [],
+    },
+    {
+      deps: {
+        runStream: async ({ verb, leg }) => {
+          assert.ok(leg)
+          urls.push(verb.url)
+          return stream
+        },
+      },
+    },
+  )
+  const { peer } = await receive()
+  await until(() => urls.length === 1)
+  assert.equal(callControl.of('answered').length, 1)
+  await peer.press('5')
+  await until(() => keys.length === 1)
+  end({ reason: 'closed', code: 1000, seconds: 2, error_code: null })
+  const { result } = (await requested('/after')).body
+  assert.deepEqual(result, { reason: 'closed', code: 1000, seconds: 2, error_code: null })
+  // The key was for the stream alone.
+  assert.equal((await requested('/keys')).body.result?.digits, '')
+  assert.deepEqual([keys, urls], [['5'], ['wss://agent.test/talk']])
+  await over()
+})
+
+test('a stream that cannot be opened goes on, and calls its action on request', async (t) => {
+  const { receive, requested, paths, over } = await open(t, {
+    '/begin': [
+      { verb: 'stream', url: 'wss://agent.test/one', action: '/never' },
+      { verb: 'stream', url: 'wss://agent.test/two', action: '/failed', on_error: 'action' },
+    ],
+    '/failed': [],
+  })
+  await receive()
+  assert.equal((await requested('/failed')).body.result?.error_code, 'stream_unreachable')
+  await over()
+  assert.deepEqual(paths(), ['/begin', '/failed'])
+})
+
+test('a stream in the background leaves the keys to the program, until stop_stream ends it by its name', async (t) => {
+  const { stream, keys } = makeStream()
+  const { receive, requested, over } = await open(
+    t,
+    {
+      '/begin': [
+        { verb: 'stream', url: 'wss://agent.test/', direction: 'in', name: 'ears' },
+        { verb: 'gather', num_digits: 1, prompts: [say(440)], action: '/key' },
+      ],
+      '/key': [{ verb: 'stop_stream', name: 'ears' }, say(880)],
+    },
+    { deps: { runStream: async () => stream } },
+  )
+  const { peer, dialled } = await receive()
+  await receivesTone(peer, 440)
+  await peer.press('6')
+  assert.equal((await requested('/key')).body.result?.digits, '6')
+  assert.equal((await stream.ended).reason, 'stopped')
+  assert.deepEqual(keys, [])
+  await (await until(() => dialled.session)).bye()
+  await over()
+})
+
+test('verbs of the request that placed a call run before its program', async (t) => {
+  const { receive, requested, finished, over } = await open(
+    t,
+    { '/begin': [{ verb: 'record_call', do: 'stop', action: '/recorded' }], '/recorded': [] },
+    {
+      preamble: [
+        { verb: 'record_call', do: 'start' },
+        { verb: 'record_call', do: 'pause', pause: 'skip' },
+        { verb: 'dtmf', digits: '12' },
+        { verb: 'record_call', do: 'resume' },
+      ],
+    },
+  )
+  const { peer } = await receive()
+  const { result } = (await requested('/recorded')).body
+  assert.equal(peer.digits, '12')
+  const [one] = finished
+  assert.ok(one && one.content !== 'left' && one.content.seconds < 0.2)
+  assert.equal(result?.recording_uuid, `REC${one.id}`)
+  await over()
+})
+
+test('the result of a dial is sent though the party has hung up', async (t) => {
+  const { receive, requested, carrier, over, paths } = await open(
+    t,
+    {
+      '/begin': [{ verb: 'dial', targets: [{ number: '+442079460123' }], answer_on_bridge: true, action: '/dialled' }],
+      '/dialled': [{ verb: 'redirect', url: '/never' }],
+    },
+    { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
+  )
+  const { call } = await receive()
+  await carrier.call()
+  call.cancel()
+  const { body } = await requested('/dialled')
+  assert.deepEqual([body.call.status, body.result?.status], ['MISSED', 'canceled'])
+  await over()
+  assert.deepEqual(paths(), ['/begin', '/dialled'])
+})
+
+test('a redirection ends a request that is under way', async (t) => {
+  const gone = Promise.withResolvers<void>()
+  const { receive, command, requested, base, failures, over } = await open(
+    t,
+    {
+      '/begin': [{ verb: 'answer' }, { verb: 'redirect', url: '/slow' }],
+      '/slow': (response) => void response.on('close', gone.resolve),
+      '/other': [],
+    },
+    { deps: { resolve: async () => resolvedProgram(`${base}/other`) } },
+  )
+  await receive()
+  await requested('/slow')
+  await command({ command: 'redirect', program: { kind: 'verbs', verbs: [], base_url: null, shape: 'native' } })
+  await gone.promise
+  await requested('/other')
+  await over()
+  assert.deepEqual(failures, [])
 })

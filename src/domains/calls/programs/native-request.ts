@@ -35,8 +35,8 @@ const contentOf = ({ event, sequence, call, verb, result, error }: ProgramReques
 /** Adds the values of an object under names with dots, such as `result.digits`, as a query has no structure. */
 const addFlat = (query: URLSearchParams, value: unknown, name: string): void => {
   if (value === null || value === undefined) return
-  if (typeof value !== 'object') return query.append(name, String(value))
-  for (const [key, child] of Object.entries(value)) addFlat(query, child, name === '' ? key : `${name}.${key}`)
+  if (typeof value !== 'object') query.append(name, String(value))
+  else for (const [key, child] of Object.entries(value)) addFlat(query, child, name === '' ? key : `${name}.${key}`)
 }
 
 const withQuery = (url: string, content: object): string => {

@@ -40,6 +40,8 @@ export type ProgramRecordings = {
     call: ProgramCall,
     options: { readonly verb: 'record' | 'record_call'; readonly status: RecordingStatus },
   ): Promise<{ readonly id: string; readonly path: string } | { readonly refused: string }>
+  /** Removes this many seconds of silence from the end of a recording that was closed. */
+  trim(path: string, seconds: number): Promise<MediaRecording>
   /**
    * Completes a recording; resolves once that is durable. `left`: it was not closed properly, so a file may exist.
    * @returns the address of its file, for `recording_url`

@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
+import { trimWav } from '../../../adapters/media/recording/wav.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { makeOutbound } from '../../../platform/lib/outbound.ts'
 import { makeNativeWriter } from './native-request.ts'
@@ -110,6 +111,7 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
         const id = uuid()
         return { id, path: `${folder}/${id}.wav` }
       },
+      trim: trimWav,
       finish: async (_, id, content) => {
         finished.push({ id, content })
         return { url: `https://files.test/${id}` }

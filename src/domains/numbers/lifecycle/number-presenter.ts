@@ -16,6 +16,15 @@ const statuses = {
   RELEASED: 4,
 }
 
+const presentVoice = ({ voice, inbound_user_id: user }: Pick<NumberRow, 'voice' | 'inbound_user_id'>) => {
+  if (user) return { kind: 'user' as const, user_uuid: print('USR', user) }
+  if (!voice) return { kind: 'none' as const }
+  if (voice.kind === 'application')
+    return { kind: 'application' as const, application_uuid: print('APP', voice.application) }
+  const { kind, url, method, fallback_url, fallback_method } = voice
+  return { kind, url, method, fallback_url, fallback_method }
+}
+
 /** Presents a virtual number for responses and events. */
 export const presentNumber = (row: NumberRow) => ({
   uuid: print('DID', row.id),
@@ -34,6 +43,7 @@ export const presentNumber = (row: NumberRow) => ({
   monthly_price: decimal(micros(row.monthly_price) ?? 0),
   ivr_uuid: null,
   inbound_user_uuid: row.inbound_user_id ? print('USR', row.inbound_user_id) : null,
+  voice: presentVoice(row),
   timezone: row.timezone,
   status: statuses[row.status_text],
   status_text: row.status_text,

@@ -123,7 +123,7 @@ export const activate = (
   where account_id = ${account} and id = ${id} and released_at is null
   returning *`
 
-type NumberChange = Pick<NumberRow, 'friendly_name' | 'record_inbound' | 'timezone' | 'inbound_user_id'>
+type NumberChange = Pick<NumberRow, 'friendly_name' | 'record_inbound' | 'timezone' | 'inbound_user_id' | 'voice'>
 
 /** The friendly name applies to the channel and the caller id too. */
 export const change = async (tx: Tx, account: string, id: string, n: NumberChange): Promise<NumberRow> => {
@@ -135,7 +135,8 @@ export const change = async (tx: Tx, account: string, id: string, n: NumberChang
     where account_id = ${account} and virtual_number_id = ${id} and friendly_name <> ${n.friendly_name}`
   return tx.one<NumberRow>`
     update virtual_numbers set friendly_name = ${n.friendly_name}, record_inbound = ${n.record_inbound},
-      timezone = ${n.timezone}, inbound_user_id = ${n.inbound_user_id}, updated_at = app_now()
+      timezone = ${n.timezone}, inbound_user_id = ${n.inbound_user_id},
+      voice = ${n.voice && JSON.stringify(n.voice)}::text::jsonb, updated_at = app_now()
     where account_id = ${account} and id = ${id}
     returning *`
 }
@@ -179,6 +180,15 @@ export const addMonth = async (tx: Tx, account: string, id: string): Promise<Dat
     where account_id = ${account} and id = ${id} returning expires_at`
   return row.expires_at
 }
+
+/** Returns a number whose calls run an application; null for none. */
+export const numberRunning = async (tx: Tx, account: string, application: string): Promise<string | null> =>
+  (
+    await tx.maybe<{ number: string }>`
+      select number from virtual_numbers
+      where account_id = ${account} and voice ->> 'application' = ${application} and released_at is null
+      order by number limit 1`
+  )?.number ?? null
 
 /** The facts that an inbound call needs. `works`: it takes calls at present. */
 export type CalledNumber = Pick<

@@ -112,7 +112,7 @@ for (const [what, name, result, expected] of results)
       { ...content, event: 'verb.completed', verb: { id: null, name }, result: { ...result } },
       'id',
     )
-    const { RecordingUrl, ...added } = Object.fromEntries(
+    const { RecordingUrl, ...added }: Record<string, string> = Object.fromEntries(
       Object.entries(parametersOf(body)).filter(([key]) => !(key in parametersOf(before))),
     )
     assert.deepEqual(added, expected)

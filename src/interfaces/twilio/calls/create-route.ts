@@ -1,5 +1,6 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Static } from 'typebox'
+import { findApplication } from '../../../domains/applications/ops.ts'
 import { ordinaryCallSeconds } from '../../../domains/calls/limits.ts'
 import { queueOrder, storeRefusedCall } from '../../../domains/calls/orders/ops.ts'
 import {
@@ -70,7 +71,7 @@ export const createCallRoute = (parts: Services): Endpoint => {
   /** @throws Problem 400 */
   const applicationOf = async (sql: Sql, account: string, sid: string): Promise<ProgramSource> => {
     const application = parseSid('AP', sid)
-    if (application === null || !(await store.hasApplication(sql, account, application)))
+    if (application === null || (await findApplication(sql, account, application)) === null)
       throw refusals.badApplication(sid)
     return { kind: 'application', application, shape: 'twilio' }
   }

@@ -1,0 +1,67 @@
+import type { Sql, Tx } from '../../platform/db/sql.ts'
+import { refuse } from '../../platform/http/problem.ts'
+import { print, uuid } from '../../platform/lib/id.ts'
+import type { Seal } from '../../platform/lib/secret.ts'
+import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
+import { numberRunning } from '../numbers/ops.ts'
+import { answerSeconds, maxApplications } from './limits.ts'
+import { refusals } from './refusals.ts'
+import * as store from './store.ts'
+
+export type { ApplicationFields, ApplicationRow } from './store.ts'
+
+/** What an application has where a request says nothing. */
+const ordinary = {
+  method: 'POST',
+  fallback_url: null,
+  fallback_method: 'POST',
+  status_url: null,
+  status_method: 'POST',
+  status_events: ['completed'],
+  format: 'native',
+  timeout_seconds: answerSeconds.ordinary,
+} satisfies Partial<store.ApplicationFields>
+
+type NewApplication = Pick<store.ApplicationFields, 'name' | 'url'> & Partial<store.ApplicationFields>
+
+/** Stores an application. @returns it with its secret @throws the 409 Problem if the account has too many */
+export const addApplication = async (
+  tx: Tx,
+  seal: Seal,
+  account: string,
+  fields: NewApplication,
+): Promise<{ readonly row: store.ApplicationRow; readonly secret: string }> => {
+  if ((await store.countLocked(tx, account)) >= maxApplications) throw refusals.tooMany(maxApplications)
+  const secret = makeSigningSecret()
+  const row = await store.add(tx, account, uuid(), { ...ordinary, ...fields }, seal.close(secret))
+  return { row, secret }
+}
+
+/** Changes an application. @param id without prefix, as in all functions here. Returns null if it does not exist */
+export const changeApplication = async (
+  tx: Tx,
+  account: string,
+  id: string,
+  fields: Partial<store.ApplicationFields>,
+): Promise<{ readonly before: store.ApplicationRow; readonly after: store.ApplicationRow } | null> => {
+  const before = await store.lock(tx, account, id)
+  return before && { before, after: await store.change(tx, account, id, { ...before, ...fields }) }
+}
+
+export const findApplication = store.find
+
+export const listApplications = (sql: Sql, account: string) => store.list(sql, account, maxApplications)
+
+/** Keeps an application from being deleted until the end of the transaction. @throws the 404 Problem */
+export const requireApplication = async (tx: Tx, account: string, id: string) =>
+  (await store.keep(tx, account, id)) ?? refuse(refusals.unknownApplication(print('APP', id)))
+
+/** Deletes an application. Returns null if it does not exist. @throws the 409 Problem if a number runs it */
+export const removeApplication = async (tx: Tx, account: string, id: string): Promise<store.ApplicationRow | null> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return null
+  const number = await numberRunning(tx, account, id)
+  if (number !== null) throw refusals.inUse(number)
+  await store.remove(tx, account, id)
+  return row
+}
