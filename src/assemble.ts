@@ -87,7 +87,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     home: resolve(config.home),
   })
   const proxies = makeProxyTrust(config.trustProxy)
-  const callPrograms = makeCallPrograms({ ...options, sandboxAccounts, outbound })
+  const callPrograms = makeCallPrograms({ ...options, clock, sandboxAccounts, outbound })
   const voice = makeVoiceService({
     ...{ ...options, proxies, sandboxAccounts, changes, prices, clock, quotas, callPrograms },
   })

@@ -117,7 +117,7 @@ test('a key that may not read messages sets no address that gets them', async ()
 
 test('what is not offered answers 404 with code 20404 and a page that names what to use', async () => {
   const own = await credentials(await tenant())
-  for (const path of ['/Calls.json', '/Conferences.json', '/Nothing']) {
+  for (const path of ['/Queues.json', '/Conferences.json', '/Nothing']) {
     const { status, body } = await ask(own, 'POST', path, { To: '+447911123456' })
     assert.deepEqual([status, body.code, body.status], [404, 20404, 404], path)
     assert.match(body.more_info, /\/docs\/twilio#/)

@@ -59,3 +59,21 @@ export const callbackConcurrency = 64
 
 /** Accounts with credentials that are held in memory. Beyond it, they are looked up again. */
 export const maxKnownAccounts = 100_000
+
+/** Characters that one Say speaks: Twilio's limit, and that of the verb. */
+export const maxSpokenLength = 4_096
+
+/** Characters of the TwiML that a request brings: Twilio's limit. */
+export const maxTwimlLength = 4_000
+
+/** Seconds for which a call may ring: the range of the domain. */
+export const [minRingTimeout, maxRingTimeout] = [5, 600]
+
+/** Seconds of ringing without a wish: Twilio's. */
+export const ordinaryRingTimeout = 60
+
+/** Seconds that a call may last: Twilio's limit, and that of the domain. */
+export const maxCallTimeLimit = 86_400
+
+/** Values that a request gives a stream: Twilio's limit. */
+export const maxStreamParameters = 99

@@ -81,3 +81,9 @@ export const pageFields = (
     previous_page_uri: null,
   }
 }
+
+/** Returns the older of two keys that precede a list. */
+export const olderOf = (after: readonly string[] | null, bound: readonly string[] | null): readonly string[] | null => {
+  if (after === null || bound === null) return after ?? bound
+  return Date.parse(after[0] ?? '') < Date.parse(bound[0] ?? '') ? after : bound
+}

@@ -57,4 +57,32 @@ export const refusals = {
   numberOrAreaCode: () => coded(invalid('Give PhoneNumber or AreaCode').at('PhoneNumber'), 21421),
   nothingInAreaCode: (area: string) =>
     coded(invalid(`There is no free number in the area code ${area}`, 'number_unavailable').at('AreaCode'), 21452),
+  noCallee: () => coded(invalid("A 'To' phone number is required").at('To'), 21201),
+  noCaller: () => coded(invalid("A 'From' phone number is required").at('From'), 21213),
+  noProgram: () => coded(invalid('Give Url, Twiml or ApplicationSid').at('Url'), 21205),
+  badCallUrl: (field: string, url: string, why: string) =>
+    coded(invalid(`${field} is not a valid URL: ${url} (${why})`).at(field), 21205),
+  badTwiml: (why: string, code: number) => coded(invalid(`Twiml is not valid: ${why}`).at('Twiml'), code),
+  badApplication: (sid: string) =>
+    coded(invalid(`ApplicationSid ${sid} is no application of the account`).at('ApplicationSid'), 21218),
+  badSendDigits: (digits: string) =>
+    coded(invalid(`SendDigits ${digits} may have 0 to 9, *, # and w only`).at('SendDigits'), 21206),
+  badCallbackEvent: (name: string) =>
+    coded(
+      invalid(`StatusCallbackEvent ${name} is none of initiated, ringing, answered and completed`).at(
+        'StatusCallbackEvent',
+      ),
+      21626,
+    ),
+  notInProgress: (why: string) => coded(invalid(`Call is not in-progress: ${why}`).at('Sid'), 21220),
+  callInProgress: () =>
+    coded(conflict('The call is in progress: try again when it has ended', 'call_in_progress'), 20009),
+  recordingInProgress: () =>
+    coded(conflict('The recording is in progress: stop it first', 'recording_in_progress'), 21220),
+  parameterTooLong: () =>
+    coded(invalid('A parameter of a stream has at most 500 characters').at('Parameter1.Value'), 20001),
+  needsVoiceUrl: (field: string) => coded(invalid(`${field} needs VoiceUrl`).at(field), 21502),
+  badVoiceApplication: (sid: string) =>
+    notFound(`The requested resource Applications/${sid} was not found`).at('VoiceApplicationSid'),
+  noVoiceUrl: () => coded(invalid('VoiceUrl is required: an application is a program of calls').at('VoiceUrl'), 21205),
 }

@@ -97,3 +97,35 @@ export const callbackOf = async (sql: Sql, account: string, id: string): Promise
 /** Returns the account as a request needs it; null if it is closed or blocked. */
 export const activeAccount = (sql: Sql, account: string) => sql.maybe<{ id: string; a2pUs: boolean }>`
   select id, a2p_us as "a2pUs" from accounts where id = ${account} and not blocked and closed_at is null`
+
+/** Returns which of the calls were deleted in this interface. */
+export const deletedCallsAmong = async (
+  sql: Sql,
+  account: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (ids.length === 0) return new Set()
+  const rows = await sql.many<{ id: string }>`
+    select call_id as id from twilio_deleted_calls where account_id = ${account} and call_id = any (${ids}::uuid[])`
+  return new Set(rows.map(({ id }) => id))
+}
+
+export const markCallDeleted = (tx: Tx, account: string, id: string) => tx.run`
+  insert into twilio_deleted_calls (account_id, call_id) values (${account}, ${id}) on conflict do nothing`
+
+/** Returns the ids of the calls that a call dialled, newest first. */
+export const childrenOf = async (sql: Sql, account: string, parent: string): Promise<string[]> =>
+  (
+    await sql.many<{ id: string }>`
+      select id from calls where account_id = ${account} and parent_id = ${parent} order by id desc limit 1000`
+  ).map(({ id }) => id)
+
+/** Returns the id of an active user by what a Client names: the printed id, or the e-mail; null for none. */
+export const userByIdentity = async (sql: Sql, account: string, identity: string): Promise<string | null> =>
+  (
+    await sql.maybe<{ id: string }>`
+      select id from users
+      where account_id = ${account} and status = 'ACTIVE'
+        and (lower(email) = lower(${identity}) or 'USR' || id::text = ${identity})
+      order by created_at limit 1`
+  )?.id ?? null

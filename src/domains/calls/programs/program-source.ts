@@ -7,6 +7,9 @@ export type ProgramSource =
       readonly method: 'GET' | 'POST'
       readonly fallback_url: string | null
       readonly fallback_method: 'GET' | 'POST'
+      /** Gets the ends of calls that come in, in the same shape. */
+      readonly status_url?: string | null
+      readonly status_method?: 'GET' | 'POST'
       /** `twilio`: requests of that interface's form and signature. */
       readonly shape: 'native' | 'twilio'
     }

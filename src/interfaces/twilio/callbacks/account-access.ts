@@ -6,9 +6,11 @@ import type { ProgramDeps } from './program-request.ts'
 /** Data that requests to the program of an account need. */
 type AccountAccess = { readonly a2pUs: boolean; readonly deps: ProgramDeps }
 
+export type AccessDeps = Pick<Services, 'db' | 'config' | 'seal' | 'outbound' | 'sandboxAccounts' | 'version'>
+
 /** Returns the data; null for an account that has no token any more, or is closed or blocked, and if the interface is off. */
 export const accessOf = async (
-  { db, config, seal, outbound, sandboxAccounts, version }: Services,
+  { db, config, seal, outbound, sandboxAccounts, version }: AccessDeps,
   account: string,
   signal: AbortSignal,
 ): Promise<AccountAccess | null> => {

@@ -50,22 +50,27 @@ export type ProgramDeps = {
   readonly signal: AbortSignal
 }
 
+/** A request as it is sent. */
+type WrittenRequest = {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+}
+
 /**
- * Requests an answer of a program. Only a connection that was never made is tried again, as the program may have acted on
- * any other.
+ * Writes a request to a program: a form, or a query for GET, signed with the token.
  * @param id the same for repetitions, so that the program can recognise them
- * @throws ProgramError for no answer, and for a status of 400 and above or a redirect
  */
-export const requestProgram = async (
-  { outbound, agent, token, signal }: ProgramDeps,
+export const writeRequest = (
+  { agent, token }: Pick<ProgramDeps, 'agent' | 'token'>,
   { url, method }: Program,
   parameters: Parameters,
   id: string,
-): Promise<ProgramAnswer> => {
-  const { timeoutMs, retries } = overridesOf(url)
+): WrittenRequest => {
   const isPost = method === 'POST'
   const target = isPost ? requestedUrl(url) : withQuery(url, parameters)
-  const request = {
+  return {
     method,
     url: target,
     headers: {
@@ -76,6 +81,26 @@ export const requestProgram = async (
       'i-twilio-idempotency-token': id,
     },
     body: isPost ? new URLSearchParams(parameters).toString() : null,
+  }
+}
+
+/**
+ * Requests an answer of a program. Only a connection that was never made is tried again, as the program may have acted on
+ * any other.
+ * @param id the same for repetitions, so that the program can recognise them
+ * @throws ProgramError for no answer, and for a status of 400 and above or a redirect
+ */
+export const requestProgram = async (
+  deps: ProgramDeps,
+  program: Program,
+  parameters: Parameters,
+  id: string,
+): Promise<ProgramAnswer> => {
+  const { outbound, signal } = deps
+  const { url } = program
+  const { timeoutMs, retries } = overridesOf(url)
+  const request = {
+    ...writeRequest(deps, program, parameters, id),
     timeoutMs,
     // One more than allowed shows that a document is too long.
     maxBytes: maxDocumentBytes + 1,
