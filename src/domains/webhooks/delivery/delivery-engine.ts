@@ -21,7 +21,7 @@ import {
 } from '../limits.ts'
 import { openHeaders } from '../subscriptions/request-headers.ts'
 import { type AttemptResult, attempt, type Delivery, type Endpoint } from './attempt.ts'
-import { makeConcurrencyLimiter } from './concurrency-limiter.ts'
+import { makeConcurrencyLimiter } from '../../../platform/lib/concurrency-limiter.ts'
 import * as store from './endpoint-lease-store.ts'
 import { makeEndpointLeases } from './endpoint-leases.ts'
 import { EndpointWorker } from './endpoint-worker.ts'

@@ -8,7 +8,7 @@ import { record } from '../../events/ops.ts'
 import { search } from '../history/delivery-search-store.ts'
 import type { Endpoint } from './attempt.ts'
 import { type DeliveryChange, storeResults } from './attempt-store.ts'
-import { makeConcurrencyLimiter } from './concurrency-limiter.ts'
+import { makeConcurrencyLimiter } from '../../../platform/lib/concurrency-limiter.ts'
 import { load } from './endpoint-lease-store.ts'
 import { EndpointWorker } from './endpoint-worker.ts'
 

@@ -2,6 +2,7 @@ import type { Services } from '../../../services.ts'
 import { tokenPlace } from '../credentials.ts'
 import * as store from '../store.ts'
 import type { ProgramDeps } from './program-request.ts'
+import type { ProgramShare } from './program-share.ts'
 
 /** Data that requests to the program of an account need. */
 type AccountAccess = { readonly a2pUs: boolean; readonly deps: ProgramDeps }
@@ -10,6 +11,7 @@ type AccountAccess = { readonly a2pUs: boolean; readonly deps: ProgramDeps }
 export const accessOf = async (
   { db, config, seal, outbound, sandboxAccounts, version }: Services,
   account: string,
+  share: ProgramShare,
   signal: AbortSignal,
 ): Promise<AccountAccess | null> => {
   if (config.compat === 'off') return null
@@ -22,6 +24,7 @@ export const accessOf = async (
       agent: `Trunkline/${version}`,
       token: String(seal.openBytes(token.sealed_token, tokenPlace(token.key_id))),
       signal,
+      enter: (url) => share.enter(account, url, signal),
     },
   }
 }
