@@ -132,7 +132,9 @@ test('lists are paged by next_page_uri, with their filters', async () => {
     ],
     [6, 0, 6, 0, 6],
   )
-  assert.equal((await ask(own, 'GET', '/Messages.json', { PageToken: 'PAx' })).status, 400)
+  const falseToken = await ask(own, 'GET', '/Messages.json', { PageToken: 'PAx' })
+  assert.deepEqual([falseToken.status, falseToken.body.code], [400, 20001])
+  assert.match(falseToken.body.message, /^PageToken must be that of a next_page_uri of this list/)
   for (const strange of ['tomorrow', '2026-02-30', '0000-01-01', '9999-12-31']) {
     const refused = await ask(own, 'GET', '/Messages.json', { 'DateSent<': strange })
     assert.deepEqual([refused.status, refused.body.code], [400, 20001], strange)
