@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../../../test/platform.ts'
+import { parseSid } from '../../../platform/lib/sid.ts'
 import { makeTwilioWorld, stockNumbers } from '../testing.ts'
 
 const world = await makeTwilioWorld()
@@ -114,4 +116,26 @@ test('a list takes as many queries for three numbers as for one', async (t) => {
   for (const n of [11, 12]) await buy(british[n] ?? '')
   assert.deepEqual([one.numbers, await listed()], [1, { numbers: 3, count: one.count }])
   assert.ok(one.count >= 2)
+})
+
+test('two changes of a number at the same time keep the address of each other', async () => {
+  const { own } = await open()
+  const [number = ''] = british.slice(-2)
+  const { body } = await ask(own, 'POST', '/IncomingPhoneNumbers.json', { PhoneNumber: number })
+  const path = `/IncomingPhoneNumbers/${body.sid}.json`
+  const [first, second] = ['http://127.0.0.1:8099/in', 'http://127.0.0.1:8099/fallback']
+  const changes: Promise<unknown>[] = []
+  await db.begin(async (tx) => {
+    await tx.run`update twilio_numbers set updated_at = app_now() where virtual_number_id = ${parseSid('PN', body.sid)}`
+    changes.push(ask(own, 'POST', path, { SmsUrl: first }), ask(own, 'POST', path, { SmsFallbackUrl: second }))
+    await until(async () => {
+      const { waiting } = await db.one<{ waiting: number }>`
+        select count(*)::integer as waiting from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return waiting === 2
+    })
+  })
+  await Promise.all(changes)
+  const { sms_url, sms_fallback_url } = (await ask(own, 'GET', path)).body
+  assert.deepEqual([sms_url, sms_fallback_url], [first, second])
 })
