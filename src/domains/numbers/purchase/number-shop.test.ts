@@ -34,8 +34,13 @@ const withSupplier = async (available: NumberSupplier['available']) => {
 }
 
 const wanted = {
-  ...{ country: 'GB', type: 'local', prefix: null, place: null, digits: '', limit: 50 },
+  country: 'GB',
+  type: 'local',
+  prefix: null,
+  place: null,
+  digits: '',
   needs: { sms: false, voice: false },
+  limit: 50,
 } as const
 
 test('one search asks suppliers a few times at most, however many of their groups match', async () => {
