@@ -61,6 +61,12 @@ export const maxReplies = 10
 /** Attempts of the report of a status: 1 s, doubled each time, about 17 minutes in all. */
 export const maxStatusAttempts = 11
 
+/** Seconds for which the status callbacks of a blocked account are kept. */
+export const maxBlockedSeconds = 86_400
+
+/** Seconds between the looks whether an account is still blocked, as bounds of a quarter of the age of the callback. */
+export const blockedCheckSeconds = { least: 60, most: 3_600 } as const
+
 /** Requests to programs that a process makes at once, of each kind of callback: to one host, to programs that answer within
  *  a second, and to all others. */
 export const programConcurrency = { perHost: 32, quick: 64, other: 64 } as const

@@ -98,6 +98,10 @@ export const callbackOf = async (sql: Sql, account: string, id: string): Promise
       select callback_url as url from sms_messages where account_id = ${account} and id = ${id}`
   )?.url ?? null
 
+/** Whether the account is blocked, and may be opened again. */
+export const isBlocked = async (sql: Sql, account: string): Promise<boolean> =>
+  (await sql.maybe`select 1 from accounts where id = ${account} and blocked and closed_at is null`) !== null
+
 /** Returns the account as a request needs it; null if it is closed or blocked. */
 export const activeAccount = (sql: Sql, account: string) => sql.maybe<{ id: string; a2pUs: boolean }>`
   select id, a2p_us as "a2pUs" from accounts where id = ${account} and not blocked and closed_at is null`

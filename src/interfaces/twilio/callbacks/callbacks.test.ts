@@ -70,6 +70,32 @@ test('a status that cannot be reported now holds back the next one', async () =>
   assert.notEqual(third, first)
 })
 
+test('the status callbacks of a blocked account wait until it is open again', async () => {
+  const { who, own, number } = await open()
+  const program = await startProgram()
+  await ask(own, 'POST', '/Messages.json', {
+    To: contact,
+    From: number,
+    Body: 'Hello',
+    StatusCallback: program.url('/status'),
+  })
+  await world.call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { blocked: true })
+  await db.run`update sms_messages set status = 'sent' where account_id = ${who.id}`
+  const due = () => db.maybe<{ is_later: boolean }>`
+    select run_at > app_now() + interval '30 seconds' and leased_until is null as is_later from jobs
+    where account_id = ${who.id} and kind = 'twilio.status'`
+  await until(async () => {
+    const job = await due()
+    assert.ok(job, 'the callback is kept')
+    return job.is_later
+  })
+  assert.deepEqual(program.requests, [])
+  await world.call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { blocked: false })
+  await db.run`update jobs set run_at = app_now() where account_id = ${who.id} and kind = 'twilio.status'`
+  requestPoll()
+  await until(async () => program.requests.length === 1)
+})
+
 test('callbacks of an account go out while the program of another one does not answer', async () => {
   const [slow, other] = [await open(), await open()]
   const hanging = await startProgram({}, () => new Promise(() => undefined))

@@ -1,7 +1,13 @@
 import { findMessage } from '../../../domains/sms/ops.ts'
-import { backoff, type Job, type JobKind, Retry } from '../../../platform/jobs/job-kind.ts'
+import { backoff, type Job, type JobKind, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
 import type { Services } from '../../../services.ts'
-import { callbackBatch, maxHeldCallbacks, maxStatusAttempts } from '../limits.ts'
+import {
+  blockedCheckSeconds,
+  callbackBatch,
+  maxBlockedSeconds,
+  maxHeldCallbacks,
+  maxStatusAttempts,
+} from '../limits.ts'
 import * as store from '../store.ts'
 import { accessOf } from './account-access.ts'
 import { type StatusChange, statusParameters } from './parameters.ts'
@@ -15,18 +21,24 @@ type StatusPayload = StatusChange & { readonly message: string }
 
 /** Reports each status of a message, one after the other. */
 export const statusJob = (services: Services): JobKind<StatusPayload, void> => {
-  const { db, log } = services
+  const { db, log, clock } = services
   const share = makeProgramShare()
 
-  const report = async (
-    { id, payload, attempt }: Job<StatusPayload>,
-    account: string,
-    signal: AbortSignal,
-  ): Promise<void> => {
+  /** Keeps a callback while its account is blocked, for a day. @throws Snooze */
+  const keepWhileBlocked = async ({ createdAt }: Job<StatusPayload>, account: string): Promise<void> => {
+    const age = (clock.now() - createdAt.getTime()) / 1_000
+    if (services.config.compat === 'off' || age > maxBlockedSeconds || !(await store.isBlocked(db, account))) return
+    const { least, most } = blockedCheckSeconds
+    throw new Snooze('the account is blocked', Math.min(most, Math.max(least, age / 4)))
+  }
+
+  const report = async (job: Job<StatusPayload>, account: string, signal: AbortSignal): Promise<void> => {
+    const { id, payload, attempt } = job
     const access = await accessOf(services, account, share, signal)
-    const row = access && (await findMessage(db, account, payload.message))
+    if (!access) return await keepWhileBlocked(job, account)
+    const row = await findMessage(db, account, payload.message)
     const url = row && (await store.callbackOf(db, account, payload.message))
-    if (!access || !row || !url) return
+    if (!row || !url) return
     try {
       await requestProgram(access.deps, { url, method: 'POST' }, statusParameters(account, row, payload), id)
     } catch (error) {
