@@ -56,27 +56,30 @@ test('one search asks suppliers a few times at most, however many of their group
 })
 
 test('all ways to search share the limit of an account at suppliers', async () => {
-  let [asked, most] = [0, 0]
-  const answers: (() => void)[] = []
+  let [asked, found] = [0, 0]
+  const answer = Promise.withResolvers<void>()
   const services = await withSupplier(async () => {
-    most = Math.max(most, ++asked)
-    await new Promise<void>((resolve) => answers.push(resolve))
-    asked--
+    asked++
+    await answer.promise
     return { outcome: 'done', value: [] }
   })
-  const { id } = await world.tenant()
-  const [one, other] = [makeSupplierPurchase(services), makeSupplierPurchase(services)]
-  const searches = [one, other, one, other].map(({ available }) => available(id, 'group-0', ''))
-  let isOver = false
-  const all = Promise.all(searches).then(() => {
-    isOver = true
-  })
-  while (!isOver) {
-    await new Promise((resolve) => setImmediate(resolve))
-    // No answer before all that may ask have asked.
-    if (asked >= supplierRequestLimits.perKey || answers.length > supplierRequestLimits.perKey)
-      for (const answer of answers.splice(0)) answer()
+  const all = Promise.withResolvers<void>()
+  const { of } = services.suppliers
+  const counted = {
+    ...services.suppliers,
+    of: async () => {
+      if (++found === 4) all.resolve()
+      return await of()
+    },
   }
-  await all
-  assert.equal(most, supplierRequestLimits.perKey)
+  const purchases = [1, 2].map(() => makeSupplierPurchase({ ...services, suppliers: counted }))
+  const { id } = await world.tenant()
+  const searches = [...purchases, ...purchases].map(({ available }) => available(id, 'group-0', ''))
+  await all.promise
+  // All four are at the limit after this turn of the event loop.
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(asked, supplierRequestLimits.perKey)
+  answer.resolve()
+  await Promise.all(searches)
+  assert.equal(asked, 4)
 })
