@@ -44,6 +44,16 @@ export const refusals = {
       20001,
     ),
   badDay: (field: string) => coded(invalid(`${field} must be a day from 1970 to 9998, YYYY-MM-DD`).at(field), 20001),
+  // Not 503, which would say that another attempt is harmless.
+  maybeAccepted: () =>
+    coded(
+      new Problem(
+        'internal',
+        'The message may have been accepted: the database did not answer. List the messages before you send it again',
+        'maybe_accepted',
+      ),
+      20500,
+    ),
   tooExpensive: (price: string) =>
     coded(invalid(`The price of the message, ${price} USD, exceeds MaxPrice`).at('MaxPrice'), 30010),
   unknownResource: (path: string) => notFound(`The requested resource ${path} was not found`),

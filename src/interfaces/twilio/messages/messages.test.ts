@@ -231,3 +231,20 @@ test('a message that waits longer than its ValidityPeriod fails and is refunded'
   assert.equal(error_code, 30036)
   assert.equal((await ask(own, 'GET', '/Balance.json')).body.balance, '1.00')
 })
+
+test('a message whose commit is unknown is answered 500, which does not ask for another attempt', async () => {
+  const { who, own, number } = await open()
+  const answers: ReturnType<typeof ask>[] = []
+  await db.begin(async (tx) => {
+    await tx.run`select 1 from balances where account_id = ${who.id} for update`
+    answers.push(ask(own, 'POST', '/Messages.json', { To: contact, From: number, Body: 'Hello' }))
+    await until(async () => {
+      const { ended } = await tx.one<{ ended: number }>`
+        select count(*) filter (where pg_terminate_backend(pid))::integer as ended from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return ended > 0
+    })
+  })
+  const [answer] = await Promise.all(answers)
+  assert.deepEqual([answer?.status, answer?.body.code], [500, 20500])
+})
