@@ -2696,7 +2696,7 @@ export type ConnectionSettingsChanges = {
   inbound_part?: string | null
   /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
   inbound_parts?: string | null
-  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  /** generic: header with the HMAC of the body under callback_secret: fields then count in the body alone. Without it, callback_secret comes as secret in the query */
   callback_header?: string | null
   /** generic: default sha256 */
   callback_hash?: 'sha1' | 'sha256' | 'sha512' | null
@@ -3007,7 +3007,7 @@ export type ConnectionSettings = {
   inbound_part?: string
   /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
   inbound_parts?: string
-  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  /** generic: header with the HMAC of the body under callback_secret: fields then count in the body alone. Without it, callback_secret comes as secret in the query */
   callback_header?: string
   /** generic: default sha256 */
   callback_hash?: 'sha1' | 'sha256' | 'sha512'
@@ -3244,7 +3244,7 @@ export type SmsHttpSettings = {
   inbound_part?: string
   /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
   inbound_parts?: string
-  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  /** generic: header with the HMAC of the body under callback_secret: fields then count in the body alone. Without it, callback_secret comes as secret in the query */
   callback_header?: string
   /** generic: default sha256 */
   callback_hash?: 'sha1' | 'sha256' | 'sha512'

@@ -20,7 +20,7 @@ export type PostRequest = {
   readonly body: string | Uint8Array | null
   /** Time from the connection to the last byte of the response, in ms. Names are resolved before, in at most 5 s. */
   readonly timeoutMs: number
-  /** Time until the connection is ready, in ms. Default: timeoutMs. */
+  /** Time until the connection is ready for the request, in ms. Default: that of `timeoutMs`. */
   readonly connectMs?: number
   /** Maximum size of the response body. */
   readonly maxBytes: number

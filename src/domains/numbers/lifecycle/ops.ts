@@ -1,9 +1,7 @@
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { ListPage } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
-import { requireApplication } from '../../applications/ops.ts'
 import { presentNumber } from './number-presenter.ts'
-import type { NumberVoice } from './number-voice.ts'
 import * as virtualNumbers from './virtual-number-store.ts'
 
 export type NumberFilters = virtualNumbers.NumberFilters
@@ -33,25 +31,6 @@ export const changeNumber = async (
   const next = typeof fields === 'function' ? await fields(before) : fields
   if (Object.keys(next).length === 0) return { before, after: before }
   const after = await virtualNumbers.change(tx, account, id, { ...before, ...next })
-  await changes.invalidate(tx, 'numbers')
-  return { before, after }
-}
-
-/**
- * Lets the calls to a number run a program; null: they ring nobody. Its addresses must have been checked.
- * @returns as `renameNumber` @throws the 404 Problem for an application that the account does not have
- */
-export const setNumberProgram = async (
-  tx: Tx,
-  changes: InvalidationBus,
-  account: string,
-  id: string,
-  voice: NumberVoice | null,
-): Promise<{ before: virtualNumbers.NumberRow; after: virtualNumbers.NumberRow } | null> => {
-  const before = await virtualNumbers.lock(tx, account, id)
-  if (!before) return null
-  if (voice?.kind === 'application') await requireApplication(tx, account, voice.application)
-  const after = await virtualNumbers.change(tx, account, id, { ...before, voice, inbound_user_id: null })
   await changes.invalidate(tx, 'numbers')
   return { before, after }
 }
