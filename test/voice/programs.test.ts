@@ -15,7 +15,13 @@ const { number } = await buyNumber(platform)
 const { numbers } = (await platform.call('GET', '/open/voip/virtual-numbers')).body
 const path = `/open/voip/virtual-numbers/${numbers[0].uuid}`
 
-type Request = { readonly url: string; readonly body: any }
+type Body = {
+  readonly event: string
+  readonly sequence: number
+  readonly verb: { readonly id: string | null } | null
+  readonly result: { readonly digits?: string } | null
+}
+type Request = { readonly url: string; readonly body: Body }
 const requests: Request[] = []
 let answerTo: (request: Request) => unknown = () => []
 const server = createServer(async (incoming, response) => {
@@ -61,7 +67,7 @@ test('a call to a number runs the menu of its program: keys choose, and the prog
           prompts: [{ verb: 'play', tone, loop: 0 }],
         },
       ]
-    if (body.result.digits === '2') return [{ verb: 'play', tone: { hertz: [700], on_ms: 1_500 } }, { verb: 'hangup' }]
+    if (body.result?.digits === '2') return [{ verb: 'play', tone: { hertz: [700], on_ms: 1_500 } }, { verb: 'hangup' }]
     return [{ verb: 'hangup' }]
   }
   const id = await ring()
