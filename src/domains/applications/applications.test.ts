@@ -41,7 +41,8 @@ test('an application shows its secret once, and a rotation makes another that si
   assert.deepEqual(shown.body.application, application)
   assert.doesNotMatch(JSON.stringify([shown.body, (await call(ada, 'GET', path)).body]), /whsec_/)
 
-  const key = async () => (await parts.callPrograms.resolve(ada.id, source(application.uuid))).secret?.toString('base64')
+  const key = async () =>
+    (await parts.callPrograms.resolve(ada.id, source(application.uuid))).secret?.toString('base64')
   assert.equal(`whsec_${await key()}`, first)
   const { signing_secret: second } = (await call(ada, 'POST', `${path}/${application.uuid}/secret`)).body
   assert.equal(`whsec_${await key()}`, second)
@@ -54,10 +55,22 @@ const source = (application: string) =>
 test('the program of an application has its addresses, its time and its shape as they are when the call begins', async () => {
   const ada = await tenant()
   const { uuid: id } = (await create(ada)).body.application
-  const changes = { fallback_url: `${url}/2`, fallback_method: 'GET', format: 'twilio', timeout_seconds: 15, status_url: `${url}/s` }
+  const changes = {
+    fallback_url: `${url}/2`,
+    fallback_method: 'GET',
+    format: 'twilio',
+    timeout_seconds: 15,
+    status_url: `${url}/s`,
+  }
   assert.equal((await call(ada, 'PATCH', `${path}/${id}`, changes)).status, 200)
   const program = await parts.callPrograms.resolve(ada.id, source(id))
-  assert.deepEqual([program.begin, program.fallback], [{ url, method: 'POST' }, { url: `${url}/2`, method: 'GET' }])
+  assert.deepEqual(
+    [program.begin, program.fallback],
+    [
+      { url, method: 'POST' },
+      { url: `${url}/2`, method: 'GET' },
+    ],
+  )
   assert.deepEqual([program.shape, program.timeoutMs, program.callbacks?.url], ['twilio', 15_000, `${url}/s`])
   await call(ada, 'PATCH', `${path}/${id}`, { fallback_url: null, status_url: null })
   const { fallback, callbacks } = await parts.callPrograms.resolve(ada.id, source(id))
@@ -97,7 +110,10 @@ test('a number runs what its voice was last set to, by either field', async () =
   assert.deepEqual(await voiceAfter({ voice: { kind: 'application', application_uuid: application } }), byApplication)
   assert.deepEqual(await voiceAfter({ friendly_name: 'Reception' }), byApplication)
   const [shown, none, kind] = await voiceAfter({ voice: { kind: 'url', url, method: 'GET', fallback_url: `${url}/2` } })
-  assert.deepEqual([shown.kind, shown.url, shown.method, shown.fallback_url, none, kind], ['url', url, 'GET', `${url}/2`, null, 'url'])
+  assert.deepEqual(
+    [shown.kind, shown.url, shown.method, shown.fallback_url, none, kind],
+    ['url', url, 'GET', `${url}/2`, null, 'url'],
+  )
   assert.deepEqual(await voiceAfter({ voice: { kind: 'user', user_uuid: ring } }), byUser)
   await change({ voice: { kind: 'url', url } })
   assert.deepEqual(await voiceAfter({ inbound_user_uuid: null }), [{ kind: 'none' }, null, null])

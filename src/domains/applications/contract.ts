@@ -9,7 +9,13 @@ const audited = { ...applications, audited: true } as const
 
 const Address = (description: string) =>
   Confidential(
-    Type.String({ minLength: 1, maxLength: 2_048, pattern: webAddress, description, examples: ['https://example.com/call'] }),
+    Type.String({
+      minLength: 1,
+      maxLength: 2_048,
+      pattern: webAddress,
+      description,
+      examples: ['https://example.com/call'],
+    }),
     'path',
   )
 const NullableAddress = (description: string) =>
@@ -77,7 +83,8 @@ export const createApplication = contract({
   method: 'POST',
   url: '/open/voip/applications',
   summary: 'Store a program of calls under a name',
-  description: 'Only this response shows the signing secret. A number runs it with voice, a call with application_uuid.',
+  description:
+    'Only this response shows the signing secret. A number runs it with voice, a call with application_uuid.',
   body: Type.Object(
     { name: fields.name, url: fields.url, ...optional },
     { examples: [{ name: 'Menu', url: 'https://example.com/call' }] },

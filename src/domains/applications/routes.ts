@@ -72,8 +72,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
 
   route(c.deleteApplication, async ({ account, params, tx, audit }) => {
     const printed = params.application_uuid
-    const row =
-      (await removeApplication(tx, account.id, idOf(printed))) ?? refuse(refusals.unknownApplication(printed))
+    const row = (await removeApplication(tx, account.id, idOf(printed))) ?? refuse(refusals.unknownApplication(printed))
     await audit(tx, { before: present(row) })
     return ok({})
   }),

@@ -25,7 +25,13 @@ export type ApplicationFields = Omit<
   'account_id' | 'id' | 'sealed_secret' | 'created_at' | 'updated_at'
 >
 
-export const add = (tx: Tx, account: string, id: string, a: ApplicationFields, sealed: Buffer) => tx.one<ApplicationRow>`
+export const add = (
+  tx: Tx,
+  account: string,
+  id: string,
+  a: ApplicationFields,
+  sealed: Buffer,
+) => tx.one<ApplicationRow>`
   insert into call_applications (account_id, id, name, url, method, fallback_url, fallback_method, status_url, status_method,
     status_events, format, timeout_seconds, sealed_secret)
   values (${account}, ${id}, ${a.name}, ${a.url}, ${a.method}, ${a.fallback_url}, ${a.fallback_method}, ${a.status_url},
