@@ -47,7 +47,7 @@ import * as recordings from '../recordings/recording-files.ts'
 import { blockedReason, type CallRefusal, callRefusals } from '../refusals.ts'
 import type { NewCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
-import { makeProgramStory } from '../timeline/program-story.ts'
+import { makeProgramSteps } from '../timeline/program-steps.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
 import { callEndOf, cutReasons, type RunningCall } from './call-end-reason.ts'
 import {
@@ -464,13 +464,13 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   const running: RunningCalls = new Map()
   const presence = makeRegisteredUsers(db, sipSecret(seal))
   const timelines = makeCallTimelines(db)
-  const story = makeProgramStory(db)
+  const programSteps = makeProgramSteps(db)
   const admission = makeAdmission(deps, running, timelines)
   const callingAccounts = () => new Set([...running.values()].map(({ account }) => account))
   deps.callPrograms.connect({
     placeChild: makePlaceChild(deps, admission),
     recordings: makeProgramRecordings(deps),
-    onStep: story.add,
+    onStep: programSteps.add,
   })
 
   return {
@@ -494,7 +494,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
 
     addTimelineEntries: timelines.append,
     flush: async () => {
-      await story.flush()
+      await programSteps.flush()
       await timelines.flush((call) => !running.has(call))
     },
   }
