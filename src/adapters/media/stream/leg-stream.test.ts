@@ -186,7 +186,7 @@ describe('streams of a leg', { concurrency: true }, () => {
     served.socket.resume()
     await say(50)
     const numbers = () => served.frames.flatMap(({ media }) => (media ? [Number(media.chunk)] : []))
-    await until(async () => numbers().at(-1) ?? 0 > numbers().length)
+    await until(async () => (numbers().at(-1) ?? 0) > numbers().length)
     await stalled.call.close()
     const { framesDropped, framesSent } = await ended
     await until(async () => served.closed !== null)
