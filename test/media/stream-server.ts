@@ -10,7 +10,12 @@ export type ReceivedFrame = {
   readonly sequenceNumber?: string
   readonly streamSid?: string
   readonly start?: Readonly<Record<string, unknown>>
-  readonly media?: { readonly track: string; readonly chunk: string; readonly timestamp: string; readonly payload: string }
+  readonly media?: {
+    readonly track: string
+    readonly chunk: string
+    readonly timestamp: string
+    readonly payload: string
+  }
   readonly mark?: { readonly name: string }
   readonly dtmf?: { readonly track: string; readonly digit: string }
   readonly stop?: Readonly<Record<string, unknown>>
@@ -52,7 +57,8 @@ export const makeStreamServer = async (isEcho = false): Promise<StreamServer> =>
     const marks: string[] = []
     let stream: string | undefined
     let closed: number | null = null
-    const send = (frame: Readonly<Record<string, unknown>>) => socket.send(JSON.stringify({ streamSid: stream, ...frame }))
+    const send = (frame: Readonly<Record<string, unknown>>) =>
+      socket.send(JSON.stringify({ streamSid: stream, ...frame }))
     const sendAudio = (octets: Buffer) => send({ event: 'media', media: { payload: octets.toString('base64') } })
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) {

@@ -66,7 +66,7 @@ export const maxFrameGapMs = 10_000
 /** Listeners of a leg's frames: a stream and a recogniser of speech, for each direction. */
 export const maxListeners = 4
 
-/** Octets that wait in a feed: 300 s of G.711, as a program may push a whole announcement at once. */
+/** Octets that wait in a feed or a stream: 300 s of G.711, as a program may push a whole announcement at once. */
 export const maxFeedBytes = 2_400_000
 
 /** Feeds of a leg: more would hold memory without end. */
@@ -123,9 +123,6 @@ export const maxStreamFrameBytes = 1_500_000
 /** Characters of the name of a mark: longer than ids that programs make. */
 export const maxMarkNameLength = 1_000
 
-/** Octets of µ-law of a server that wait to be played: 300 s, as in a feed. */
-export const maxStreamPlayoutBytes = maxFeedBytes
-
 /** Marks that wait to be reached: one for each word of what waits. */
 export const maxStreamMarks = 1_000
 
@@ -144,11 +141,10 @@ export const maxWaitingNotices = 1_000
 /** Milliseconds after which a server that takes nothing is given up: programs may stall for 10 s. */
 export const stalledMs = 30_000
 
-/**
- * Octets that a stream may receive at once, and each second. Reading 1 MB takes 5 ms or more of the worker, in which no
- * other call is served.
- */
+/** Octets that a stream may receive at once. Reading 1 MB takes some milliseconds, in which no other call is served. */
 export const receivedReserveBytes = 8_388_608
+
+/** Octets that a stream may receive each second after that: 20 times what the longest format takes. */
 export const receivedBytesPerSecond = 1_048_576
 
 /** Octets that a frame counts for, in addition to its own. */

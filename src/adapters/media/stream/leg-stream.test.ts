@@ -78,7 +78,9 @@ const connected = async (more: Partial<MediaStreamOptions> = {}, isEcho = false)
   const server = await serve(isEcho)
   const { call, leg, telephone } = await single()
   const opened = await openStream(leg, server.url, more)
-  const served = await until(async () => server.streams[0]?.frames.some(({ event }) => event === 'start') && server.streams[0])
+  const served = await until(
+    async () => server.streams[0]?.frames.some(({ event }) => event === 'start') && server.streams[0],
+  )
   return { call, leg, telephone, ...opened, served }
 }
 
@@ -97,7 +99,13 @@ describe('streams of a leg', { concurrency: true }, () => {
     await call.close()
     assert.deepEqual(events, ['opened', 'ended: call_ended'])
     const { seconds, framesSent, ...end } = await ended
-    assert.deepEqual(end, { reason: 'call_ended', code: 1000, detail: 'the call has ended', framesDropped: 0, droppedMs: 0 })
+    assert.deepEqual(end, {
+      reason: 'call_ended',
+      code: 1000,
+      detail: 'the call has ended',
+      framesDropped: 0,
+      droppedMs: 0,
+    })
     await until(async () => served.closed !== null)
     assert.equal(served.closed, 1000)
     assert.equal(served.headers['user-agent'], 'test')
@@ -114,7 +122,12 @@ describe('streams of a leg', { concurrency: true }, () => {
     assert.equal(media.length, framesSent)
     assert.ok(seconds > 0)
     assert.deepEqual(
-      media.map(({ track, chunk, timestamp, payload }) => [track, chunk, timestamp, Buffer.from(payload, 'base64').length]),
+      media.map(({ track, chunk, timestamp, payload }) => [
+        track,
+        chunk,
+        timestamp,
+        Buffer.from(payload, 'base64').length,
+      ]),
       media.map((_, i) => ['inbound', String(i + 1), String(i * 20), 160]),
     )
   })
@@ -134,7 +147,10 @@ describe('streams of a leg', { concurrency: true }, () => {
     })
     // Chunks that come too late leave silence between them.
     const spoken = heard.filter((sample) => sample !== 0)
-    assert.deepEqual(spoken, linear(octets).filter((sample) => sample !== 0))
+    assert.deepEqual(
+      spoken,
+      linear(octets).filter((sample) => sample !== 0),
+    )
     await call.close()
   })
 
@@ -193,7 +209,10 @@ describe('streams of a leg', { concurrency: true }, () => {
     assert.ok(framesDropped > 0)
     assert.equal(numbers().length, framesSent)
     assert.equal(numbers().at(-1), framesSent + framesDropped)
-    assert.deepEqual(numbers(), numbers().toSorted((a, b) => a - b))
+    assert.deepEqual(
+      numbers(),
+      numbers().toSorted((a, b) => a - b),
+    )
     assert.deepEqual(
       served.frames.slice(1).map(({ sequenceNumber }) => Number(sequenceNumber)),
       served.frames.slice(1).map((_, i) => i + 1),
@@ -264,7 +283,10 @@ describe('streams of a leg', { concurrency: true }, () => {
   })
 
   test('a one-way stream sends what a telephone says and hears, and plays nothing', async () => {
-    const { call, leg, served, telephone, stream } = await connected({ isTwoWay: false, tracks: ['inbound', 'outbound'] })
+    const { call, leg, served, telephone, stream } = await connected({
+      isTwoWay: false,
+      tracks: ['inbound', 'outbound'],
+    })
     assert.deepEqual(served.frames[1]?.start?.tracks, ['inbound', 'outbound'])
     telephone.sendTone(1_000)
     void leg.play([{ tones: [440], onMs: 200, offMs: 0, loop: 0 }])
@@ -291,7 +313,10 @@ describe('streams of a leg', { concurrency: true }, () => {
       await waitForTone(telephone, 1_000)
       await call.close()
       const media = served.frames.flatMap((frame) => frame.media ?? [])
-      const lengths = framing === 'json' ? media.map(({ payload }) => Buffer.from(payload, 'base64').length) : served.binary.map(({ length }) => length)
+      const lengths =
+        framing === 'json'
+          ? media.map(({ payload }) => Buffer.from(payload, 'base64').length)
+          : served.binary.map(({ length }) => length)
       assert.equal(media.length === 0, framing === 'binary')
       assert.deepEqual(new Set(lengths), new Set([octets]))
       assert.deepEqual(served.frames[1]?.start?.mediaFormat, {
@@ -305,7 +330,9 @@ describe('streams of a leg', { concurrency: true }, () => {
     const { call, leg } = await connected()
     const server = await serve()
     const causeOf = async (more: Partial<MediaStreamOptions>, of = leg) => {
-      const opened = await of.openStream(streamOptions(server.url, more), { ended: () => assert.fail('it was refused') })
+      const opened = await of.openStream(streamOptions(server.url, more), {
+        ended: () => assert.fail('it was refused'),
+      })
       return opened.outcome === 'refused' ? opened.cause : null
     }
     assert.equal(await causeOf({}), 'state')
@@ -408,7 +435,9 @@ describe('servers that break the rules', { concurrency: true }, () => {
     [
       'that redirects',
       (socket) =>
-        socket.once('data', () => socket.end('HTTP/1.1 301 Moved\r\nLocation: ws://127.0.0.1/\r\nContent-Length: 0\r\n\r\n')),
+        socket.once('data', () =>
+          socket.end('HTTP/1.1 301 Moved\r\nLocation: ws://127.0.0.1/\r\nContent-Length: 0\r\n\r\n'),
+        ),
       /301/,
     ],
     ['that says nothing for 5 s', () => {}, /within 5 s/],

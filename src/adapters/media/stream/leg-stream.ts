@@ -63,7 +63,11 @@ export class LegStream {
     if (tracks.length === 0 || (framing === 'binary' && tracks.length > 1))
       return refused('description', 'a stream has a track, and a binary one has exactly one')
     for (const track of tracks) {
-      const listening = this.leg.taps.listen(this.listenerOf(track), track === 'inbound' ? 'said' : 'heard', this.sender(track))
+      const listening = this.leg.taps.listen(
+        this.listenerOf(track),
+        track === 'inbound' ? 'said' : 'heard',
+        this.sender(track),
+      )
       if (listening.outcome === 'done') continue
       this.unlisten()
       return listening

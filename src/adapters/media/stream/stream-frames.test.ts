@@ -25,7 +25,13 @@ test('frames to a server have the fields that Twilio documents, with numbers as 
     },
     streamSid: 'MZ1',
   })
-  const media = { event: 'media', track: 'inbound', chunk: 2, timestamp: 20, payload: Buffer.from([255, 0, 1]) } as const
+  const media = {
+    event: 'media',
+    track: 'inbound',
+    chunk: 2,
+    timestamp: 20,
+    payload: Buffer.from([255, 0, 1]),
+  } as const
   assert.deepEqual(JSON.parse(write(media, 3)), {
     event: 'media',
     sequenceNumber: '3',
@@ -59,7 +65,10 @@ test('media, mark and clear of a server are read', () => {
     event: 'media',
     payload: Buffer.from([255, 0, 1]),
   })
-  assert.deepEqual(read({ ...of, event: 'media', media: { payload: '' } }), { event: 'media', payload: Buffer.alloc(0) })
+  assert.deepEqual(read({ ...of, event: 'media', media: { payload: '' } }), {
+    event: 'media',
+    payload: Buffer.alloc(0),
+  })
   assert.deepEqual(read({ ...of, event: 'mark', mark: { name: 'end' } }), { event: 'mark', name: 'end' })
   assert.deepEqual(read({ ...of, event: 'clear', more: 1 }), { event: 'clear' })
 })

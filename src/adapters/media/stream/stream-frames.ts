@@ -27,7 +27,9 @@ export const connectedFrame = JSON.stringify({ event: 'connected', protocol: 'Ca
 export type FrameWriter = (frame: OwnFrame, sequence: number) => string
 
 /** Returns a writer of the frames of a stream. */
-export const makeFrameWriter = (options: Pick<MediaStreamOptions, 'ids' | 'tracks' | 'parameters' | 'format'>): FrameWriter => {
+export const makeFrameWriter = (
+  options: Pick<MediaStreamOptions, 'ids' | 'tracks' | 'parameters' | 'format'>,
+): FrameWriter => {
   const { ids, tracks, parameters, format } = options
   const streamSid = JSON.stringify(ids.stream)
   const call = { accountSid: ids.account, callSid: ids.call }

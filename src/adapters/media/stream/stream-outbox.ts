@@ -17,8 +17,8 @@ export type OutboxEvents = {
 }
 
 /**
- * Frames to a server, in order. Few octets are given to the socket at a time, as it drops nothing. Of the audio that
- * waits, the oldest of a track is dropped after 2 s; other frames are kept.
+ * Frames to a server, in order. Few octets are given to the socket at a time, as it drops nothing. While they
+ * wait, the oldest audio of a track is dropped after 2 s. Other frames are kept.
  */
 export class StreamOutbox {
   private readonly socket: FrameSocket
@@ -44,10 +44,15 @@ export class StreamOutbox {
   /** @param at milliseconds of the monotonic clock */
   push(frame: OwnFrame, at: number): void {
     if (this.isOver) return
-    if (this.waiting.length === 0 && this.hasRoom) return this.give(frame)
+    if (this.waiting.length === 0 && this.hasRoom) {
+      this.give(frame)
+      return
+    }
     this.stalledAt ??= at
-    if (at - this.stalledAt > stalledMs)
-      return this.fail('broken', `the server has taken nothing for ${stalledMs / 1_000} s`)
+    if (at - this.stalledAt > stalledMs) {
+      this.fail('broken', `the server has taken nothing for ${stalledMs / 1_000} s`)
+      return
+    }
     this.waiting.push(frame)
     if (frame.event === 'media') {
       if (++this.audio[frame.track] > maxWaitingFrames) this.dropOldest(frame.track)

@@ -27,7 +27,8 @@ test('60 s of audio in one chunk are read in order without a gap, then silence',
 test('chunks of any length join to frames without a gap', () => {
   const { playout, read } = open()
   const octets = octetsOf(16_000)
-  for (let from = 0, length = 1; from < octets.length; from += length++) playout.push(octets.subarray(from, from + length))
+  for (let from = 0, length = 1; from < octets.length; from += length++)
+    playout.push(octets.subarray(from, from + length))
   assert.ok(read(100).equals(octets))
 })
 

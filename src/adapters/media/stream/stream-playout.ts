@@ -1,6 +1,6 @@
 import { silence } from '@trunkline/rtp/g711.ts'
 import { frameBytes, octetsPerMs } from '../embedded/g711-frame.ts'
-import { maxStreamMarks, maxStreamPlayoutBytes } from '../limits.ts'
+import { maxFeedBytes, maxStreamMarks } from '../limits.ts'
 
 type Waiting = { readonly octets: Buffer } | { readonly mark: string }
 
@@ -31,7 +31,7 @@ export class StreamPlayout {
 
   /** @returns the octets that were dropped, as too much waits */
   push(chunk: Buffer): number {
-    const taken = chunk.subarray(0, Math.max(0, maxStreamPlayoutBytes - this.octets))
+    const taken = chunk.subarray(0, Math.max(0, maxFeedBytes - this.octets))
     this.waited = 0
     this.octets += taken.length
     const last = this.waiting.at(-1)

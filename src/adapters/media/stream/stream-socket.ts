@@ -1,7 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import type { WebSocket as Socket } from 'ws'
 import type { MediaStreamTarget } from '../../../ports/media-stream.ts'
-import { errorMessage } from '../result.ts'
 import {
   closeTimeoutMs,
   maxStreamFrameBytes,
@@ -10,6 +9,7 @@ import {
   receivedFrameBytes,
   receivedReserveBytes,
 } from '../limits.ts'
+import { errorMessage } from '../result.ts'
 
 /**
  * The end of a connection by the server, or by a fault: it closed, the connection broke or could not be opened, or the
@@ -51,11 +51,11 @@ const lookupOf = (addresses: readonly string[]): LookupFunction => {
 const abnormal = 1006
 
 /** Close codes that `ws` sends for faults of the server, by its codes of errors. Others: 1002. */
-const closeCodes: Readonly<Record<string, number>> = {
-  WS_ERR_INVALID_UTF8: 1007,
-  WS_ERR_TOO_MANY_BUFFERED_PARTS: 1008,
-  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: 1009,
-}
+const closeCodes = new Map([
+  ['WS_ERR_INVALID_UTF8', 1007],
+  ['WS_ERR_TOO_MANY_BUFFERED_PARTS', 1008],
+  ['WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', 1009],
+])
 
 /** Loaded with the first stream: most workers have none. */
 const loadClient = async () => (await import('ws')).WebSocket
@@ -123,12 +123,13 @@ export const openStreamSocket = async (
   socket.on('error', (error) => {
     const code = 'code' in error ? String(error.code) : ''
     fault ??= errorMessage(error) || code
-    if (isOpen && code.startsWith('WS_ERR_')) end('protocol', closeCodes[code] ?? 1002, fault)
+    if (isOpen && code.startsWith('WS_ERR_')) end('protocol', closeCodes.get(code) ?? 1002, fault)
   })
   socket.on('close', (code, reason) => {
     clearTimeout(opening)
     if (resuming) clearTimeout(resuming)
-    if (fault === null && code !== abnormal) end('closed', code, `the server closed the stream: ${code} ${reason}`.trim())
+    if (fault === null && code !== abnormal)
+      end('closed', code, `the server closed the stream: ${code} ${reason}`.trim())
     else end('lost', null, fault ?? 'the connection was lost')
   })
 

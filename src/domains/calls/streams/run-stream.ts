@@ -1,6 +1,6 @@
 import type { Outbound } from '../../../platform/lib/outbound.ts'
-import type { MediaLeg } from '../../../ports/media.ts'
-import type { MediaStream, MediaStreamEnd, MediaStreamOptions } from '../../../ports/media-stream.ts'
+import type { MediaLeg, MediaStream } from '../../../ports/media.ts'
+import type { MediaStreamEnd, MediaStreamOptions } from '../../../ports/media-stream.ts'
 import { resolveStreamTarget } from './stream-target.ts'
 
 /** A stream as a program asks for it. */
