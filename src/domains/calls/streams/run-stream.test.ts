@@ -73,15 +73,19 @@ test('a stream runs until its server closes it, and the next one can begin', asy
 
 test('a stream is stopped by its handle, and one that breaks has an error code', async () => {
   const begun = Promise.withResolvers<MediaStream>()
-  const stopped = runStream(depsWith(lenient), request(server.url), { begun: begun.resolve })
+  // A connection that is closed before it opens could be counted as the next one.
+  const opened = Promise.withResolvers<void>()
+  const observer = { begun: begun.resolve, opened: opened.resolve }
+  const stopped = runStream(depsWith(lenient), request(server.url), observer)
   const stream = await begun.promise
+  await opened.promise
   const refused = await runStream(depsWith(lenient), request(server.url))
   assert.deepEqual([refused.reason, refused.error_code], ['refused', 'stream_refused'])
   unwrap(await stream.stop())
   assert.equal((await stopped).reason, 'stopped')
   const known = server.streams.length
   const breaking = runStream(depsWith(lenient), request(server.url))
-  const served = await until(async () => server.streams[known])
+  const served = await until(async () => (server.streams[known]?.frames.length ?? 0) > 0 && server.streams[known])
   served.socket.terminate()
   const { reason, error_code } = await breaking
   assert.deepEqual([reason, error_code], ['broken', 'stream_broken'])
