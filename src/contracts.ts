@@ -2,6 +2,7 @@ import * as apiKeys from './domains/accounts/api-keys/contract.ts'
 import * as accounts from './domains/accounts/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
+import * as clips from './domains/calls/clips/contract.ts'
 import * as calls from './domains/calls/contract.ts'
 import * as connections from './domains/connections/contract.ts'
 import * as contacts from './domains/contacts/contract.ts'
@@ -103,6 +104,7 @@ export const contracts: readonly Contract[] = [
   optOuts,
   callers,
   calls,
+  clips,
   messages,
   messageTimelines,
   contacts,

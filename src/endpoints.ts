@@ -1,6 +1,7 @@
 import { accountRoutes } from './domains/accounts/routes.ts'
 import { auditRoutes } from './domains/audit/routes.ts'
 import { callerRoutes } from './domains/callers/routes.ts'
+import { clipRoutes } from './domains/calls/clips/routes.ts'
 import { callRoutes } from './domains/calls/routes.ts'
 import { connectionRoutes } from './domains/connections/routes.ts'
 import { duplicateRoutes } from './domains/contacts/duplicates/routes.ts'
@@ -93,6 +94,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...optOutRoutes(services),
   ...callerRoutes(services),
   ...callRoutes(services),
+  ...clipRoutes(services),
   ...contactRoutes(services),
   ...duplicateRoutes(services),
   ...contactPictureRoutes(services),

@@ -1,5 +1,6 @@
 import { accountRecipes } from './accounts.ts'
 import { callRecipes } from './calls.ts'
+import { clipRecipes } from './clips.ts'
 import { connectionRecipes } from './connections.ts'
 import { contactRecipes } from './contacts.ts'
 import { documentRecipes } from './documents.ts'
@@ -26,6 +27,7 @@ import { webhookRecipes } from './webhooks.ts'
 export const recipes: Recipes = {
   ...accountRecipes,
   ...callRecipes,
+  ...clipRecipes,
   ...connectionRecipes,
   ...contactRecipes,
   ...eventRecipes,
