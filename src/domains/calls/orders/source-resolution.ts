@@ -11,7 +11,8 @@ const ordinaryTimeoutMs = 8_000
 
 type ResolutionDeps = { readonly db: Sql; readonly seal: Seal }
 
-const callbacksOf = (row: ApplicationRow): CallCallbacks | null =>
+/** Returns who gets the statuses of the calls of an application; null: nobody. */
+export const callbacksOfApplication = (row: ApplicationRow): CallCallbacks | null =>
   row.status_url === null
     ? null
     : {
@@ -45,6 +46,6 @@ export const resolveSource = async (
     begin: { url: row.url, method: row.method },
     fallback: row.fallback_url === null ? null : { url: row.fallback_url, method: row.fallback_method },
     secret: signingKeyOf(seal.open(row.sealed_secret)),
-    callbacks: callbacksOf(row),
+    callbacks: callbacksOfApplication(row),
   }
 }
