@@ -116,7 +116,7 @@ for (const [what, name, result, expected] of results)
       Object.entries(parametersOf(body)).filter(([key]) => !(key in parametersOf(before))),
     )
     assert.deepEqual(added, expected)
-    if (name === 'record') assert.ok(RecordingUrl?.endsWith(`/${printSid('RE', recording)}`), RecordingUrl)
+    if (name === 'record') assert.ok(RecordingUrl?.endsWith(`/${printSid('RE', recording)}`), String(RecordingUrl))
   })
 
 test('the fallback learns which address failed, by the code of Twilio', async () => {
