@@ -51,7 +51,7 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
     placeChild: (...wish) => connected().placeChild(...wish),
     resolve: (call, source) => resolve(call.account, source),
     storeTags: async (call, tags) => void (await addTags(db, call.account, call.id, tags)),
-    onStep: () => {},
+    onStep: (...step) => connected().onStep(...step),
     onFailure: async (call, application, failure) => {
       log.warn({ account: call.account, call: call.id, application, ...failure }, 'calls: a program failed')
       await db.begin((tx) => publishProgramFailed(tx, call.account, call.id, application, failure))

@@ -3,7 +3,6 @@ import { refuse } from '../../platform/http/problem.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
-import { numberRunning } from '../numbers/ops.ts'
 import { answerSeconds, maxApplications } from './limits.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
@@ -48,6 +47,16 @@ export const changeApplication = async (
   return before && { before, after: await store.change(tx, account, id, { ...before, ...fields }) }
 }
 
+/** Deletes an application. Returns null if it does not exist. @throws the 409 Problem if a number runs it */
+export const removeApplication = async (tx: Tx, account: string, id: string): Promise<store.ApplicationRow | null> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return null
+  const number = await store.numberRunning(tx, account, id)
+  if (number !== null) throw refusals.inUse(number)
+  await store.remove(tx, account, id)
+  return row
+}
+
 export const findApplication = store.find
 
 export const listApplications = (sql: Sql, account: string) => store.list(sql, account, maxApplications)
@@ -55,13 +64,3 @@ export const listApplications = (sql: Sql, account: string) => store.list(sql, a
 /** Keeps an application from being deleted until the end of the transaction. @throws the 404 Problem */
 export const requireApplication = async (tx: Tx, account: string, id: string) =>
   (await store.keep(tx, account, id)) ?? refuse(refusals.unknownApplication(print('APP', id)))
-
-/** Deletes an application. Returns null if it does not exist. @throws the 409 Problem if a number runs it */
-export const removeApplication = async (tx: Tx, account: string, id: string): Promise<store.ApplicationRow | null> => {
-  const row = await store.lock(tx, account, id)
-  if (!row) return null
-  const number = await numberRunning(tx, account, id)
-  if (number !== null) throw refusals.inUse(number)
-  await store.remove(tx, account, id)
-  return row
-}

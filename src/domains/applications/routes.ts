@@ -1,4 +1,5 @@
 import type { Sql } from '../../platform/db/sql.ts'
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { ok, route, routeWithPreparation } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -45,7 +46,8 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
   routeWithPreparation(
     c.createApplication,
     ({ body, isSandbox }) => checkAddresses(outbound.of(isSandbox), body),
-    async ({ account, body, tx, audit }) => {
+    async ({ account, body, request, tx, audit }) => {
+      assertMayMake(request, { kind: 'webhook' })
       const { row, secret } = await addApplication(tx, seal, account.id, body)
       await audit(tx, { target: print('APP', row.id), after: present(row) })
       return ok({ application: present(row), signing_secret: secret })
@@ -75,7 +77,8 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
     return ok({})
   }),
 
-  route(c.rotateApplicationSecret, async ({ account, params, tx, audit }) => {
+  route(c.rotateApplicationSecret, async ({ account, params, request, tx, audit }) => {
+    assertMayMake(request, { kind: 'webhook' })
     const printed = params.application_uuid
     const secret = makeSigningSecret()
     const row = await store.setSecret(tx, account.id, idOf(printed), seal.close(secret))

@@ -74,3 +74,12 @@ export const countLocked = async (tx: Tx, account: string): Promise<number> => {
     select count(*)::integer as count from call_applications where account_id = ${account}`
   return count
 }
+
+/** Returns a number that runs an application; null for none. */
+export const numberRunning = async (tx: Tx, account: string, application: string): Promise<string | null> =>
+  (
+    await tx.maybe<{ number: string }>`
+      select number from virtual_numbers
+      where account_id = ${account} and voice ->> 'application' = ${application} and released_at is null
+      order by number limit 1`
+  )?.number ?? null

@@ -135,6 +135,9 @@ export const lastProgramRequestMs = 8_000
 export const maxProgramDocuments = 1_000
 export const maxIdleProgramDocuments = 50
 
+/** Steps of a program that its story has, and characters of each of their addresses. */
+export const [maxProgramSteps, maxProgramStepLength] = [1_000, 500]
+
 /** Keys of a party that wait for a `gather`, and those that one without `num_digits` takes. */
 export const maxWaitingKeys = 64
 export const maxGatheredKeys = 1_000

@@ -47,6 +47,7 @@ import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
 import type { NewCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
+import { makeProgramStory } from '../timeline/program-story.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
 import { callEndOf, cutReasons, type RunningCall } from './call-end-reason.ts'
 import {
@@ -462,11 +463,13 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   const running: RunningCalls = new Map()
   const presence = makeRegisteredUsers(db, sipSecret(seal))
   const timelines = makeCallTimelines(db)
+  const story = makeProgramStory(db)
   const admission = makeAdmission(deps, running, timelines)
   const callingAccounts = () => new Set([...running.values()].map(({ account }) => account))
   deps.callPrograms.connect({
     placeChild: makePlaceChild(deps, admission),
     recordings: makeProgramRecordings(deps),
+    onStep: story.add,
   })
 
   return {
@@ -489,6 +492,9 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     ...makeCallProgress(deps, running, timelines),
 
     addTimelineEntries: timelines.append,
-    flush: () => timelines.flush((call) => !running.has(call)),
+    flush: async () => {
+      await story.flush()
+      await timelines.flush((call) => !running.has(call))
+    },
   }
 }

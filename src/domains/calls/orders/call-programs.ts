@@ -4,7 +4,7 @@ import type { ResolvedProgram } from '../programs/program.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
 
 /** What programs need of call control. */
-export type ProgramControl = Pick<ProgramDeps, 'placeChild' | 'recordings'>
+export type ProgramControl = Pick<ProgramDeps, 'placeChild' | 'recordings' | 'onStep'>
 
 /** The programs of calls in the process that runs the calls. */
 export type CallPrograms = {
