@@ -116,7 +116,8 @@ const withApplication = async (scene: Scene) => {
   const body = { name: unique(scene.mark), url: 'https://example.com/voice' }
   const { world, tenant } = scene
   // An account may have 500, which a walk makes.
-  await world.db.run`delete from call_applications where account_id = ${tenant.id}`
+  await world.db.run`
+    delete from call_applications where account_id = ${tenant.id} and created_at < app_now() - interval '1 minute'`
   const made = await world.call(tenant, 'POST', '/open/voip/applications', body)
   return { ...accountOf(scene), Sid: printSid('AP', made.body.application.uuid.slice(3)) }
 }
