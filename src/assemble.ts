@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { makeCallPrograms } from './call-programs.ts'
+import { makeCallPrograms } from './assemble-programs.ts'
 import { makeSandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import { makeVoiceService } from './domains/calls/lease/voice-service.ts'
 import { makeLocalConnections } from './domains/connections/local-connections.ts'
@@ -87,7 +87,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     home: resolve(config.home),
   })
   const proxies = makeProxyTrust(config.trustProxy)
-  const callPrograms = makeCallPrograms({ ...options, sandboxAccounts, outbound })
+  const callPrograms = makeCallPrograms({ ...options, clock, sandboxAccounts, outbound })
   const voice = makeVoiceService({
     ...{ ...options, proxies, sandboxAccounts, changes, prices, clock, quotas, callPrograms },
   })

@@ -67,10 +67,14 @@ import * as webhooks from './domains/webhooks/contract.ts'
 import * as webhookEndpoints from './domains/webhooks/endpoints/contract.ts'
 import * as webhookHistory from './domains/webhooks/history/contract.ts'
 import * as twilioAccount from './interfaces/twilio/account/contract.ts'
+import * as twilioApplications from './interfaces/twilio/applications/contract.ts'
+import * as twilioCalls from './interfaces/twilio/calls/contract.ts'
 import * as compatCredentials from './interfaces/twilio/contract.ts'
 import * as twilioLookup from './interfaces/twilio/lookup/contract.ts'
 import * as twilioMessages from './interfaces/twilio/messages/contract.ts'
 import * as twilioNumbers from './interfaces/twilio/numbers/contract.ts'
+import * as twilioRecordings from './interfaces/twilio/recordings/contract.ts'
+import * as twilioStreams from './interfaces/twilio/streams/contract.ts'
 import type { Contract } from './platform/http/endpoint.ts'
 
 /** All endpoints of the platform. OpenAPI, the CLI, the fuzzer and the isolation test walk this list. */
@@ -150,6 +154,10 @@ export const contracts: readonly Contract[] = [
 export const compatContracts: readonly Contract[] = [
   twilioAccount,
   twilioMessages,
+  twilioCalls,
+  twilioRecordings,
+  twilioStreams,
+  twilioApplications,
   twilioNumbers,
   twilioLookup,
 ].flatMap((folder) => Object.values<Contract>(folder))

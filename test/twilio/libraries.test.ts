@@ -73,10 +73,7 @@ for (const version of ['twilio4', 'twilio5', 'twilio6']) {
     await refused({ from: '+447700900999' }, 400, 21606)
     await refused({ to: '12' }, 400, 21211)
     await assert.rejects(clientOf({ ...own, token: 'f'.repeat(32) }).messages.list(), { status: 401, code: 20003 })
-    await assert.rejects(client.calls.create({ from: number, to: contact, url: `${base}/x` }), {
-      status: 404,
-      code: 20404,
-    })
+    await assert.rejects(client.conferences.list(), { status: 404, code: 20404 })
   })
 
   test(`${version}: account, balance, numbers and look-up are read`, { skip }, async () => {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
 import { Enum, FreeText, Id, Named, Ok, Success, Time, webAddress } from '../../platform/http/schema.ts'
 import { answerSeconds, maxApplications } from './limits.ts'
@@ -7,14 +8,25 @@ const applications = { auth: 'account', needs: 'develop', shape: 'full', tag: 'A
 const audited = { ...applications, audited: true } as const
 
 const Address = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 2_048, pattern: webAddress, description, examples: ['https://example.com/call'] })
+  Confidential(
+    Type.String({
+      minLength: 1,
+      maxLength: 2_048,
+      pattern: webAddress,
+      description,
+      examples: ['https://example.com/call'],
+    }),
+    'path',
+  )
 const NullableAddress = (description: string) =>
   Type.Union([Address(description), Type.Null()], { description: `${description}; null: none` })
 const Method = Enum(['GET', 'POST'], { description: 'Default: POST' })
-const SigningSecret = Type.String({
-  description: 'Signs the requests of the program by Standard Webhooks; keep it',
-  examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw4rW0Xb1JQ5s='],
-})
+const SigningSecret = Confidential(
+  Type.String({
+    description: 'Signs the requests of the program by Standard Webhooks; keep it',
+    examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw4rW0Xb1JQ5s='],
+  }),
+)
 
 const fields = {
   name: FreeText(100, 'A name of your own'),
@@ -65,11 +77,14 @@ export const listApplications = contract({
 export const createApplication = contract({
   ...audited,
   id: 'createApplication',
+  makes: 'webhook',
+  ownAnswer: true,
   client: 'applications.create',
   method: 'POST',
   url: '/open/voip/applications',
   summary: 'Store a program of calls under a name',
-  description: 'Only this response shows the signing secret. A number runs it with voice, a call with application_uuid.',
+  description:
+    'Only this response shows the signing secret. A number runs it with voice, a call with application_uuid.',
   body: Type.Object(
     { name: fields.name, url: fields.url, ...optional },
     { examples: [{ name: 'Menu', url: 'https://example.com/call' }] },
@@ -128,6 +143,9 @@ export const deleteApplication = contract({
 export const rotateApplicationSecret = contract({
   ...audited,
   id: 'rotateApplicationSecret',
+  makes: 'webhook',
+  ownAnswer: true,
+  proof: true,
   client: 'applications.rotateSecret',
   method: 'POST',
   url: '/open/voip/applications/:application_uuid/secret',

@@ -47,6 +47,16 @@ export const changeApplication = async (
   return before && { before, after: await store.change(tx, account, id, { ...before, ...fields }) }
 }
 
+/** Deletes an application. Returns null if it does not exist. @throws the 409 Problem if a number runs it */
+export const removeApplication = async (tx: Tx, account: string, id: string): Promise<store.ApplicationRow | null> => {
+  const row = await store.lock(tx, account, id)
+  if (!row) return null
+  const number = await store.numberRunning(tx, account, id)
+  if (number !== null) throw refusals.inUse(number)
+  await store.remove(tx, account, id)
+  return row
+}
+
 export const findApplication = store.find
 
 export const listApplications = (sql: Sql, account: string) => store.list(sql, account, maxApplications)

@@ -2,7 +2,7 @@ import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
 
 export const refusals = {
   unknownApplication: (application: string) =>
-    notFound(`Application ${application} does not exist`).at('application_uuid'),
+    notFound(`Application ${application} does not exist`).at('application_uuid', 'voice.application_uuid'),
   tooMany: (limit: number) => conflict(`An account has at most ${limit} applications`, 'too_many_applications'),
   inUse: (number: string) =>
     conflict(`Calls to ${number} run the application: change the number first`, 'application_in_use'),

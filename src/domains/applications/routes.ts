@@ -1,4 +1,5 @@
 import type { Sql } from '../../platform/db/sql.ts'
+import { assertMayMake } from '../../platform/http/credential-strength.ts'
 import { ok, route, routeWithPreparation } from '../../platform/http/endpoint.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { iso } from '../../platform/lib/clock.ts'
@@ -6,9 +7,8 @@ import { parse, print } from '../../platform/lib/id.ts'
 import type { Outbound } from '../../platform/lib/outbound.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../services.ts'
-import { numberRunning } from '../numbers/ops.ts'
 import * as c from './contract.ts'
-import { addApplication, changeApplication, listApplications } from './ops.ts'
+import { addApplication, changeApplication, listApplications, removeApplication } from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -46,7 +46,8 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
   routeWithPreparation(
     c.createApplication,
     ({ body, isSandbox }) => checkAddresses(outbound.of(isSandbox), body),
-    async ({ account, body, tx, audit }) => {
+    async ({ account, body, request, tx, audit }) => {
+      assertMayMake(request, { kind: 'webhook' })
       const { row, secret } = await addApplication(tx, seal, account.id, body)
       await audit(tx, { target: print('APP', row.id), after: present(row) })
       return ok({ application: present(row), signing_secret: secret })
@@ -71,16 +72,13 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
 
   route(c.deleteApplication, async ({ account, params, tx, audit }) => {
     const printed = params.application_uuid
-    const row =
-      (await store.lock(tx, account.id, idOf(printed))) ?? refuse(refusals.unknownApplication(printed))
-    const number = await numberRunning(tx, account.id, row.id)
-    if (number !== null) throw refusals.inUse(number)
-    await store.remove(tx, account.id, row.id)
+    const row = (await removeApplication(tx, account.id, idOf(printed))) ?? refuse(refusals.unknownApplication(printed))
     await audit(tx, { before: present(row) })
     return ok({})
   }),
 
-  route(c.rotateApplicationSecret, async ({ account, params, tx, audit }) => {
+  route(c.rotateApplicationSecret, async ({ account, params, request, tx, audit }) => {
+    assertMayMake(request, { kind: 'webhook' })
     const printed = params.application_uuid
     const secret = makeSigningSecret()
     const row = await store.setSecret(tx, account.id, idOf(printed), seal.close(secret))

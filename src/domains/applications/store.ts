@@ -25,7 +25,13 @@ export type ApplicationFields = Omit<
   'account_id' | 'id' | 'sealed_secret' | 'created_at' | 'updated_at'
 >
 
-export const add = (tx: Tx, account: string, id: string, a: ApplicationFields, sealed: Buffer) => tx.one<ApplicationRow>`
+export const add = (
+  tx: Tx,
+  account: string,
+  id: string,
+  a: ApplicationFields,
+  sealed: Buffer,
+) => tx.one<ApplicationRow>`
   insert into call_applications (account_id, id, name, url, method, fallback_url, fallback_method, status_url, status_method,
     status_events, format, timeout_seconds, sealed_secret)
   values (${account}, ${id}, ${a.name}, ${a.url}, ${a.method}, ${a.fallback_url}, ${a.fallback_method}, ${a.status_url},
@@ -68,3 +74,12 @@ export const countLocked = async (tx: Tx, account: string): Promise<number> => {
     select count(*)::integer as count from call_applications where account_id = ${account}`
   return count
 }
+
+/** Returns a number that runs an application; null for none. */
+export const numberRunning = async (tx: Tx, account: string, application: string): Promise<string | null> =>
+  (
+    await tx.maybe<{ number: string }>`
+      select number from virtual_numbers
+      where account_id = ${account} and voice ->> 'application' = ${application} and released_at is null
+      order by number limit 1`
+  )?.number ?? null

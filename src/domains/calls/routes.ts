@@ -25,6 +25,7 @@ import * as store from './store.ts'
 import { callFacts, callSubject } from './timeline/call-facts.ts'
 import * as story from './timeline/call-timeline.ts'
 import { callVerdict } from './timeline/end-reasons.ts'
+import { programFacts, readSteps } from './timeline/program-steps.ts'
 import { redact } from './timeline/redact.ts'
 import { callOf, visibleCallOf } from './visible-call.ts'
 
@@ -39,11 +40,13 @@ const timelineOf = async (
   showsMoney: boolean,
   shown = (line: story.TimelineEntry) => line,
 ) => {
-  const [lines, publication] = await Promise.all([
+  const [lines, steps, publication] = await Promise.all([
     story.readTimeline(db, row.account_id, row.id),
+    readSteps(db, row.account_id, row.id),
     publicationOf(db, row.account_id, callSubject(row, clock.offset() * 1000)),
   ])
-  return ok(presentTimeline(callFacts(row, lines.map(shown), publication, showsMoney), callVerdict(row)))
+  const known = callFacts(row, lines.map(shown), publication, showsMoney)
+  return ok(presentTimeline([...known, ...programFacts(steps)], callVerdict(row)))
 }
 
 /** Prices and the calls of an account. */

@@ -18,10 +18,10 @@ import { groupTypes } from './catalogue/catalogue-rows.ts'
 import {
   Group,
   GroupId,
-  NumberVoice,
   GroupType,
   missingSupplier,
   NearbyCity,
+  NumberVoice,
   Requirement,
   Reservation,
   SubmittedAnswers,

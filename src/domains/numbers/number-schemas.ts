@@ -45,7 +45,13 @@ export const SubmittedAnswers = Type.Array(
 )
 
 const VoiceAddress = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 2_048, pattern: webAddress, description, examples: ['https://example.com/call'] })
+  Type.String({
+    minLength: 1,
+    maxLength: 2_048,
+    pattern: webAddress,
+    description,
+    examples: ['https://example.com/call'],
+  })
 const VoiceMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
 
 export const NumberVoice = Named(

@@ -242,9 +242,6 @@ export const release = async (
 export const calledNumber = (sql: Sql, number: string): Promise<virtualNumbers.CalledNumber | null> =>
   virtualNumbers.findCalled(sql, number)
 
-/** Returns a number whose calls run an application; null for none. */
-export const numberRunning = virtualNumbers.numberRunning
-
 /** Returns an account's number with its SMS channel, by either id (also after its release) or by the number itself. */
 export const numberWithChannel = (
   sql: Sql,

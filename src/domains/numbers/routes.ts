@@ -311,8 +311,7 @@ const virtualNumberRoutes = ({ db, config, changes, outbound }: Services) => [
     async ({ account, params, body, tx, audit }) => {
       const printed = params.virtual_number_uuid
       const row =
-        (await virtualNumbers.lock(tx, account.id, numberId(printed))) ??
-        refuse(refusals.unknownVirtualNumber(printed))
+        (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
       const changed = await virtualNumbers.change(tx, account.id, row.id, {
         friendly_name: body.friendly_name ?? row.friendly_name,
         record_inbound: body.record_inbound ?? row.record_inbound,

@@ -3,7 +3,7 @@ import { Enum, Named, Ok, Time } from '../../platform/http/schema.ts'
 
 // Schemas that every timeline shares. The endpoints belong to the domains of their subjects.
 
-/** Facts of a timeline. `delivered_to_webhook`: an attempt to deliver an event, successful or not. */
+/** Facts of a timeline. `program_request`, `program_verb`: steps of the program of a call. `delivered_to_webhook`: an attempt to deliver an event, successful or not. */
 export const facts = [
   'accepted',
   'charged',
@@ -30,6 +30,8 @@ export const facts = [
   'sip_in',
   'sip_out',
   'media',
+  'program_request',
+  'program_verb',
   'note',
 ] as const
 
@@ -51,6 +53,7 @@ export const nextSteps = [
   'unblock',
   'check_webhook',
   'connect_channel',
+  'check_program',
   'ask_operator',
 ] as const
 

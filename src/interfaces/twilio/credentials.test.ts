@@ -4,6 +4,7 @@ import { makeWorld } from '../../../test/world.ts'
 import { giveNumber } from '../../domains/sms/sms-testing.ts'
 import { printSid } from '../../platform/lib/sid.ts'
 import { accessOf } from './callbacks/account-access.ts'
+import { makeProgramShare } from './callbacks/program-share.ts'
 import { basic, makeTwilioWorld, sidOf } from './testing.ts'
 
 const world = await makeTwilioWorld()
@@ -70,10 +71,11 @@ test('an interface that the operator turned off makes no tokens, serves no path 
   for (const path of [`/2010-04-01/Accounts/${sidOf(who)}.json`, '/v1/PhoneNumbers/1', '/v2/PhoneNumbers/1', '/v2/x'])
     assert.equal((await off.app.inject({ url: path })).statusCode, 404, path)
   const { signal } = new AbortController()
+  const share = makeProgramShare()
   const user = await tenant()
   await credentials(user)
-  assert.notEqual(await accessOf(parts, user.id, signal), null)
-  assert.equal(await accessOf({ ...parts, config: { ...parts.config, compat: 'off' } }, user.id, signal), null)
+  assert.notEqual(await accessOf(parts, user.id, share, signal), null)
+  assert.equal(await accessOf({ ...parts, config: { ...parts.config, compat: 'off' } }, user.id, share, signal), null)
 })
 
 test('a token is for its account alone, whatever the path says', async () => {
@@ -117,7 +119,7 @@ test('a key that may not read messages sets no address that gets them', async ()
 
 test('what is not offered answers 404 with code 20404 and a page that names what to use', async () => {
   const own = await credentials(await tenant())
-  for (const path of ['/Calls.json', '/Conferences.json', '/Nothing']) {
+  for (const path of ['/Queues.json', '/Conferences.json', '/Nothing']) {
     const { status, body } = await ask(own, 'POST', path, { To: '+447911123456' })
     assert.deepEqual([status, body.code, body.status], [404, 20404, 404], path)
     assert.match(body.more_info, /\/docs\/twilio#/)

@@ -5,9 +5,8 @@ import { refusals } from './refusals.ts'
 
 /** Resources of Twilio that are not offered, by a part of their path, with what to use instead. */
 const replacements: readonly { readonly part: RegExp; readonly instead: string }[] = [
-  { part: /\/Calls\b/, instead: 'calls are made in the console, or by the voice SDK' },
-  { part: /\/(?:Recordings|Transcriptions)\b/, instead: 'use GET /open/voip/calls of the native interface' },
-  { part: /\/(?:Conferences|Queues|Applications|SIP)\b/, instead: 'there is no replacement yet' },
+  { part: /\/Transcriptions\b/, instead: 'recordings are not transcribed' },
+  { part: /\/(?:Conferences|Queues|SIP)\b/, instead: 'there is no replacement yet' },
   { part: /\/OutgoingCallerIds\b/, instead: 'prove caller IDs with POST /open/voip/caller-ids' },
   { part: /\/(?:Usage|Notifications)\b/, instead: 'use GET /open/ledger and GET /open/usage of the native interface' },
   { part: /\/(?:Keys|SigningKeys)\b/, instead: 'use GET and POST /open/keys of the native interface' },
@@ -32,6 +31,8 @@ export const rewriteCompatPath = (url: string): string => {
   const [path = '', ...query] = url.split(/(?=\?)/)
   const rest = query.join('')
   if (path.endsWith('.xml')) return xmlPath + rest
+  // The file of a recording.
+  if (path.endsWith('.wav')) return `${path.slice(0, -4)}/Media${rest}`
   return (path.endsWith('.json') ? path.slice(0, -5) : path) + rest
 }
 

@@ -21,6 +21,12 @@ const byCode: ReadonlyMap<string, Code> = new Map(
     group_sold_out: { code: 21452, status: 400 },
     supplier_unavailable: { code: 20503 },
     invalid_phone_number: { code: 21421, status: 400 },
+    caller_id: { code: 21210, status: 400 },
+    not_e164: { code: 21211, status: 400 },
+    emergency: { code: 21215, status: 400 },
+    destination_not_allowed: { code: 21215, status: 400 },
+    unknown_user: { code: 21211, status: 400 },
+    spend_limit: { code: 20005, status: 402 },
   }),
 )
 

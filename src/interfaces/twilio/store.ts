@@ -62,6 +62,10 @@ export const addresses = async (
   return new Map(rows.map((row) => [row.virtual_number_id, row]))
 }
 
+/** Locks a number of the account, so that concurrent changes of its addresses follow each other. */
+export const lockNumber = (tx: Tx, account: string, number: string) => tx.run`
+  select 1 from virtual_numbers where account_id = ${account} and id = ${number} for no key update`
+
 /** Returns the addresses of the number that a message came to; null without one. */
 export const addressesOfNumber = (sql: Sql, account: string, number: string) => sql.maybe<NumberAddresses>`
   select n.sms_url, n.sms_method, n.sms_fallback_url, n.sms_fallback_method
@@ -94,6 +98,42 @@ export const callbackOf = async (sql: Sql, account: string, id: string): Promise
       select callback_url as url from sms_messages where account_id = ${account} and id = ${id}`
   )?.url ?? null
 
+/** Whether the account is blocked, and may be opened again. */
+export const isBlocked = async (sql: Sql, account: string): Promise<boolean> =>
+  (await sql.maybe`select 1 from accounts where id = ${account} and blocked and closed_at is null`) !== null
+
 /** Returns the account as a request needs it; null if it is closed or blocked. */
 export const activeAccount = (sql: Sql, account: string) => sql.maybe<{ id: string; a2pUs: boolean }>`
   select id, a2p_us as "a2pUs" from accounts where id = ${account} and not blocked and closed_at is null`
+
+/** Returns which of the calls were deleted in this interface. */
+export const deletedCallsAmong = async (
+  sql: Sql,
+  account: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (ids.length === 0) return new Set()
+  const rows = await sql.many<{ id: string }>`
+    select call_id as id from twilio_deleted_calls where account_id = ${account} and call_id = any (${ids}::uuid[])`
+  return new Set(rows.map(({ id }) => id))
+}
+
+export const markCallDeleted = (tx: Tx, account: string, id: string) => tx.run`
+  insert into twilio_deleted_calls (account_id, call_id) values (${account}, ${id}) on conflict do nothing`
+
+/** Returns the ids of the calls that a call dialled, newest first. */
+export const childrenOf = async (sql: Sql, account: string, parent: string): Promise<string[]> =>
+  (
+    await sql.many<{ id: string }>`
+      select id from calls where account_id = ${account} and parent_id = ${parent} order by id desc limit 1000`
+  ).map(({ id }) => id)
+
+/** Returns the id of an active user by what a Client names: the printed id, or the e-mail; null for none. */
+export const userByIdentity = async (sql: Sql, account: string, identity: string): Promise<string | null> =>
+  (
+    await sql.maybe<{ id: string }>`
+      select id from users
+      where account_id = ${account} and status = 'ACTIVE'
+        and (lower(email) = lower(${identity}) or 'USR' || id::text = ${identity})
+      order by created_at limit 1`
+  )?.id ?? null

@@ -1,7 +1,7 @@
 // Ids of the compatible interface: a prefix of two letters and the 32 hexadecimal digits of the uuid.
 
-/** Prefixes: account, API key, message, message with media, number, media file. */
-export type SidPrefix = 'AC' | 'SK' | 'SM' | 'MM' | 'PN' | 'ME'
+/** Prefixes: account, API key, message, message with media, number, media file, call, recording, application, media stream. */
+export type SidPrefix = 'AC' | 'SK' | 'SM' | 'MM' | 'PN' | 'ME' | 'CA' | 'RE' | 'AP' | 'MZ'
 
 /** Returns an id in the form of the compatible interface: `SM01a1fcca93ab7cbc9f10be702f775479`. */
 export const printSid = (prefix: SidPrefix, id: string): string => prefix + id.replaceAll('-', '')

@@ -44,6 +44,7 @@ export const outboundCall = (
     virtual_number_id: shown?.virtual_number_id ?? null,
     toll_free: where.isTollFree,
     rate: where.rate,
+    origin: 'device',
   }
 }
 
@@ -78,6 +79,7 @@ export const inboundCall = (
     virtual_number_id: called.id,
     toll_free: called.type === 'tollfree',
     rate: called.ppm,
+    origin: 'trunk',
     ...{ verstat, npdi, rn, asserted_number: numberOf(asserted), diverted_from: numberOf(divertedFrom) },
   }
 }

@@ -1,10 +1,10 @@
 import type { Outbound } from '../../../platform/lib/outbound.ts'
-import type { ProgramDeps, ProgramRunner } from '../programs/program-deps.ts'
 import type { ResolvedProgram } from '../programs/program.ts'
+import type { ProgramDeps, ProgramRunner } from '../programs/program-deps.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
 
 /** What programs need of call control. */
-export type ProgramControl = Pick<ProgramDeps, 'placeChild' | 'recordings'>
+export type ProgramControl = Pick<ProgramDeps, 'placeChild' | 'recordings' | 'onStep'>
 
 /** The programs of calls in the process that runs the calls. */
 export type CallPrograms = {

@@ -2,12 +2,10 @@ import type { Sql } from '../../../platform/db/sql.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import { type ApplicationRow, findApplication } from '../../applications/ops.ts'
+import { ordinaryProgramMs } from '../limits.ts'
 import { readVerbs } from '../programs/document.ts'
 import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
 import type { CallCallbacks, ProgramSource } from '../programs/program-source.ts'
-
-/** Milliseconds for an answer of a program that is no application. */
-const ordinaryTimeoutMs = 8_000
 
 type ResolutionDeps = { readonly db: Sql; readonly seal: Seal }
 
@@ -31,13 +29,16 @@ export const resolveSource = async (
 ): Promise<ResolvedProgram> => {
   const common = {
     ...{ account, application: null, fallback: null, callbacks: null, secret: null },
-    ...{ shape: source.shape, timeoutMs: ordinaryTimeoutMs },
+    ...{ shape: source.shape, timeoutMs: ordinaryProgramMs[source.shape] },
   }
   if (source.kind === 'verbs') return { ...common, begin: readVerbs(source.verbs, source.base_url) }
   if (source.kind === 'url') {
-    const { url, method, fallback_url, fallback_method } = source
+    const { url, method, fallback_url, fallback_method, shape, status_url, status_method = 'POST' } = source
     const fallback = fallback_url === null ? null : { url: fallback_url, method: fallback_method }
-    return { ...common, fallback, begin: { url, method } }
+    const callbacks: CallCallbacks | null = status_url
+      ? { url: status_url, method: status_method, events: ['completed'], shape, application: null }
+      : null
+    return { ...common, fallback, callbacks, begin: { url, method } }
   }
   const row = await findApplication(db, account, source.application)
   if (!row) throw new ProgramError('unreachable', 'the application does not exist')

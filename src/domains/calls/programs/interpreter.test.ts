@@ -503,8 +503,8 @@ test('a stream in both directions holds the call, gets its keys, and hands back 
       },
     },
   )
-  const { peer } = await receive()
-  await until(() => urls.length === 1)
+  const { peer, dialled } = await receive()
+  await until(() => urls.length === 1 && dialled.session)
   assert.equal(callControl.of('answered').length, 1)
   await peer.press('5')
   await until(() => keys.length === 1)

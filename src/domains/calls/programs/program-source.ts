@@ -1,4 +1,4 @@
-/** What a call executes, as the API took it. Addresses are absolute. It is stored with the call. */
+/** The program of a call, as the API took it. Addresses are absolute. It is stored with the call. */
 export type ProgramSource =
   | { readonly kind: 'application'; readonly application: string; readonly shape: 'native' | 'twilio' }
   | {
@@ -7,6 +7,9 @@ export type ProgramSource =
       readonly method: 'GET' | 'POST'
       readonly fallback_url: string | null
       readonly fallback_method: 'GET' | 'POST'
+      /** Gets the ends of calls that come in, in the same shape. */
+      readonly status_url?: string | null
+      readonly status_method?: 'GET' | 'POST'
       /** `twilio`: requests of that interface's form and signature. */
       readonly shape: 'native' | 'twilio'
     }
@@ -22,7 +25,7 @@ export const callbackEvents = ['initiated', 'ringing', 'answered', 'completed'] 
 
 export type CallbackEvent = (typeof callbackEvents)[number]
 
-/** Who gets the statuses of a call. `application`: whose secret signs native ones; null: that of the account. */
+/** The receiver of the statuses of a call. `application`: whose secret signs native ones; null: that of the account. */
 export type CallCallbacks = {
   readonly url: string
   readonly method: 'GET' | 'POST'

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { refuse } from '../../../platform/http/problem.ts'
 import { byteRangeOf } from '../../../platform/http/range.ts'
 import { countDownload } from '../../../platform/http/request-limiters.ts'
@@ -13,10 +13,7 @@ import * as recordings from './recording-files.ts'
 import { linkedFileOf, recordingLinks } from './recording-links.ts'
 import { storeKeyOf, storeOf } from './recording-upload.ts'
 
-type DownloadRequest = {
-  Params: { file: string }
-  Querystring: { account?: string; until?: string; signature?: string }
-}
+type LinkQuery = { account?: string; until?: string; signature?: string }
 
 const pendingAnswer = (): never => {
   throw refusals.recordingPending()
@@ -69,8 +66,8 @@ export const installRecordingDownloads = (app: FastifyInstance, parts: Services)
   const links = recordingLinks(parts)
   const store = storeOf(parts.config)
   const cipher = recordingCipher(parts.seal)
-  app.get<DownloadRequest>('/recordings/:file', async ({ params, query, headers }, reply) => {
-    const file = linkedFileOf(params.file)
+  const send = async (name: string, query: LinkQuery, { headers }: FastifyRequest, reply: FastifyReply) => {
+    const file = linkedFileOf(name)
     const account = parse('ACC', `ACC${query.account ?? ''}`)
     if (!file || !account || !links.isValid(account, file, String(query.until), String(query.signature)))
       throw refusals.recordingNotFound()
@@ -89,7 +86,7 @@ export const installRecordingDownloads = (app: FastifyInstance, parts: Services)
     const stream = (await openRecording(where, known, span)).once('error', broken)
     reply.headers({
       'content-type': 'audio/wav',
-      'content-disposition': `inline; filename="${params.file}"`,
+      'content-disposition': `inline; filename="${name.endsWith('.wav') ? name : `${name}.wav`}"`,
       'x-content-type-options': 'nosniff',
       'content-security-policy': "sandbox; default-src 'none'",
       'cross-origin-resource-policy': 'cross-origin',
@@ -99,5 +96,12 @@ export const installRecordingDownloads = (app: FastifyInstance, parts: Services)
     if (span === null) return reply.header('content-length', known.bytes).send(stream)
     reply.code(206).header('content-range', `bytes ${span.start}-${span.end}/${known.bytes}`)
     return reply.header('content-length', span.end - span.start + 1).send(stream)
-  })
+  }
+  app.get<{ Params: { file: string }; Querystring: LinkQuery }>('/recordings/:file', (request, reply) =>
+    send(request.params.file, request.query, request, reply),
+  )
+  // Links without a query, of the compatible interface.
+  app.get<{ Params: LinkQuery & { file: string } }>('/recordings/:account/:until/:signature/:file', (request, reply) =>
+    send(request.params.file, request.params, request, reply),
+  )
 }

@@ -43,7 +43,13 @@ const world = await makeWorld(
 const { db, parts, call, tenant } = world
 const failed: unknown[] = []
 const deps: RecordingDeps = {
-  ...{ db, config: parts.config, linkOf: recordingLinks(parts).urlOf, urlOfRecording: recordingLinks(parts).urlOfRecording, store: storeOf(parts.config) },
+  ...{
+    db,
+    config: parts.config,
+    linkOf: recordingLinks(parts).urlOf,
+    urlOfRecording: recordingLinks(parts).urlOfRecording,
+    store: storeOf(parts.config),
+  },
   cipher: recordingCipher(parts.seal),
   failed: (error) => failed.push(error),
 }

@@ -224,7 +224,7 @@ export const completeRecording = async (
   return true
 }
 
-/** An available recording. `is_new`: it may still be on its way into the store. */
+/** An available recording; one that was deleted has the time 0 until its file is removed. `is_new`: it may still be on its way into the store. */
 export type AvailableRecording = {
   id: string
   bytes: number
@@ -235,10 +235,10 @@ export type AvailableRecording = {
 
 export const findRecording = (db: Db, account: string, id: string) => db.maybe<AvailableRecording>`
   select id, bytes, kept, encrypted, ready_at > app_now() - interval '10 minutes' as is_new
-  from call_recordings where account_id = ${account} and id = ${id} and ready_at is not null`
+  from call_recordings where account_id = ${account} and id = ${id} and ready_at > 'epoch'`
 
 /** Returns the first recording of a call that is left. */
 export const findFirstRecording = (db: Db, account: string, call: string) => db.maybe<AvailableRecording>`
   select id, bytes, kept, encrypted, ready_at > app_now() - interval '10 minutes' as is_new
-  from call_recordings where account_id = ${account} and call_id = ${call} and ready_at is not null
+  from call_recordings where account_id = ${account} and call_id = ${call} and ready_at > 'epoch'
   order by created_at, id limit 1`

@@ -1,4 +1,5 @@
 import { parse, print } from '../../../platform/lib/id.ts'
+import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import { type LinkDeps, makeSignedLinks } from '../../../platform/lib/signed-links.ts'
 
 /** The file of a link: a recording, or the first one of a call that is left. Bare ids. */
@@ -6,6 +7,8 @@ export type LinkedFile = { readonly recording: string } | { readonly call: strin
 
 /** Returns the file that the name in a link means; null if it means none. */
 export const linkedFileOf = (name: string): LinkedFile | null => {
+  const ofPath = parseSid('RE', name.replace(/\.wav$/, ''))
+  if (ofPath) return { recording: ofPath }
   if (!name.endsWith('.wav')) return null
   const id = name.slice(0, -4)
   const recording = parse('REC', id)
@@ -23,6 +26,12 @@ export const recordingLinks = (deps: LinkDeps) => {
     /** Returns a link to the first recording of a call that is left. */
     urlOf: toCalls.urlOf,
     urlOfRecording: toRecordings.urlOf,
+    /** Returns a link without a query, for programs that add `.wav` to it. Its name has the form of the compatible interface. */
+    pathUrlOfRecording: (account: string, id: string): string => {
+      const { origin, searchParams } = new URL(toRecordings.urlOf(account, id))
+      const parts = ['account', 'until', 'signature'].map((name) => searchParams.get(name))
+      return `${origin}/recordings/${parts.join('/')}/${printSid('RE', id)}`
+    },
     isValid: (account: string, file: LinkedFile, until: string, signature: string): boolean =>
       toCalls.isValid(account, 'call' in file ? file.call : file.recording, until, signature),
   }

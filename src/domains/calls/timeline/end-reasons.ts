@@ -22,6 +22,20 @@ const reasons = new Map<string, Reason>([
   ['spend_limit', reason('The daily spend limit of calls was reached', askOperator('to raise the spend limit'))],
   ['expired', reason('The call waited too long to be placed', callAgain('Make the call again.'))],
   ['call_queue_full', reason('Too many calls of the account waited', callAgain('Make the call again later.'))],
+  [
+    'program_error',
+    reason('The program of the call failed', {
+      kind: 'check_program',
+      text: 'Find the failed request or verb above, and change the program or its address.',
+    }),
+  ],
+  [
+    'too_deep',
+    reason('Too many calls were dialled one from the other', {
+      kind: 'check_program',
+      text: 'Change the program: it dials a number that runs it again.',
+    }),
+  ],
   ['suspended', reason('The number, its user or the account was suspended', askOperator('why it is suspended'))],
   ['operator', reason('The operator ended the call', askOperator('why the call was ended'))],
   ['code_right', reason('The verification code was right', nothingToDo)],
@@ -84,7 +98,15 @@ const byStatus = new Map<string, Reason>([
 ])
 
 /** Reasons of an answered call that ended otherwise than by one side hanging up. */
-const cutOff = new Set(['interrupted', 'media_timeout', 'balance', 'spend_limit', 'suspended', 'operator'])
+const cutOff = new Set([
+  'interrupted',
+  'media_timeout',
+  'balance',
+  'spend_limit',
+  'suspended',
+  'operator',
+  'program_error',
+])
 
 /** Returns how a call ended, and what helps next. */
 export const callVerdict = ({ status, end_reason: code, duration }: CallRow): Verdict => {

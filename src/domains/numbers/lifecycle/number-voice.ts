@@ -7,5 +7,8 @@ export type NumberVoice =
       readonly method: 'GET' | 'POST'
       readonly fallback_url: string | null
       readonly fallback_method: 'GET' | 'POST'
+      /** Gets the ends of calls that come in, in the same shape. */
+      readonly status_url?: string | null
+      readonly status_method?: 'GET' | 'POST'
       readonly shape: 'native' | 'twilio'
     }

@@ -15,17 +15,22 @@ export const findNumber = (sql: Sql, account: string, id: string): Promise<virtu
 export const pageOfNumbers = (sql: Sql, account: string, at: ListPage, filters: virtualNumbers.NumberFilters) =>
   virtualNumbers.page(sql, account, at, filters)
 
-/** Renames a number. @returns the number before and after; null if the account has none of this id */
-export const renameNumber = async (
+/** Fields of a number that a change sets; absent ones stay. */
+export type NumberChanges = Partial<Pick<virtualNumbers.NumberRow, 'friendly_name' | 'voice' | 'inbound_user_id'>>
+
+/** Changes a number. Returns it before and after; null if the account has no such number. */
+export const changeNumber = async (
   tx: Tx,
   changes: InvalidationBus,
   account: string,
   id: string,
-  name: string,
+  fields: NumberChanges | ((before: virtualNumbers.NumberRow) => Promise<NumberChanges>),
 ): Promise<{ before: virtualNumbers.NumberRow; after: virtualNumbers.NumberRow } | null> => {
   const before = await virtualNumbers.lock(tx, account, id)
   if (!before) return null
-  const after = await virtualNumbers.change(tx, account, id, { ...before, friendly_name: name })
+  const next = typeof fields === 'function' ? await fields(before) : fields
+  if (Object.keys(next).length === 0) return { before, after: before }
+  const after = await virtualNumbers.change(tx, account, id, { ...before, ...next })
   await changes.invalidate(tx, 'numbers')
   return { before, after }
 }

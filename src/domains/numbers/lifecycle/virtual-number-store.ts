@@ -181,15 +181,6 @@ export const addMonth = async (tx: Tx, account: string, id: string): Promise<Dat
   return row.expires_at
 }
 
-/** Returns a number whose calls run an application; null for none. */
-export const numberRunning = async (tx: Tx, account: string, application: string): Promise<string | null> =>
-  (
-    await tx.maybe<{ number: string }>`
-      select number from virtual_numbers
-      where account_id = ${account} and voice ->> 'application' = ${application} and released_at is null
-      order by number limit 1`
-  )?.number ?? null
-
 /** The facts that an inbound call needs. `works`: it takes calls at present. */
 export type CalledNumber = Pick<
   NumberRow,

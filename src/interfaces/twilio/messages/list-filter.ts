@@ -2,9 +2,7 @@ import { e164 } from '@trunkline/phone/phone.ts'
 import { channelOfNumber, type Filter } from '../../../domains/sms/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { boundOf } from '../../../platform/http/paging.ts'
-import { refuse } from '../../../platform/http/problem.ts'
-import { refusals } from '../refusals.ts'
-import { dayOf, nextDay } from '../times.ts'
+import { daysOf } from '../day-filter.ts'
 
 /** The filters of a list of messages, as requested. */
 type MessageQuery = {
@@ -31,23 +29,13 @@ const endOf = async (sql: Sql, account: string, text: string | undefined): Promi
   return { number, channel: channel?.id ?? null }
 }
 
-const daysOf = (query: MessageQuery): { since: Date | null; until: Date | null } => {
-  const [on, before, after] = (['DateSent', 'DateSent<', 'DateSent>'] as const).map((name) => {
-    const text = query[name]
-    return text === undefined ? undefined : (dayOf(text) ?? refuse(refusals.badDay(name)))
-  })
-  const last = on ?? before
-  const since = [on, after].filter((day) => day !== undefined).sort((a, b) => b.getTime() - a.getTime())[0] ?? null
-  return { since, until: last === undefined ? null : nextDay(last) }
-}
-
 /**
  * Returns the filters of the domain. `To` of an inbound message and `From` of an outbound one are the account's numbers, so
  * each says the direction, too. Twilio's days are those of sending; ours are those of acceptance.
  * @throws Problem 400 for a false day
  */
 export const filterOf = async (sql: Sql, account: string, query: MessageQuery): Promise<MessageFilter | null> => {
-  const days = daysOf(query)
+  const days = daysOf(query, 'DateSent')
   const [to, from] = [await endOf(sql, account, query.To), await endOf(sql, account, query.From)]
   const bound = days.until === null ? null : boundOf(days.until.toISOString())
   if (!to && !from) return { filter: { channel: null, contact: null, direction: null, since: days.since }, bound }

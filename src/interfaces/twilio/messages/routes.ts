@@ -13,7 +13,7 @@ import { route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
-import { pageFields, pageOf } from '../list-pages.ts'
+import { olderOf, pageFields, pageOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import * as c from './contract.ts'
@@ -110,10 +110,4 @@ export const messageRoutes = (parts: Services) => {
       return files.find((file) => file.sid === sid) ?? refuse(refusals.unknownResource(`Media/${sid}`))
     }),
   ]
-}
-
-/** Returns the older of two keys that precede a list. */
-const olderOf = (after: readonly string[] | null, bound: readonly string[] | null): readonly string[] | null => {
-  if (after === null || bound === null) return after ?? bound
-  return Date.parse(after[0] ?? '') < Date.parse(bound[0] ?? '') ? after : bound
 }

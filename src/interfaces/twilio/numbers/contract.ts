@@ -70,7 +70,7 @@ const IncomingNumber = Named(
   }),
 )
 
-/** Addresses that a number takes. Calls go to the user of the number, so addresses for calls are refused. */
+/** Addresses that a number takes. */
 const settings = {
   FriendlyName: Type.Optional(Type.String({ maxLength: 100 })),
   SmsUrl: Type.Optional(Url('Gets each inbound message, and answers with TwiML; empty: none')),
@@ -78,20 +78,18 @@ const settings = {
   SmsFallbackUrl: Type.Optional(Url('Gets the message if SmsUrl fails')),
   SmsFallbackMethod: Type.Optional(Method),
   SmsApplicationSid: Type.Optional(Type.String({ maxLength: 100, description: 'Empty' })),
+  VoiceUrl: Type.Optional(Url('Answers calls with TwiML, in place of the user of the number; empty: none')),
+  VoiceMethod: Type.Optional(Method),
+  VoiceFallbackUrl: Type.Optional(Url('Is requested if VoiceUrl fails')),
+  VoiceFallbackMethod: Type.Optional(Method),
+  VoiceApplicationSid: Type.Optional(
+    Type.String({ maxLength: 100, description: 'An application of the account, in place of VoiceUrl; empty: none' }),
+  ),
+  StatusCallback: Type.Optional(Url('Gets the end of each call; with VoiceUrl')),
+  StatusCallbackMethod: Type.Optional(Method),
 }
 
-const refuses = [
-  'VoiceUrl',
-  'VoiceFallbackUrl',
-  'VoiceApplicationSid',
-  'StatusCallback',
-  'SmsApplicationSid',
-  'TrunkSid',
-  'BundleSid',
-  'AddressSid',
-  'IdentitySid',
-  'EmergencyAddressSid',
-]
+const refuses = ['SmsApplicationSid', 'TrunkSid', 'BundleSid', 'AddressSid', 'IdentitySid', 'EmergencyAddressSid']
 
 const numberParams = sidParams('PN', 'PN and the 32 digits of the number’s uuid')
 const unknownNumber = 'No such number of the account'
@@ -144,7 +142,7 @@ export const createIncoming = contract({
     conflict: 'The number is taken (21422), or its group has none (21452)',
     balance: 'The balance does not cover set-up and first month (20005)',
     forbidden: 'The key lacks the scope numbers; or SmsUrl is set by a key without inbox and inbox.all (20403)',
-    notFound: 'There is no such number on offer (20404)',
+    notFound: 'There is no such number on offer, or no such application of the account (20404)',
     unavailable: 'The supplier does not answer (20503): nothing was charged',
   },
 })
@@ -177,8 +175,8 @@ export const updateIncoming = contract({
   reply: IncomingNumber,
   codes: { forbidden: ['contents_not_visible'] },
   errors: {
-    notFound: unknownNumber,
-    invalid: 'An address is refused (21402), or a parameter is not supported',
+    notFound: `${unknownNumber}, or no such application`,
+    invalid: 'An address is refused (21402), StatusCallback has no VoiceUrl, or a parameter is not supported',
     forbidden: 'The key lacks the scope numbers; or SmsUrl is set by a key without inbox and inbox.all (20403)',
   },
 })

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../../../test/platform.ts'
+import { parseSid } from '../../../platform/lib/sid.ts'
 import { makeTwilioWorld, stockNumbers } from '../testing.ts'
 
 const world = await makeTwilioWorld()
@@ -62,7 +64,6 @@ test('a number is bought once, charged, listed, changed and released', async () 
   const changed = await ask(own, 'POST', path, { FriendlyName: 'Shop', SmsUrl: '', SmsMethod: 'get' })
   assert.deepEqual([changed.body.friendly_name, changed.body.sms_url, changed.body.sms_method], ['Shop', '', 'GET'])
   assert.equal((await ask(own, 'POST', path, { SmsUrl: 'nowhere' })).body.code, 21402)
-  assert.equal((await ask(own, 'POST', path, { VoiceUrl: 'https://example.com/' })).body.code, 20001)
   const native = (await call(who, 'GET', '/open/voip/virtual-numbers')).body
   assert.match(JSON.stringify(native), /Shop/)
   for (const method of ['GET', 'POST', 'DELETE'] as const)
@@ -114,4 +115,95 @@ test('a list takes as many queries for three numbers as for one', async (t) => {
   for (const n of [11, 12]) await buy(british[n] ?? '')
   assert.deepEqual([one.numbers, await listed()], [1, { numbers: 3, count: one.count }])
   assert.ok(one.count >= 2)
+})
+
+test('calls to a number run its VoiceUrl or its application, and a user again once both are gone', async () => {
+  const { who, own } = await open()
+  const bought = await ask(own, 'POST', '/IncomingPhoneNumbers.json', {
+    ...{ PhoneNumber: british[20] ?? '', VoiceUrl: 'http://127.0.0.1:8099/voice', VoiceMethod: 'GET' },
+    StatusCallback: 'http://127.0.0.1:8099/status',
+  })
+  assert.deepEqual(
+    [bought.status, bought.body.voice_url, bought.body.voice_method, bought.body.status_callback],
+    [201, 'http://127.0.0.1:8099/voice', 'GET', 'http://127.0.0.1:8099/status'],
+  )
+  const stored = async () =>
+    (await db.one<{ voice: unknown }>`select voice from virtual_numbers where account_id = ${who.id}`).voice
+  assert.deepEqual(await stored(), {
+    ...{ kind: 'url', url: 'http://127.0.0.1:8099/voice', method: 'GET', fallback_url: null, fallback_method: 'POST' },
+    ...{ status_url: 'http://127.0.0.1:8099/status', status_method: 'POST', shape: 'twilio' },
+  })
+  const path = `/IncomingPhoneNumbers/${bought.body.sid}.json`
+  const set = async (fields: Record<string, string>) => (await ask(own, 'POST', path, fields)).body
+  assert.equal((await set({ FriendlyName: 'Desk' })).voice_url, 'http://127.0.0.1:8099/voice')
+  assert.equal((await set({ VoiceFallbackUrl: 'http://127.0.0.1:8099/else' })).voice_method, 'GET')
+
+  const made = await ask(own, 'POST', '/Applications.json', {
+    FriendlyName: 'Menu',
+    VoiceUrl: 'http://127.0.0.1:8099/menu',
+  })
+  const application = await set({ VoiceApplicationSid: made.body.sid })
+  assert.deepEqual([application.voice_application_sid, application.voice_url], [made.body.sid, null])
+  assert.equal((await ask(own, 'DELETE', `/Applications/${made.body.sid}.json`)).status, 409)
+  assert.equal((await set({ VoiceApplicationSid: `AP${'0'.repeat(32)}` })).code, 20404)
+  assert.equal((await set({ VoiceApplicationSid: '' })).voice_application_sid, '')
+  assert.equal(await stored(), null)
+  assert.equal((await set({ StatusCallback: 'http://127.0.0.1:8099/status' })).code, 21502)
+  assert.equal((await set({ VoiceUrl: 'ftp://example.com/' })).code, 21402)
+
+  const { body: user } = await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, {
+    ...{ first_name: 'Ada', last_name: 'Lovelace', email: 'ada@example.com' },
+  })
+  const native = `/open/voip/virtual-numbers/DID${await db.one<{
+    id: string
+  }>`select id from virtual_numbers where account_id = ${who.id}`.then(({ id }) => id)}`
+  await call(who, 'PUT', native, { inbound_user_uuid: user.user.uuid })
+  assert.equal((await set({ VoiceUrl: '', FriendlyName: 'Home' })).friendly_name, 'Home')
+  assert.equal((await call(who, 'GET', native)).body.number.inbound_user_uuid, user.user.uuid, 'the user stays')
+})
+
+test('an application is made, listed, changed and deleted', async () => {
+  const { own } = await open()
+  const other = await open()
+  const VoiceUrl = 'http://127.0.0.1:8099/voice'
+  assert.equal((await ask(own, 'POST', '/Applications.json', { FriendlyName: 'Menu' })).body.code, 21205)
+  const made = await ask(own, 'POST', '/Applications.json', {
+    FriendlyName: 'Menu',
+    VoiceUrl,
+    StatusCallback: VoiceUrl,
+  })
+  assert.deepEqual([made.status, made.body.voice_url, made.body.status_callback], [201, VoiceUrl, VoiceUrl])
+  const path = `/Applications/${made.body.sid}.json`
+  const changed = await ask(own, 'POST', path, { VoiceMethod: 'GET', StatusCallback: '' })
+  assert.deepEqual([changed.body.voice_method, changed.body.status_callback], ['GET', null])
+  assert.deepEqual((await ask(own, 'GET', '/Applications.json', { FriendlyName: 'Menu' })).body.applications, [
+    changed.body,
+  ])
+  assert.deepEqual((await ask(own, 'GET', '/Applications.json', { FriendlyName: 'Other' })).body.applications, [])
+  for (const method of ['GET', 'POST', 'DELETE'] as const)
+    assert.equal((await ask(other.own, method, path)).body.code, 20404, 'the application of another account')
+  assert.equal((await ask(own, 'DELETE', path)).status, 204)
+  assert.equal((await ask(own, 'GET', path)).body.code, 20404)
+})
+
+test('two changes of a number at the same time keep the address of each other', async () => {
+  const { own } = await open()
+  const [number = ''] = british.slice(-2)
+  const { body } = await ask(own, 'POST', '/IncomingPhoneNumbers.json', { PhoneNumber: number })
+  const path = `/IncomingPhoneNumbers/${body.sid}.json`
+  const [first, second] = ['http://127.0.0.1:8099/in', 'http://127.0.0.1:8099/fallback']
+  const changes: Promise<unknown>[] = []
+  await db.begin(async (tx) => {
+    await tx.run`update twilio_numbers set updated_at = app_now() where virtual_number_id = ${parseSid('PN', body.sid)}`
+    changes.push(ask(own, 'POST', path, { SmsUrl: first }), ask(own, 'POST', path, { SmsFallbackUrl: second }))
+    await until(async () => {
+      const { waiting } = await db.one<{ waiting: number }>`
+        select count(*)::integer as waiting from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return waiting === 2
+    })
+  })
+  await Promise.all(changes)
+  const { sms_url, sms_fallback_url } = (await ask(own, 'GET', path)).body
+  assert.deepEqual([sms_url, sms_fallback_url], [first, second])
 })

@@ -4,6 +4,7 @@ import type { FoundNumber } from '../../../domains/numbers/purchase/ops.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
 import type { NumberAddresses } from '../store.ts'
 import { rfc2822 } from '../times.ts'
+import { presentVoice } from './voice-settings.ts'
 
 /** Features of the group of a number. */
 type Able = readonly string[]
@@ -38,15 +39,9 @@ export const presentNumber = (row: NumberRow, addresses: NumberAddresses, able: 
     api_version: '2010-04-01' as const,
     capabilities: capabilitiesOf(able),
     ...{ sms_url, sms_method, sms_fallback_url, sms_fallback_method, sms_application_sid: '' },
-    voice_url: null,
-    voice_method: 'POST',
-    voice_fallback_url: null,
-    voice_fallback_method: 'POST',
-    voice_application_sid: '',
+    ...presentVoice(row),
     voice_caller_id_lookup: false,
     voice_receive_mode: 'voice',
-    status_callback: '',
-    status_callback_method: 'POST',
     trunk_sid: null,
     address_requirements: 'none',
     address_sid: null,

@@ -2,15 +2,15 @@ import { e164 } from '@trunkline/phone/phone.ts'
 import { contentsOf, type NarrowingCall } from '../../../domains/inbox/narrowing/ops.ts'
 import {
   auditedNumber,
+  changeNumber,
   findNumber,
   type NumberFilters,
   type NumberRow,
   pageOfNumbers,
-  renameNumber,
 } from '../../../domains/numbers/lifecycle/ops.ts'
 import { release } from '../../../domains/numbers/ops.ts'
 import { makeNumberShop, type NumberShop } from '../../../domains/numbers/purchase/ops.ts'
-import type { Sql } from '../../../platform/db/sql.ts'
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import {
   type Endpoint,
   route,
@@ -29,8 +29,9 @@ import * as store from '../store.ts'
 import { availableRoutes } from './available-routes.ts'
 import * as c from './contract.ts'
 import { presentNumber } from './presenter.ts'
+import { changedVoice, type VoiceFields } from './voice-settings.ts'
 
-type Settings = {
+type Settings = VoiceFields & {
   readonly FriendlyName?: string
   readonly SmsUrl?: string
   readonly SmsMethod?: string
@@ -45,6 +46,8 @@ const changedAddresses = (before: store.NumberAddresses, body: Settings): store.
   sms_fallback_url: body.SmsFallbackUrl ?? before.sms_fallback_url,
   sms_fallback_method: body.SmsFallbackMethod ? methodOf(body.SmsFallbackMethod) : before.sms_fallback_method,
 })
+
+const addressFields = ['SmsUrl', 'SmsFallbackUrl', 'VoiceUrl', 'VoiceFallbackUrl', 'StatusCallback'] as const
 
 const list = c.listIncoming.id
 
@@ -79,7 +82,7 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
   /** Checks the addresses of a request before its transaction. @throws Problem 400 */
   const checkAddresses = async ({ body, isSandbox }: { readonly body: Settings; readonly isSandbox: boolean }) => {
     const client = outbound.of(isSandbox)
-    for (const field of ['SmsUrl', 'SmsFallbackUrl'] as const) {
+    for (const field of addressFields) {
       const url = body[field]
       if (!url) continue
       const fault = URL.canParse(url) ? await client.check(url) : 'it is no address'
@@ -152,31 +155,37 @@ const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
         })
         if (!row) return refuse(refusals.unknownResource(`AvailablePhoneNumbers/${number}`))
         const addresses = changedAddresses(store.noAddresses, body)
+        const set = async (own: Tx): Promise<NumberRow> => {
+          await store.setAddresses(own, account.id, row.id, addresses)
+          const changed = await changeNumber(own, changes, account.id, row.id, (before) =>
+            changedVoice(own, account.id, before, body),
+          )
+          return changed?.after ?? row
+        }
         // A crash before this leaves a number without addresses, as one bought in the console.
-        await (tx
-          ? store.setAddresses(tx, account.id, row.id, addresses)
-          : db.begin((own) => store.setAddresses(own, account.id, row.id, addresses)))
-        return await present(tx ?? db, row)
+        return await present(tx ?? db, await (tx ? set(tx) : db.begin(set)))
       },
     ),
 
     routeWithPreparation(c.updateIncoming, checkAddresses, async ({ params, body, tx, audit, ...call }) => {
       const { account } = call
       const found = await numberOf(tx, account.id, params.Sid)
+      await store.lockNumber(tx, account.id, found.id)
       await checkReader(tx, call, body)
-      const renamed = body.FriendlyName
-        ? await renameNumber(tx, changes, account.id, found.id, body.FriendlyName)
-        : { before: found, after: found }
-      if (!renamed) return refuse(refusals.unknownResource(`IncomingPhoneNumbers/${params.Sid}`))
+      const changed =
+        (await changeNumber(tx, changes, account.id, found.id, async (before) => ({
+          ...(body.FriendlyName ? { friendly_name: body.FriendlyName } : {}),
+          ...(await changedVoice(tx, account.id, before, body)),
+        }))) ?? refuse(refusals.unknownResource(`IncomingPhoneNumbers/${params.Sid}`))
       const known = (await store.addresses(tx, account.id, [found.id])).get(found.id) ?? store.noAddresses
       const next = changedAddresses(known, body)
       await store.setAddresses(tx, account.id, found.id, next)
       await audit(tx, {
         target: print('DID', found.id),
-        before: { ...auditedNumber(renamed.before), ...known },
-        after: { ...auditedNumber(renamed.after), ...next },
+        before: { ...auditedNumber(changed.before), ...known },
+        after: { ...auditedNumber(changed.after), ...next },
       })
-      return await present(tx, renamed.after)
+      return await present(tx, changed.after)
     }),
 
     route(c.deleteIncoming, async ({ account, params, tx, audit }) => {

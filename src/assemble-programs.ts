@@ -1,3 +1,4 @@
+import { trimWav } from './adapters/media/recording/wav.ts'
 import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import { findApplication } from './domains/applications/ops.ts'
 import { publishProgramFailed } from './domains/calls/ops.ts'
@@ -6,17 +7,21 @@ import { addTags } from './domains/calls/orders/order-store.ts'
 import { resolveSource } from './domains/calls/orders/source-resolution.ts'
 import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
 import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
+import { makeCallRequestWriter } from './interfaces/twilio/callbacks/call-request.ts'
+import type { Clock } from './platform/lib/clock.ts'
 import type { OutboundPair } from './platform/lib/outbound.ts'
 import { signingKeyOf } from './platform/lib/webhook-signature.ts'
 import type { StartOptions } from './services.ts'
 
-type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version'> & {
+type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version' | 'config' | 'publicUrl'> & {
+  readonly clock: Clock
   readonly sandboxAccounts: SandboxAccounts
   readonly outbound: OutboundPair
 }
 
 /** Makes the programs of calls, with what they need of the platform. */
-export const makeCallPrograms = ({ db, seal, log, version, sandboxAccounts, outbound }: ProgramsDeps): CallPrograms => {
+export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
+  const { db, seal, log, version, sandboxAccounts, outbound } = deps
   const signingKeys: CallPrograms['signingKeys'] = async (account, application) => {
     const row = application && (await findApplication(db, account, application))
     return [row ? signingKeyOf(seal.open(row.sealed_secret)) : seal.derive(`call programs ${account}`)]
@@ -32,18 +37,23 @@ export const makeCallPrograms = ({ db, seal, log, version, sandboxAccounts, outb
     return control
   }
   const runner = makeProgramRunner({
-    writers: { native, twilio: native },
-    compileTwiml: () => ({ verbs: [], notes: [], baseUrl: null }),
+    writers: { native, twilio: makeCallRequestWriter(deps) },
+    compileTwiml: async (base, text) => {
+      // The parser is loaded with the first document: few installations need it.
+      const { compileCallDocument } = await import('./interfaces/twilio/twiml/call-verbs.ts')
+      return compileCallDocument(base, text)
+    },
     sounds: { prepare: async () => ({ error_code: 'no_engine', detail: 'there are no sounds yet' }) },
     recordings: {
       begin: (...wish) => connected().recordings.begin(...wish),
       finish: (...wish) => connected().recordings.finish(...wish),
     },
+    trimRecording: trimWav,
     runStream: async () => ({ error_code: 'no_engine', detail: 'there are no streams yet' }),
     placeChild: (...wish) => connected().placeChild(...wish),
     resolve: (call, source) => resolve(call.account, source),
     storeTags: async (call, tags) => void (await addTags(db, call.account, call.id, tags)),
-    onStep: () => {},
+    onStep: (...step) => connected().onStep(...step),
     onFailure: async (call, application, failure) => {
       log.warn({ account: call.account, call: call.id, application, ...failure }, 'calls: a program failed')
       await db.begin((tx) => publishProgramFailed(tx, call.account, call.id, application, failure))

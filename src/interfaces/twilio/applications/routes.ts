@@ -1,0 +1,137 @@
+import {
+  type ApplicationFields,
+  type ApplicationRow,
+  addApplication,
+  changeApplication,
+  findApplication,
+  listApplications,
+  removeApplication,
+} from '../../../domains/applications/ops.ts'
+import type { Sql } from '../../../platform/db/sql.ts'
+import { type Endpoint, route, routeWithPreparation } from '../../../platform/http/endpoint.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { parseSid, printSid } from '../../../platform/lib/sid.ts'
+import type { Services } from '../../../services.ts'
+import { methodOf } from '../compat-schemas.ts'
+import { programTimeoutMs } from '../limits.ts'
+import { pageFields, pageOf } from '../list-pages.ts'
+import { refusals } from '../refusals.ts'
+import { rfc2822 } from '../times.ts'
+import * as c from './contract.ts'
+
+type Settings = {
+  readonly FriendlyName?: string
+  readonly VoiceUrl?: string
+  readonly VoiceMethod?: string
+  readonly VoiceFallbackUrl?: string
+  readonly VoiceFallbackMethod?: string
+  readonly StatusCallback?: string
+  readonly StatusCallbackMethod?: string
+}
+
+/** Maps an application to its form in Twilio's interface. */
+const present = (row: ApplicationRow) => {
+  const account = printSid('AC', row.account_id)
+  const sid = printSid('AP', row.id)
+  return {
+    sid,
+    account_sid: account,
+    friendly_name: row.name,
+    api_version: '2010-04-01' as const,
+    voice_url: row.url,
+    voice_method: row.method,
+    voice_fallback_url: row.fallback_url,
+    voice_fallback_method: row.fallback_method,
+    voice_caller_id_lookup: false,
+    status_callback: row.status_url,
+    status_callback_method: row.status_method,
+    sms_url: null,
+    sms_method: 'POST',
+    sms_fallback_url: null,
+    sms_fallback_method: 'POST',
+    sms_status_callback: null,
+    message_status_callback: null,
+    public_application_connect_enabled: false,
+    date_created: rfc2822(row.created_at),
+    date_updated: rfc2822(row.updated_at),
+    uri: `/2010-04-01/Accounts/${account}/Applications/${sid}.json`,
+  }
+}
+
+/** Returns the fields that a request sets. */
+const fieldsOf = (body: Settings): Partial<ApplicationFields> => {
+  const { FriendlyName: name, VoiceUrl: url, VoiceFallbackUrl: fallback, StatusCallback: status } = body
+  const { VoiceMethod: method, VoiceFallbackMethod: fallbackMethod, StatusCallbackMethod: statusMethod } = body
+  return {
+    ...(name ? { name } : {}),
+    ...(url ? { url } : {}),
+    ...(method ? { method: methodOf(method) } : {}),
+    ...(fallback === undefined ? {} : { fallback_url: fallback || null }),
+    ...(fallbackMethod ? { fallback_method: methodOf(fallbackMethod) } : {}),
+    ...(status === undefined ? {} : { status_url: status || null }),
+    ...(statusMethod ? { status_method: methodOf(statusMethod) } : {}),
+  }
+}
+
+/** Applications: programs of calls that are stored under a name. */
+export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] => {
+  /** Checks the addresses of a request before its transaction. @throws Problem 400 */
+  const checkAddresses = async ({ body, isSandbox }: { readonly body: Settings; readonly isSandbox: boolean }) => {
+    for (const field of ['VoiceUrl', 'VoiceFallbackUrl', 'StatusCallback'] as const) {
+      const url = body[field]
+      if (!url) continue
+      const fault = URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
+      if (fault !== null) throw refusals.badCallUrl(field, url, fault)
+    }
+  }
+
+  const unknown = (sid: string) => refuse(refusals.unknownResource(`Applications/${sid}`))
+
+  const applicationOf = async (sql: Sql, account: string, sid: string): Promise<ApplicationRow> => {
+    const id = parseSid('AP', sid)
+    return (id === null ? null : await findApplication(sql, account, id)) ?? unknown(sid)
+  }
+
+  return [
+    routeWithPreparation(c.createApplication, checkAddresses, async ({ account, body, tx, audit }) => {
+      const fields = fieldsOf(body)
+      const url = fields.url ?? refuse(refusals.noVoiceUrl())
+      const { row } = await addApplication(tx, seal, account.id, {
+        ...fields,
+        ...{ url, name: fields.name ?? url.slice(0, 100), format: 'twilio' },
+        timeout_seconds: programTimeoutMs / 1_000,
+      })
+      await audit(tx, { target: print('APP', row.id), after: present(row) })
+      return present(row)
+    }),
+
+    route(c.listApplications, async ({ account, query }) => {
+      const list = c.listApplications.id
+      const found = (await listApplications(db, account.id)).filter(
+        ({ name }) => query.FriendlyName === undefined || name === query.FriendlyName,
+      )
+      const path = `/2010-04-01/Accounts/${printSid('AC', account.id)}/Applications`
+      return {
+        ...pageFields(list, path, query, pageOf(list, query), found.length, null),
+        applications: found.map(present),
+      }
+    }),
+
+    route(c.fetchApplication, async ({ account, params }) => present(await applicationOf(db, account.id, params.Sid))),
+
+    routeWithPreparation(c.updateApplication, checkAddresses, async ({ account, params, body, tx, audit }) => {
+      const { id } = await applicationOf(tx, account.id, params.Sid)
+      const changed = (await changeApplication(tx, account.id, id, fieldsOf(body))) ?? unknown(params.Sid)
+      await audit(tx, { target: print('APP', id), before: present(changed.before), after: present(changed.after) })
+      return present(changed.after)
+    }),
+
+    route(c.deleteApplication, async ({ account, params, tx, audit }) => {
+      const { id } = await applicationOf(tx, account.id, params.Sid)
+      const removed = (await removeApplication(tx, account.id, id)) ?? unknown(params.Sid)
+      await audit(tx, { target: print('APP', id), before: present(removed) })
+      return {}
+    }),
+  ]
+}

@@ -1,0 +1,101 @@
+import { e164 } from '@trunkline/phone/phone.ts'
+import type { Static } from 'typebox'
+import { findApplication } from '../../../domains/applications/ops.ts'
+import { ordinaryCallSeconds } from '../../../domains/calls/limits.ts'
+import { queueOrder, storeRefusedCall } from '../../../domains/calls/orders/ops.ts'
+import {
+  type CallbackEvent,
+  type CallOrder,
+  callbackEvents,
+  type ProgramSource,
+} from '../../../domains/calls/programs/program-source.ts'
+import type { Sql } from '../../../platform/db/sql.ts'
+import { type Endpoint, routeWithPreparation } from '../../../platform/http/endpoint.ts'
+import { refuse } from '../../../platform/http/problem.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { parseSid } from '../../../platform/lib/sid.ts'
+import type { Services } from '../../../services.ts'
+import { methodOf } from '../compat-schemas.ts'
+import { minRingTimeout, ordinaryRingTimeout } from '../limits.ts'
+import { refusals } from '../refusals.ts'
+import * as store from '../store.ts'
+import { checkAddresses, programOf } from './call-program.ts'
+import * as c from './contract.ts'
+import { presentCall } from './presenter.ts'
+
+type NewCall = Static<typeof c.createCall.body>
+
+/** Reads both sides, in the order in which Twilio checks them. @throws Problem 400 */
+const readSides = ({ To = '', From = '' }: NewCall) => {
+  const [to, from] = [To.trim(), From.trim()]
+  if (to === '') throw refusals.noCallee()
+  if (from === '') throw refusals.noCaller()
+  const identity = /^client:(.+)$/i.exec(to)?.[1]
+  const number = identity === undefined ? (e164(to) ?? refuse(refusals.badRecipient(to))) : null
+  return { identity, number, from: e164(from) ?? refuse(refusals.badSender(from)) }
+}
+
+/** Returns the events of a call's statuses. A value may have several, separated by spaces. @throws Problem 400 */
+const eventsOf = ({ StatusCallbackEvent: values = [] }: NewCall): readonly CallbackEvent[] => {
+  const names = values.flatMap((value) => value.split(/[\s,]+/)).filter((name) => name !== '')
+  const events = names.map(
+    (name) => callbackEvents.find((event) => event === name) ?? refuse(refusals.badCallbackEvent(name)),
+  )
+  return events.length === 0 ? ['completed'] : [...new Set(events)]
+}
+
+const keysForm = /^[0-9*#wW]{1,64}$/
+
+const orderOf = (body: NewCall, program: ProgramSource): CallOrder => {
+  const { StatusCallback: url = '', StatusCallbackMethod: method = 'POST', SendDigits: digits = '' } = body
+  if (digits !== '' && !keysForm.test(digits)) throw refusals.badSendDigits(digits)
+  return {
+    program,
+    callbacks:
+      url === '' ? null : { url, method: methodOf(method), events: eventsOf(body), shape: 'twilio', application: null },
+    placing: {
+      ring_seconds: Math.max(minRingTimeout, body.Timeout ?? ordinaryRingTimeout),
+      most_seconds: body.TimeLimit ?? ordinaryCallSeconds,
+      send_digits: digits === '' ? null : digits,
+      record: body.Record ?? false,
+      headers: {},
+    },
+    tags: {},
+  }
+}
+
+/** Queues a call that a program runs. */
+export const createCallRoute = (parts: Services): Endpoint => {
+  const { outbound } = parts
+
+  /** @throws Problem 400 */
+  const applicationOf = async (sql: Sql, account: string, sid: string): Promise<ProgramSource> => {
+    const application = parseSid('AP', sid)
+    if (application === null || (await findApplication(sql, account, application)) === null)
+      throw refusals.badApplication(sid)
+    return { kind: 'application', application, shape: 'twilio' }
+  }
+
+  return {
+    ...routeWithPreparation(
+      c.createCall,
+      async ({ body, isSandbox }) => {
+        readSides(body)
+        await checkAddresses(outbound.of(isSandbox), body)
+        return await programOf(body)
+      },
+      async ({ account, body, tx, prepared, audit }) => {
+        const { identity, number, from } = readSides(body)
+        const { ApplicationSid: sid = '' } = body
+        const program =
+          sid === '' ? (prepared ?? refuse(refusals.noProgram())) : await applicationOf(tx, account.id, sid)
+        const user = identity === undefined ? null : await store.userByIdentity(tx, account.id, identity)
+        const to = number ?? (user === null ? refuse(refusals.badRecipient(`client:${identity}`)) : print('USR', user))
+        const { row } = await queueOrder(parts, tx, account.id, { to, from, order: orderOf(body, program) })
+        await audit(tx, { target: print('CDR', row.id), after: { from, to, program: program.kind } })
+        return presentCall(row)
+      },
+    ),
+    refused: (problem) => storeRefusedCall(parts, problem),
+  }
+}

@@ -1,0 +1,130 @@
+import type { Static } from 'typebox'
+import { runCommandOnCall } from '../../../domains/calls/orders/commands.ts'
+import type { CallCommand, CommandOutcome } from '../../../domains/calls/programs/call-command.ts'
+import { byIds, type CallRow, find, page as pageOfCalls, visible } from '../../../domains/calls/store.ts'
+import { type NarrowingCall, narrowingOf } from '../../../domains/inbox/narrowing/ops.ts'
+import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import { type Endpoint, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
+import { Problem, refuse } from '../../../platform/http/problem.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { parseSid, printSid } from '../../../platform/lib/sid.ts'
+import type { Services } from '../../../services.ts'
+import { olderOf, pageFields, pageOf } from '../list-pages.ts'
+import { refusals } from '../refusals.ts'
+import * as store from '../store.ts'
+import { checkAddresses, programOf } from './call-program.ts'
+import * as c from './contract.ts'
+import { createCallRoute } from './create-route.ts'
+import { filterOf } from './list-filter.ts'
+import { presentCall } from './presenter.ts'
+
+const list = c.listCalls.id
+
+type CallFinder = (sql: Sql, call: NarrowingCall, sid: string) => Promise<CallRow>
+
+/** Finds a call that the reader may see. @throws Problem 404 */
+export const findVisibleCall: CallFinder = async (sql, call, sid) => {
+  const { account } = call
+  const id = parseSid('CA', sid)
+  const row = id === null ? null : await find(sql, account.id, id)
+  const unknown = () => refuse(refusals.unknownResource(`Calls/${sid}`))
+  if (row === null || (await store.deletedCallsAmong(sql, account.id, [row.id])).has(row.id)) return unknown()
+  const narrowing = await narrowingOf(sql, call, 'read_only')
+  return narrowing === null || (await visible(sql, narrowing, [row.id])).has(row.id) ? row : unknown()
+}
+
+type CommandDeps = Parameters<typeof runCommandOnCall>[0]
+
+/**
+ * Gives a command to a call in progress, and waits for its outcome; null: it may still be carried out.
+ * @param note writes what the request leaves, in the transaction of the command
+ * @throws Problem 400 for a call that cannot do it
+ */
+export const commandCall = async (
+  deps: CommandDeps,
+  row: CallRow,
+  command: CallCommand,
+  note: (tx: Tx) => Promise<void>,
+): Promise<Extract<CommandOutcome, { ok: true }> | null> => {
+  try {
+    const outcome = await runCommandOnCall(deps, row, command, note)
+    if (outcome !== null && !outcome.ok) throw refusals.notInProgress(outcome.reason)
+    return outcome
+  } catch (error) {
+    throw error instanceof Problem && error.code === 'call_ended' ? refusals.notInProgress(error.message) : error
+  }
+}
+
+/** Returns the command of an update; null if there is nothing to do. @throws Problem 400 */
+const commandOf = async (row: CallRow, body: Static<typeof c.updateCall.body>): Promise<CallCommand | null> => {
+  if (body.Status === 'canceled' && row.answered_at !== null) return null
+  if (body.Status) return { command: 'hangup' }
+  const program = await programOf(body)
+  return program && { command: 'redirect', program }
+}
+
+/** Returns a page of the calls that a call dialled, newest first. */
+const childrenOf = async (sql: Sql, account: string, sid: string): Promise<CallRow[]> => {
+  const parent = parseSid('CA', sid)
+  const ids = parent === null ? [] : await store.childrenOf(sql, account, parent)
+  const rows = new Map((await byIds(sql, account, ids)).map((row) => [row.id, row]))
+  return ids.flatMap((id) => rows.get(id) ?? [])
+}
+
+export const callRoutes = (parts: Services): Endpoint[] => {
+  const { db, outbound } = parts
+  return [
+    createCallRoute(parts),
+
+    route(c.listCalls, async ({ query, ...call }) => {
+      const { account } = call
+      const path = `/2010-04-01/Accounts/${printSid('AC', account.id)}/Calls`
+      const page = pageOf(list, query)
+      const { filter, bound, isShown } = filterOf(query)
+      const narrowing = await narrowingOf(db, call, 'read_only')
+      const isList = query.ParentCallSid === undefined
+      const found = isList
+        ? await pageOfCalls(
+            db,
+            account.id,
+            { ...filter, narrowing },
+            { after: olderOf(page.after, bound), skip: 0, limit: page.size + 1 },
+          )
+        : null
+      const all = found?.rows ?? (await childrenOf(db, account.id, query.ParentCallSid ?? ''))
+      const rows = isList ? all.slice(0, page.size) : all
+      const last = found?.rows[page.size - 1]
+      const next = found && found.rows.length > page.size && last ? { time: last.at, id: last.id } : found?.examined
+      const ids = rows.map(({ id }) => id)
+      const deleted = await store.deletedCallsAmong(db, account.id, ids)
+      const seen = narrowing === null || isList ? null : await visible(db, narrowing, ids)
+      const shown = rows.filter((row) => !deleted.has(row.id) && isShown(row) && (seen?.has(row.id) ?? true))
+      return {
+        ...pageFields(list, path, query, page, shown.length, next ?? null),
+        calls: shown.map(presentCall),
+      }
+    }),
+
+    route(c.fetchCall, async ({ params, ...call }) => presentCall(await findVisibleCall(db, call, params.Sid))),
+
+    // Without a transaction: the process of the call sees a command only once it is committed.
+    routeWithoutTransaction(c.updateCall, async ({ params, body, isSandbox, audit, ...call }) => {
+      const row = await findVisibleCall(db, call, params.Sid)
+      await checkAddresses(outbound.of(isSandbox), body)
+      const command = await commandOf(row, body)
+      if (command !== null)
+        await commandCall(parts, row, command, (tx) =>
+          audit(tx, { target: print('CDR', row.id), after: { command: command.command } }),
+        )
+      return presentCall(await findVisibleCall(db, call, params.Sid))
+    }),
+
+    route(c.deleteCall, async ({ params, tx, audit, ...call }) => {
+      const row = await findVisibleCall(tx, call, params.Sid)
+      if (row.ended_at === null) throw refusals.callInProgress()
+      await store.markCallDeleted(tx, row.account_id, row.id)
+      await audit(tx, { target: print('CDR', row.id) })
+      return {}
+    }),
+  ]
+}

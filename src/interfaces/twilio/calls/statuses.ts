@@ -1,0 +1,12 @@
+/** Statuses of calls, as Twilio names them. */
+export const statuses = [
+  'queued',
+  'initiated',
+  'ringing',
+  'in-progress',
+  'completed',
+  'busy',
+  'no-answer',
+  'canceled',
+  'failed',
+] as const

@@ -1,0 +1,9 @@
+-- compatible: no
+--
+-- Calls that the interface in the shape of Twilio no longer shows. Their rows stay, for prices and the call history.
+create table twilio_deleted_calls (
+  account_id uuid not null,
+  call_id uuid not null,
+  deleted_at timestamptz not null default app_now(),
+  primary key (account_id, call_id)
+);
