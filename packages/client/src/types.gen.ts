@@ -4785,6 +4785,14 @@ export type AccountOperations = {
       cdrs: readonly (Call)[]
     }, 'cdrs'>
     /**
+     * The secret that signs requests to programs and status_url of calls without an application.
+     * The signatures are those of Standard Webhooks. Requests of an application are signed by its own secret.
+     */
+    programSecret(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      signing_secret: string
+    }>
+    /**
      * Timeline of a call: SIP messages, steps of its program, audio statistics, charge; its outcome and the next step.
      * Use it to find out why a call failed or sounded bad. Requests of a program are entries program_request, its verbs program_verb, with verb, url without its query, answer_status, ms and error_code. Addresses of trunks are not shown.
      */

@@ -3,8 +3,8 @@ import { after, test } from 'node:test'
 import { Receiver } from '../../../../test/doubles/receiver.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { buyNumber, until } from '../../../../test/platform.ts'
-import { signatureHeaders, signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import { answer, closedAfter, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { signatureHeaders, signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import { openVoicePlatform, startVoicePlatform } from '../call-testing.ts'
 
 const platform = await startVoicePlatform()
@@ -45,7 +45,7 @@ const hears = (to: string, hertz: number) =>
     const { tones = [] } = (await handset(to)).body.calls.at(-1) ?? {}
     return tones.some((one: { hertz: number }) => one.hertz === hertz)
   })
-/** What a path of the receiver got, oldest first. */
+/** The reports that a path of the receiver got, oldest first. */
 const reports = (path: string) =>
   receiver.calls.filter((one) => one.path === path).map(({ body, headers }) => ({ ...JSON.parse(body), headers }))
 
