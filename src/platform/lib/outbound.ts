@@ -57,6 +57,9 @@ export type Outbound = {
   /** Returns why a URL is refused, as a predicate to follow its name; null if it is allowed. A name that cannot be
    *  resolved now is allowed: each call checks it again. */
   check(url: string): Promise<string | null>
+  /** Returns the target of a URL with its addresses, for a client of another protocol. It must connect to these alone.
+   *  @throws OutboundError `refused` for a forbidden URL or address, `dns` if the name has no address */
+  resolve(url: string): Promise<Pick<CheckedTarget, 'target' | 'addresses'>>
   /** Sends a request, and does not follow redirects. @throws OutboundError if there is no response */
   post(post: PostRequest): Promise<PostResult>
   /** Downloads a file over at most three redirects, each checked like the first URL.
@@ -157,6 +160,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
         return error.code === 'refused' ? error.message : null
       }
     },
+    resolve: (url) => resolver.resolve(url),
     post,
     get,
     close: () => {
