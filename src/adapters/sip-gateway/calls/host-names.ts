@@ -43,8 +43,8 @@ const callWith = (call: MediaCall, resolve: Resolve): MediaCall => ({
 /** An engine whose trunks may name hosts in their session descriptions: the engines take addresses alone. */
 export const withHostNames = (engine: MediaEngine, resolve: Resolve): MediaEngine => ({
   ...engine,
-  openCall: async (events) => {
-    const opened = await engine.openCall(events)
+  openCall: async (events, options) => {
+    const opened = await engine.openCall(events, options)
     return opened.outcome === 'done' ? { outcome: 'done', value: callWith(opened.value, resolve) } : opened
   },
 })
