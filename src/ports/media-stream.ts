@@ -1,5 +1,3 @@
-import type { MediaResult } from './media.ts'
-
 /** Encodings of a stream's audio. `l16`: 16 bits, little-endian, as native programs and models read it. */
 export const mediaStreamFormats = [
   'audio/x-mulaw;rate=8000',
@@ -37,7 +35,7 @@ export type MediaStreamOptions = {
   readonly tracks: readonly ('inbound' | 'outbound')[]
   /** The server's audio is played to the peer, in place of the bridge and of other sounds. */
   readonly isTwoWay: boolean
-  /** Of the audio in both directions. */
+  /** Encoding of the audio in both directions. */
   readonly format: MediaStreamFormat
   /** `binary`: audio is sent and received as binary frames without JSON; other frames stay JSON. */
   readonly framing: 'json' | 'binary'
@@ -72,12 +70,4 @@ export type MediaStreamEvents = {
   dropped?(of: 'sent' | 'received'): void
   /** Once, also for a stream that never opened. */
   ended(end: MediaStreamEnd): void
-}
-
-/** A stream of a leg's audio to and from a WebSocket server. */
-export type MediaStream = {
-  /** Reports a key of the peer to the server. Refused with cause `state` before it opened and after its end. */
-  sendKey(digit: string): Promise<MediaResult<null>>
-  /** Sends `stop` and closes the connection; the event `ended` follows. Idempotent. */
-  stop(): Promise<MediaResult<null>>
 }

@@ -1,4 +1,4 @@
-import type { MediaStream, MediaStreamEvents, MediaStreamOptions } from './media-stream.ts'
+import type { MediaStreamEvents, MediaStreamOptions } from './media-stream.ts'
 
 /** Result of a media engine. The causes become the SIP statuses 503, 488, 488 and 500, in the order below. */
 export type MediaResult<T> =
@@ -95,6 +95,14 @@ export type MediaFeed = {
   end(): Promise<MediaResult<null>>
   /** Drops what waits; returns its milliseconds. */
   clear(): Promise<MediaResult<number>>
+}
+
+/** A stream of a leg's audio to and from a WebSocket server. */
+export type MediaStream = {
+  /** Reports a key of the peer to the server. Refused with cause `state` before it opened and after its end. */
+  sendKey(digit: string): Promise<MediaResult<null>>
+  /** Sends `stop` and closes the connection; the event `ended` follows. Idempotent. */
+  stop(): Promise<MediaResult<null>>
 }
 
 /** A side of a call. Its peer hears one source: keys that are sent, else sounds that are played, else the bridge. */
