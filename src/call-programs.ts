@@ -1,3 +1,4 @@
+import { trimWav } from './adapters/media/recording/wav.ts'
 import type { SandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import { findApplication } from './domains/applications/ops.ts'
 import { publishProgramFailed } from './domains/calls/ops.ts'
@@ -6,10 +7,12 @@ import { addTags } from './domains/calls/orders/order-store.ts'
 import { resolveSource } from './domains/calls/orders/source-resolution.ts'
 import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
 import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
-import { makeCallRequestWriter } from './interfaces/twilio/callbacks/call-request.ts'
+import { makeRunStream, type ProgramStreamDeps } from './domains/calls/streams/program-stream.ts'
+import { makeCallRequestWriter, streamHeaders } from './interfaces/twilio/callbacks/call-request.ts'
 import type { Clock } from './platform/lib/clock.ts'
+import { uuid } from './platform/lib/id.ts'
 import type { OutboundPair } from './platform/lib/outbound.ts'
-import { signingKeyOf } from './platform/lib/webhook-signature.ts'
+import { signatureHeaders, signingKeyOf } from './platform/lib/webhook-signature.ts'
 import type { StartOptions } from './services.ts'
 
 type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version' | 'config' | 'publicUrl'> & {
@@ -30,6 +33,15 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
     agent: `Trunkline/${version}`,
     keysOf: (account) => signingKeys(account, null),
   })
+  const onError = (error: unknown) => log.error({ err: error }, 'calls: a program failed on our side')
+  const outboundOf: CallPrograms['outboundOf'] = (account) => outbound.of(sandboxAccounts.has(account))
+  const streamHeadersOf: ProgramStreamDeps['headersOf'] = async ({ account, application, shape }, url) =>
+    shape === 'twilio'
+      ? streamHeaders(deps, account, url)
+      : {
+          'user-agent': `Trunkline/${version}`,
+          ...signatureHeaders(await signingKeys(account, application), uuid(), '', Date.now()),
+        }
   let control: ProgramControl | null = null
   const connected = (): ProgramControl => {
     if (!control) throw new Error('no call control runs in this process')
@@ -47,7 +59,8 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
       begin: (...wish) => connected().recordings.begin(...wish),
       finish: (...wish) => connected().recordings.finish(...wish),
     },
-    runStream: async () => ({ error_code: 'no_engine', detail: 'there are no streams yet' }),
+    trimRecording: trimWav,
+    runStream: makeRunStream({ outboundOf, headersOf: streamHeadersOf, onError }),
     placeChild: (...wish) => connected().placeChild(...wish),
     resolve: (call, source) => resolve(call.account, source),
     storeTags: async (call, tags) => void (await addTags(db, call.account, call.id, tags)),
@@ -56,10 +69,10 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
       log.warn({ account: call.account, call: call.id, application, ...failure }, 'calls: a program failed')
       await db.begin((tx) => publishProgramFailed(tx, call.account, call.id, application, failure))
     },
-    onError: (error) => log.error({ err: error }, 'calls: a program failed on our side'),
+    onError,
   })
   const connect: CallPrograms['connect'] = (next) => {
     control = next
   }
-  return { resolve, signingKeys, runner, connect, outboundOf: (account) => outbound.of(sandboxAccounts.has(account)) }
+  return { resolve, signingKeys, runner, connect, outboundOf }
 }

@@ -1,7 +1,7 @@
 import { accountRoutes } from './domains/accounts/routes.ts'
+import { applicationRoutes } from './domains/applications/routes.ts'
 import { auditRoutes } from './domains/audit/routes.ts'
 import { callerRoutes } from './domains/callers/routes.ts'
-import { applicationRoutes } from './domains/applications/routes.ts'
 import { callOrderRoutes } from './domains/calls/orders/routes.ts'
 import { callRoutes } from './domains/calls/routes.ts'
 import { connectionRoutes } from './domains/connections/routes.ts'

@@ -169,7 +169,10 @@ const programFailure = payload('ProgramFailedEvent', {
   ...callFields,
   application_uuid: Type.Optional(Id('APP', 'Absent for a program that is no application')),
   error: Type.Object({
-    code: Type.String({ description: 'unreachable, timeout, status, content_type, malformed, verb, attribute, loop, forbidden_address or too_large' }),
+    code: Type.String({
+      description:
+        'unreachable, timeout, status, content_type, malformed, verb, attribute, loop, forbidden_address or too_large',
+    }),
     url: Type.Union([Type.String(), Type.Null()]),
     status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status of the answer' }),
     detail: Type.String(),

@@ -4,6 +4,7 @@
 export type Modules =
   | typeof import('../../src/domains/accounts/api-keys/contract.ts')
   | typeof import('../../src/domains/accounts/contract.ts')
+  | typeof import('../../src/domains/applications/contract.ts')
   | typeof import('../../src/domains/audit/contract.ts')
   | typeof import('../../src/domains/callers/contract.ts')
   | typeof import('../../src/domains/calls/contract.ts')

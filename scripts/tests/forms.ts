@@ -9,7 +9,10 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   { why: 'Firefox', files: ['test/console/{firefox,firefox-collisions}.test.ts', 'test/sdk/firefox.test.ts'] },
   { why: 'Swagger UI in a browser', files: ['test/pages.test.ts'] },
   { why: 'linters and generators of OpenAPI, which are installed for it', files: ['test/openapi-tools.test.ts'] },
-  { why: 'the official libraries of Twilio, which are installed for it', files: ['test/twilio/libraries.test.ts', 'test/twilio/voice.test.ts'] },
+  {
+    why: 'the official libraries of Twilio, which are installed for it',
+    files: ['test/twilio/libraries.test.ts', 'test/twilio/voice.test.ts'],
+  },
   {
     why: 'packages, images and the machine’s own services',
     files: [

@@ -1,3 +1,5 @@
+import type { MediaStreamEvents, MediaStreamOptions } from './media-stream.ts'
+
 /** Result of a media engine. The causes become the SIP statuses 503, 488, 488 and 500, in the order below. */
 export type MediaResult<T> =
   | { readonly outcome: 'done'; readonly value: T }
@@ -95,6 +97,14 @@ export type MediaFeed = {
   clear(): Promise<MediaResult<number>>
 }
 
+/** A stream of a leg's audio to and from a WebSocket server. */
+export type MediaStream = {
+  /** Reports a key of the peer to the server. Refused with cause `state` before it opened and after its end. */
+  sendKey(digit: string): Promise<MediaResult<null>>
+  /** Sends `stop` and closes the connection; the event `ended` follows. Idempotent. */
+  stop(): Promise<MediaResult<null>>
+}
+
 /** A side of a call. Its peer hears one source: keys that are sent, else sounds that are played, else the bridge. */
 export type MediaLeg = {
   readonly id: string
@@ -131,6 +141,12 @@ export type MediaLeg = {
   stopSounds(): Promise<MediaResult<null>>
   /** Makes a feed of this leg for one `play`. It exists until it has ended and was played, or the call ends. */
   openFeed(id: string): Promise<MediaResult<MediaFeed>>
+  /**
+   * Opens a stream of the leg's audio to a WebSocket server, in the thread of the call. Returns once it is begun; an
+   * event follows when it opens, or fails. A two-way stream plays what the server sends; a later `play` takes its
+   * place until the server sends more. G.711 only. At most four tracks of listeners and streams per leg.
+   */
+  openStream(options: MediaStreamOptions, events: MediaStreamEvents): Promise<MediaResult<MediaStream>>
 }
 
 /** SRTP with keys in session descriptions (RFC 4568) on a plain leg. `offer`: encrypted if the peer supports it. */

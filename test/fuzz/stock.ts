@@ -68,6 +68,7 @@ export const makeStock = (scene: Scene, toy: Scene, pool: Pool): Stock => {
     CON: pinned('CON', () => scene.contact()),
     OPT: pinned('OPT', async () => (await recipe('getOptOut'))?.params?.opt_out_uuid),
     SND: pinned('SND', async () => (await recipe('getSmsSending'))?.params?.sending_uuid),
+    APP: pinned('APP', async () => (await recipe('getApplication'))?.params?.application_uuid),
     WHK: pinned('WHK', () => scene.webhook()),
     WHD: pinned('WHD', () => scene.delivery()),
     IMP: pinned('IMP', () => scene.imported()),

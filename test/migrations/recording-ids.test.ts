@@ -150,7 +150,13 @@ onEachPostgres((database) => {
     assert.equal(await hear(pathname + search), samplesOf(plain), 'their ids are those of their calls')
 
     const deps = {
-      ...{ db: old, config: parts.config, linkOf: links.urlOf, urlOfRecording: links.urlOfRecording, cipher: recordingCipher(parts.seal) },
+      ...{
+        db: old,
+        config: parts.config,
+        linkOf: links.urlOf,
+        urlOfRecording: links.urlOfRecording,
+        cipher: recordingCipher(parts.seal),
+      },
       store: storeOf(parts.config),
       failed: (error: unknown) => assert.fail(String(error)),
     }

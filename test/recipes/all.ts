@@ -1,4 +1,5 @@
 import { accountRecipes } from './accounts.ts'
+import { applicationRecipes } from './applications.ts'
 import { callRecipes } from './calls.ts'
 import { connectionRecipes } from './connections.ts'
 import { contactRecipes } from './contacts.ts'
@@ -45,5 +46,6 @@ export const recipes: Recipes = {
   ...requestRecipes,
   ...smsRecipes,
   ...twilioRecipes,
+  ...applicationRecipes,
   ...webhookRecipes,
 }

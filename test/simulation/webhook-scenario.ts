@@ -101,7 +101,7 @@ const makeWorkload = (context: Context, schedule: Schedule, processes: Processes
       throw new Error('webhooks only post')
     }
     return {
-      ...{ check: async () => null, get: refuse, close: () => {} },
+      ...{ check: async () => null, resolve: refuse, get: refuse, close: () => {} },
       post: async ({ url, body }) => {
         const path = url.slice(host.length)
         const { event } = JSON.parse(String(body)).number

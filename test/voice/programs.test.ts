@@ -15,7 +15,13 @@ const { number } = await buyNumber(platform)
 const { numbers } = (await platform.call('GET', '/open/voip/virtual-numbers')).body
 const path = `/open/voip/virtual-numbers/${numbers[0].uuid}`
 
-type Request = { readonly url: string; readonly body: any }
+type Body = {
+  readonly event: string
+  readonly sequence: number
+  readonly verb: { readonly id: string | null } | null
+  readonly result: { readonly digits?: string } | null
+}
+type Request = { readonly url: string; readonly body: Body }
 const requests: Request[] = []
 let answerTo: (request: Request) => unknown = () => []
 const server = createServer(async (incoming, response) => {
@@ -52,19 +58,35 @@ test('a call to a number runs the menu of its program: keys choose, and the prog
   answerTo = ({ url, body }) => {
     if (url === '/menu')
       return [
-        { verb: 'gather', id: 'menu', num_digits: 1, timeout: 20, action: '/chosen', prompts: [{ verb: 'play', tone, loop: 0 }] },
+        {
+          verb: 'gather',
+          id: 'menu',
+          num_digits: 1,
+          timeout: 20,
+          action: '/chosen',
+          prompts: [{ verb: 'play', tone, loop: 0 }],
+        },
       ]
-    if (body.result.digits === '2') return [{ verb: 'play', tone: { hertz: [700], on_ms: 1_500 } }, { verb: 'hangup' }]
+    if (body.result?.digits === '2') return [{ verb: 'play', tone: { hertz: [700], on_ms: 1_500 } }, { verb: 'hangup' }]
     return [{ verb: 'hangup' }]
   }
   const id = await ring()
   await until(async () => secondsOf((await seen(id)).tones, 1_000) > 0.3)
-  assert.equal((await platform.call('POST', `/sandbox/handsets/${handset}/calls/${id}/keys`, { digits: '2' })).status, 202)
+  assert.equal(
+    (await platform.call('POST', `/sandbox/handsets/${handset}/calls/${id}/keys`, { digits: '2' })).status,
+    202,
+  )
   const call = await ended(id)
   assert.equal(call.state, 'completed')
   assert.ok(secondsOf(call.tones, 700) > 0.9, JSON.stringify(call.tones))
   assert.deepEqual(
-    requests.map(({ url, body }) => [url, body.event, body.sequence, body.verb?.id ?? null, body.result?.digits ?? null]),
+    requests.map(({ url, body }) => [
+      url,
+      body.event,
+      body.sequence,
+      body.verb?.id ?? null,
+      body.result?.digits ?? null,
+    ]),
     [
       ['/menu', 'call.started', 1, null, null],
       ['/chosen', 'verb.completed', 2, 'menu', '2'],

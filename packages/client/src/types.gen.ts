@@ -522,6 +522,23 @@ export type IceServer = {
   credential?: string
 }
 
+/** What calls to the number do */
+export type NumberVoice = {
+  /** user: rings user_uuid. application: runs application_uuid. url: runs the program at url */
+  kind: 'none' | 'user' | 'application' | 'url'
+  /** Starts with USR */
+  user_uuid?: string
+  /** Starts with APP */
+  application_uuid?: string
+  /** Answers with the first document of a call */
+  url?: string
+  /** Default: POST */
+  method?: 'GET' | 'POST'
+  fallback_url?: string | null
+  /** Default: POST */
+  fallback_method?: 'GET' | 'POST'
+}
+
 export type VirtualNumber = {
   /** Starts with DID */
   uuid: string
@@ -546,6 +563,7 @@ export type VirtualNumber = {
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null
+  voice: NumberVoice
   timezone: string
   /** 1 active, 2 awaiting registration or activation, 3 suspended, 4 ending or released */
   status: number
@@ -826,6 +844,7 @@ export type SoldNumber = {
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null
+  voice: NumberVoice
   timezone: string
   /** 1 active, 2 awaiting registration or activation, 3 suspended, 4 ending or released */
   status: number
@@ -885,7 +904,7 @@ export type TimelineEntry = {
   at: string
   /** Milliseconds since the entry before; 0 for the first */
   after_ms: number
-  what: 'accepted' | 'charged' | 'scheduled' | 'routed' | 'submitted' | 'retried' | 'refused' | 'receipt' | 'received' | 'read' | 'edited' | 'deleted' | 'canceled' | 'failed' | 'refunded' | 'bought' | 'renewed' | 'registration' | 'suspended' | 'released' | 'recorded' | 'delivered_to_webhook' | 'sip_in' | 'sip_out' | 'media' | 'note'
+  what: 'accepted' | 'charged' | 'scheduled' | 'routed' | 'submitted' | 'retried' | 'refused' | 'receipt' | 'received' | 'read' | 'edited' | 'deleted' | 'canceled' | 'failed' | 'refunded' | 'bought' | 'renewed' | 'registration' | 'suspended' | 'released' | 'recorded' | 'delivered_to_webhook' | 'sip_in' | 'sip_out' | 'media' | 'program_request' | 'program_verb' | 'note'
   text: string
   /** Calls: the side */
   leg?: 'caller' | 'callee'
@@ -902,7 +921,7 @@ export type TimelineOutcome = {
 
 export type TimelineNextStep = {
   /** none: nothing to do */
-  kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'unblock' | 'check_webhook' | 'connect_channel' | 'ask_operator'
+  kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'unblock' | 'check_webhook' | 'connect_channel' | 'check_program' | 'ask_operator'
   text: string
   /** What the step concerns, such as a webhook or a number of the account */
   target_uuid?: string
@@ -1193,6 +1212,8 @@ export type CallLimits = {
   attempts_per_minute: number | null
   /** USD spent per day (UTC); null: the default of the settings */
   spend_per_day: string | null
+  /** Calls of the API that begin in a second; others wait; null: the default of the settings */
+  calls_per_second: number | null
   /** Leading digits of allowed destinations, an empty string for all; null: all except premium rate, personal numbers, satellites and the countries known for toll fraud, including the Caribbean under +1 (docs/operating/calls.md). Emergency numbers are never allowed */
   destinations: readonly (string)[] | null
 }
@@ -1202,6 +1223,7 @@ export type CallLimitDefaults = {
   calls_at_a_time: number
   attempts_per_minute: number
   spend_per_day: string
+  calls_per_second: number
   /** Summary in words */
   destinations: string
 }
@@ -1246,12 +1268,12 @@ export type Call = {
   direction: 'O' | 'I'
   /** In progress */
   active: boolean
-  /** Outbound: the user (USR…); inbound: the number of the caller, anonymous if it is withheld */
+  /** Outbound: the user (USR…), or the number (DID…, or as shown) of a call of the API; inbound: the number of the caller, anonymous if it is withheld */
   from: string
   to_number: string
   iso_country_code: string
-  status: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -1294,6 +1316,33 @@ export type CallAgent = {
   first_name: string
   last_name: string
   full_name: string
+}
+
+export type Application = {
+  /** Starts with APP */
+  uuid: string
+  /** A name of your own */
+  name: string
+  /** Answers with the first document of a call */
+  url: string
+  /** Default: POST */
+  method: 'GET' | 'POST'
+  /** Is requested once where the program gives no document; null: none */
+  fallback_url: string | null
+  /** Default: POST */
+  fallback_method: 'GET' | 'POST'
+  /** Gets the statuses of the calls; null: none */
+  status_url: string | null
+  /** Default: POST */
+  status_method: 'GET' | 'POST'
+  /** Statuses that status_url gets. Default: completed */
+  status_events: readonly ('initiated' | 'ringing' | 'answered' | 'completed')[]
+  /** Shape of the requests. Default: native */
+  format: 'native' | 'twilio'
+  /** Seconds for an answer. Default: 8 */
+  timeout_seconds: number
+  created_at: string
+  updated_at: string
 }
 
 export type MessageMedia = {
@@ -2696,7 +2745,7 @@ export type ConnectionSettingsChanges = {
   inbound_part?: string | null
   /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
   inbound_parts?: string | null
-  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  /** generic: header with the HMAC of the body under callback_secret: fields then count in the body alone. Without it, callback_secret comes as secret in the query */
   callback_header?: string | null
   /** generic: default sha256 */
   callback_hash?: 'sha1' | 'sha256' | 'sha512' | null
@@ -3007,7 +3056,7 @@ export type ConnectionSettings = {
   inbound_part?: string
   /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
   inbound_parts?: string
-  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  /** generic: header with the HMAC of the body under callback_secret: fields then count in the body alone. Without it, callback_secret comes as secret in the query */
   callback_header?: string
   /** generic: default sha256 */
   callback_hash?: 'sha1' | 'sha256' | 'sha512'
@@ -3244,7 +3293,7 @@ export type SmsHttpSettings = {
   inbound_part?: string
   /** generic: the number of such parts: a name in the query or form, or a JSON pointer such as /data/id */
   inbound_parts?: string
-  /** generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query */
+  /** generic: header with the HMAC of the body under callback_secret: fields then count in the body alone. Without it, callback_secret comes as secret in the query */
   callback_header?: string
   /** generic: default sha256 */
   callback_hash?: 'sha1' | 'sha256' | 'sha512'
@@ -3539,12 +3588,12 @@ export type CallEvent = {
   direction: 'O' | 'I'
   /** In progress */
   active: boolean
-  /** Outbound: the user (USR…); inbound: the number of the caller, anonymous if it is withheld */
+  /** Outbound: the user (USR…), or the number (DID…, or as shown) of a call of the API; inbound: the number of the caller, anonymous if it is withheld */
   from: string
   to_number: string
   iso_country_code: string
-  status: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -3583,6 +3632,145 @@ export type CallEvent = {
   received_on_number?: string
   /** Inbound: the called number of the account */
   received_on_number_uuid?: string
+}
+
+export type CallRecordingEvent = {
+  /** Name of the subscription */
+  event: string
+  /** Starts with CDR */
+  uuid: string
+  /** Present in tests of a webhook and in examples */
+  test?: true
+  /** In a test without an example: what the account lacks */
+  note?: string
+  /** Starts with ACC */
+  account_uuid: string
+  /** Session id at the system that carries the call */
+  callid: string
+  /** Outbound or inbound */
+  direction: 'O' | 'I'
+  /** In progress */
+  active: boolean
+  /** Outbound: the user (USR…), or the number (DID…, or as shown) of a call of the API; inbound: the number of the caller, anonymous if it is withheld */
+  from: string
+  to_number: string
+  iso_country_code: string
+  status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  end_reason?: string
+  is_msgapp_call: boolean
+  /** To or from the telephone network */
+  is_sip_trunk_call: boolean
+  /** Starts with VCI */
+  caller_id_uuid?: string
+  /** The number shown to the recipient */
+  caller_id_used: string
+  /** Inbound: the carrier's verification of the caller's number (3GPP TS 24.229) */
+  verstat?: string
+  /** Inbound: the carrier queried the number portability database (RFC 4694) */
+  npdi?: boolean
+  /** Inbound: routing number of a ported number (RFC 4694) */
+  rn?: string
+  /** Inbound: the number that forwarded the call (RFC 5806, RFC 7044) */
+  diverted_from?: string
+  /** Seconds from the answer to the end */
+  duration: number
+  /** Sound that arrived from each side, of answered calls that have ended */
+  quality?: {
+    caller?: CallLegQuality
+    callee?: CallLegQuality
+  }
+  /** Name of the contact at the other side, in lists and single calls; needs inbox */
+  contact_name?: string
+  /** A WAV file. The link expires after eight days */
+  recording_url: string
+  start_time?: string
+  end_time?: string
+  /** Starts with USR */
+  agent_id?: string
+  created_at: string
+  updated_at: string
+  call_cost: CallCost
+  /** Inbound: the called number */
+  received_on_number?: string
+  /** Inbound: the called number of the account */
+  received_on_number_uuid?: string
+  /** Starts with REC */
+  recording_uuid: string
+  recording_seconds: number
+}
+
+export type ProgramFailedEvent = {
+  /** Name of the subscription */
+  event: string
+  /** Starts with CDR */
+  uuid: string
+  /** Present in tests of a webhook and in examples */
+  test?: true
+  /** In a test without an example: what the account lacks */
+  note?: string
+  /** Starts with ACC */
+  account_uuid: string
+  /** Session id at the system that carries the call */
+  callid: string
+  /** Outbound or inbound */
+  direction: 'O' | 'I'
+  /** In progress */
+  active: boolean
+  /** Outbound: the user (USR…), or the number (DID…, or as shown) of a call of the API; inbound: the number of the caller, anonymous if it is withheld */
+  from: string
+  to_number: string
+  iso_country_code: string
+  status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  end_reason?: string
+  is_msgapp_call: boolean
+  /** To or from the telephone network */
+  is_sip_trunk_call: boolean
+  /** Starts with VCI */
+  caller_id_uuid?: string
+  /** The number shown to the recipient */
+  caller_id_used: string
+  /** Inbound: the carrier's verification of the caller's number (3GPP TS 24.229) */
+  verstat?: string
+  /** Inbound: the carrier queried the number portability database (RFC 4694) */
+  npdi?: boolean
+  /** Inbound: routing number of a ported number (RFC 4694) */
+  rn?: string
+  /** Inbound: the number that forwarded the call (RFC 5806, RFC 7044) */
+  diverted_from?: string
+  /** Seconds from the answer to the end */
+  duration: number
+  /** Sound that arrived from each side, of answered calls that have ended */
+  quality?: {
+    caller?: CallLegQuality
+    callee?: CallLegQuality
+  }
+  /** Name of the contact at the other side, in lists and single calls; needs inbox */
+  contact_name?: string
+  /** A WAV file: agent left, remote side right. The link expires after eight days */
+  recording_url?: string
+  start_time?: string
+  end_time?: string
+  /** Starts with USR */
+  agent_id?: string
+  created_at: string
+  updated_at: string
+  call_cost: CallCost
+  /** Inbound: the called number */
+  received_on_number?: string
+  /** Inbound: the called number of the account */
+  received_on_number_uuid?: string
+  /** Absent for a program that is no application */
+  application_uuid?: string
+  error: {
+    /** unreachable, timeout, status, content_type, malformed, verb, attribute, loop, forbidden_address or too_large */
+    code: string
+    url: string | null
+    /** HTTP status of the answer */
+    status: number | null
+    detail: string
+  }
 }
 
 export type MsgappMessageEvent = {
@@ -3901,6 +4089,7 @@ export type NumberEvent = {
   ivr_uuid: null
   /** The user whose browser rings */
   inbound_user_uuid: string | null
+  voice: NumberVoice
   timezone: string
   /** 1 active, 2 awaiting registration or activation, 3 suspended, 4 ending or released */
   status: number
@@ -4123,7 +4312,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'compat_off' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'media_unavailable' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'token_invalid' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'application_in_use' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'call_queue_full' | 'caller_id' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'compat_off' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'document_invalid' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'emergency' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'media_unavailable' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'tags_too_large' | 'token_invalid' | 'too_many_applications' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_user' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'voice_field' | 'voice_twice' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -4134,6 +4323,10 @@ export type EventPayloads = {
   'call.status.update': CallEvent
   'call.incoming.completed': CallEvent
   'call.outbound.completed': CallEvent
+  'call.initiated': CallEvent
+  'call.answered': CallEvent
+  'call.recording.ready': CallRecordingEvent
+  'call.program.failed': ProgramFailedEvent
   'msgapp.message.new': MsgappMessageEvent
   'msgapp.message.received': MsgappMessageEvent
   'msgapp.message.sent': MsgappMessageEvent
@@ -4213,6 +4406,109 @@ export type AccountOperations = {
     }, options?: CallOptions): Promise<{
       success: true
       account: OwnAccount
+    }>
+  }
+  readonly applications: {
+    /**
+     * Store a program of calls under a name.
+     * Only this response shows the signing secret. A number runs it with voice, a call with application_uuid.
+     */
+    create(args: {
+      /** A name of your own */
+      name: string
+      /** Answers with the first document of a call */
+      url: string
+      /** Default: POST */
+      method?: 'GET' | 'POST' | undefined
+      /** Is requested once where the program gives no document; null: none */
+      fallback_url?: string | null | undefined
+      /** Default: POST */
+      fallback_method?: 'GET' | 'POST' | undefined
+      /** Gets the statuses of the calls; null: none */
+      status_url?: string | null | undefined
+      /** Default: POST */
+      status_method?: 'GET' | 'POST' | undefined
+      /** Statuses that status_url gets. Default: completed */
+      status_events?: readonly ('initiated' | 'ringing' | 'answered' | 'completed')[] | undefined
+      /** Shape of the requests. Default: native */
+      format?: 'native' | 'twilio' | undefined
+      /** Seconds for an answer. Default: 8 */
+      timeout_seconds?: number | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      application: Application
+      /** Signs the requests of the program by Standard Webhooks; keep it */
+      signing_secret: string
+    }>
+    /**
+     * Delete an application.
+     * Calls that run go on. One that a number runs cannot be deleted.
+     */
+    delete(args: {
+      /** Starts with APP */
+      application_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * One application.
+     * Its secret is not shown again: rotateApplicationSecret makes a new one.
+     */
+    get(args: {
+      /** Starts with APP */
+      application_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      application: Application
+    }>
+    /**
+     * The applications of the account, newest first.
+     * At most 500.
+     */
+    list(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      applications: readonly (Application)[]
+    }>
+    /**
+     * Make a new signing secret.
+     * It signs from the next request on. Only this response shows it.
+     */
+    rotateSecret(args: {
+      /** Starts with APP */
+      application_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** Signs the requests of the program by Standard Webhooks; keep it */
+      signing_secret: string
+    }>
+    /**
+     * Change an application.
+     * Absent fields stay unchanged. Calls that run keep the program that they began with.
+     */
+    update(args: {
+      /** Starts with APP */
+      application_uuid: string
+      /** A name of your own */
+      name?: string | undefined
+      /** Answers with the first document of a call */
+      url?: string | undefined
+      /** Default: POST */
+      method?: 'GET' | 'POST' | undefined
+      /** Is requested once where the program gives no document; null: none */
+      fallback_url?: string | null | undefined
+      /** Default: POST */
+      fallback_method?: 'GET' | 'POST' | undefined
+      /** Gets the statuses of the calls; null: none */
+      status_url?: string | null | undefined
+      /** Default: POST */
+      status_method?: 'GET' | 'POST' | undefined
+      /** Statuses that status_url gets. Default: completed */
+      status_events?: readonly ('initiated' | 'ringing' | 'answered' | 'completed')[] | undefined
+      /** Shape of the requests. Default: native */
+      format?: 'native' | 'twilio' | undefined
+      /** Seconds for an answer. Default: 8 */
+      timeout_seconds?: number | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      application: Application
     }>
   }
   readonly audit: {
@@ -4314,6 +4610,112 @@ export type AccountOperations = {
   }
   readonly calls: {
     /**
+     * Command a call that is queued or runs: end it, redirect its program, play, record, stream.
+     * hangup works for every call but those on the messaging app; the other commands need a call that a program runs. play, say, record_call and stream have the fields of the verb of the same name. A command that the call could not do is answered with the outcome ok: false.
+     */
+    command(args: {
+      /** Starts with CDR */
+      call_uuid: string
+      text?: string | undefined
+      voice?: string | undefined
+      language?: string | undefined
+      loop?: number | undefined
+      /** Answers with the first document of the program */
+      url?: string | undefined
+      urls?: readonly (string)[] | undefined
+      clip_uuid?: string | undefined
+      tone?: {
+        hertz: readonly (number)[]
+        on_ms: number
+        off_ms?: number
+      } | undefined
+      from_seconds?: number | undefined
+      max_seconds?: number | undefined
+      do?: 'start' | 'pause' | 'resume' | 'stop' | undefined
+      pause?: 'silence' | 'skip' | undefined
+      status_url?: string | undefined
+      status_method?: 'GET' | 'POST' | undefined
+      direction?: 'both' | 'in' | undefined
+      track?: 'inbound' | 'outbound' | 'both' | undefined
+      name?: string | undefined
+      parameters?: Record<string, string> | undefined
+      format?: 'audio/x-mulaw;rate=8000' | 'audio/l16;rate=8000' | 'audio/l16;rate=16000' | 'audio/l16;rate=24000' | undefined
+      framing?: 'json' | 'binary' | undefined
+      on_error?: 'next' | 'action' | undefined
+      /** hangup: ends the call. redirect: the program goes on with url, verbs or application_uuid. stop: ends what is played. dtmf: sends digits. tag: adds data to the tags */
+      command: 'hangup' | 'redirect' | 'play' | 'say' | 'stop' | 'dtmf' | 'record_call' | 'stream' | 'stop_stream' | 'tag'
+      /** The application whose program the call runs */
+      application_uuid?: string | undefined
+      /** Default: POST */
+      method?: 'GET' | 'POST' | undefined
+      /** Is requested where url gives no document */
+      fallback_url?: string | undefined
+      /** A document: what the call does, verb by verb */
+      verbs?: readonly ({
+        verb: string
+      })[] | undefined
+      /** For dtmf */
+      digits?: string | undefined
+      /** For tag: a JSON object of at most 4 KiB, which every request of the program has */
+      data?: Record<string, unknown> | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      /** null with 202 */
+      outcome: {
+        ok: boolean
+        /** Why it failed: call_ended, no_program, not_answered … */
+        code?: string
+        reason?: string
+        /** Starts with REC */
+        recording_uuid?: string
+        /** Id of the stream that began */
+        stream?: string
+      } | null
+    }>
+    /**
+     * Make a call that a program runs: an application, a URL or a list of verbs.
+     * The call waits with the status QUEUED until it is placed: calls of an account leave in order, a few a second, and at most 1,000 wait. A call that is not placed within 60 s of its time fails with the end_reason expired. Refused attempts are in the call history too. Events are call.initiated, call.answered, call.status.update and call.outbound.completed.
+     */
+    create(args: {
+      /** A caller ID of the account, E.164 */
+      from_number: string
+      /** A number in E.164, or a user of the account (USR…) */
+      to: string
+      /** The application whose program the call runs */
+      application_uuid?: string | undefined
+      /** Answers with the first document of the program */
+      url?: string | undefined
+      /** Default: POST */
+      method?: 'GET' | 'POST' | undefined
+      /** Is requested where url gives no document */
+      fallback_url?: string | undefined
+      /** A document: what the call does, verb by verb */
+      verbs?: readonly ({
+        verb: string
+      })[] | undefined
+      /** Gets the statuses of status_events, in order */
+      status_url?: string | undefined
+      /** Default: completed */
+      status_events?: readonly ('initiated' | 'ringing' | 'answered' | 'completed')[] | undefined
+      /** Seconds. Default: 60 */
+      ring_timeout?: number | undefined
+      /** Longest talk. Default: 14,400 */
+      max_seconds?: number | undefined
+      /** Keys to send after the answer; w waits half a second, W a second */
+      send_digits?: string | undefined
+      /** Record both sides from the answer on. Default: false */
+      record?: boolean | undefined
+      /** SIP headers of the call, beginning with X- */
+      headers?: Record<string, string> | undefined
+      /** Data of your own: a JSON object of at most 4 KiB, which every request of the program has */
+      tags?: Record<string, unknown> | undefined
+    }, options?: CallOptions): Promise<{
+      success: true
+      cdr: Call
+      /** Estimated milliseconds until the call is placed */
+      queued_ms: number
+    }>
+    /**
      * Current price per minute of a call to a number; calls to numbers of the account are free.
      * Nothing is called or charged. Calls are charged by the prices of the moment at which they begin.
      */
@@ -4355,7 +4757,7 @@ export type AccountOperations = {
       to_number?: string | undefined
       /** Inbound calls from this number. With direction=outbound: none */
       from_number?: string | undefined
-      status?: 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED' | undefined
+      status?: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED' | undefined
       /** Calls that this user placed or answered */
       user_uuid?: string | undefined
       /** Calls with this number on either side */
@@ -4383,8 +4785,8 @@ export type AccountOperations = {
       cdrs: readonly (Call)[]
     }, 'cdrs'>
     /**
-     * Timeline of a call: SIP messages, audio statistics, charge; its outcome and the next step.
-     * Use it to find out why a call failed or sounded bad. Addresses of trunks are not shown.
+     * Timeline of a call: SIP messages, steps of its program, audio statistics, charge; its outcome and the next step.
+     * Use it to find out why a call failed or sounded bad. Requests of a program are entries program_request, its verbs program_verb, with verb, url without its query, answer_status, ms and error_code. Addresses of trunks are not shown.
      */
     timeline(args: {
       /** Starts with CDR */
@@ -5210,7 +5612,7 @@ export type AccountOperations = {
      */
     list(args?: {
       /** Event name */
-      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk' | undefined
+      name?: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'call.initiated' | 'call.answered' | 'call.recording.ready' | 'call.program.failed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk' | undefined
       /** An SMS channel, a virtual number, or a channel of the messaging app */
       channel_uuid?: string | undefined
       /** Events of this conversation, and of the messages and calls with its counterpart */
@@ -6178,7 +6580,7 @@ export type AccountOperations = {
     }>
     /**
      * Change a number: its name, recording, time zone, and the user whose browser rings.
-     * Absent fields stay unchanged. An inbound user receives the calls of the number in the voice client.
+     * Absent fields stay unchanged. An inbound user receives the calls of the number in the voice client. With voice, calls run a program: the last one written of both counts.
      */
     update(args: {
       /** Starts with DID */
@@ -6187,8 +6589,9 @@ export type AccountOperations = {
       record_inbound?: boolean | undefined
       /** IANA name */
       timezone?: string | undefined
-      /** null: no user */
+      /** The same as voice of the kind user; null: no user */
       inbound_user_uuid?: string | null | undefined
+      voice?: NumberVoice | undefined
     }, options?: CallOptions): Promise<{
       success: true
       number: VirtualNumber
@@ -7188,13 +7591,13 @@ export type SandboxOperations = {
      */
     trigger(args: {
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'call.initiated' | 'call.answered' | 'call.recording.ready' | 'call.program.failed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
       /** The channel of the event. Default: the channel of the event’s newest webhook, else the account’s newest channel */
       channel_uuid?: string | undefined
     }, options?: CallOptions): Promise<{
       success: true
       /** Event name */
-      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
+      event_name: 'sms.message.received' | 'sms.message.sent' | 'sms.message.delivered' | 'sms.message.failed' | 'call.status.update' | 'call.incoming.completed' | 'call.outbound.completed' | 'call.initiated' | 'call.answered' | 'call.recording.ready' | 'call.program.failed' | 'msgapp.message.new' | 'msgapp.message.received' | 'msgapp.message.sent' | 'msgapp.message.failed' | 'msgapp.message.reaction' | 'msgapp.message.edited' | 'msgapp.message.receipt.sent' | 'msgapp.message.receipt.received' | 'msgapp.message.receipt.read' | 'msgapp.conversation.new' | 'msgapp.call.received' | 'msgapp.call.made' | 'msgapp.group.message.received' | 'msgapp.group.message.reaction' | 'msgapp.group.join' | 'msgapp.group.leave' | 'msgapp.group.remove' | 'msgapp.number.status' | 'number.purchased' | 'number.released' | 'number.suspended' | 'number.updated' | 'contact.created' | 'contact.updated' | 'balance.low' | 'member.joined' | 'member.changed' | 'msgapp.check.completed' | 'conversation.created' | 'conversation.updated' | 'conversation.assigned' | 'conversation.closed' | 'conversation.note.created' | 'conversation.bulk'
       /** Absent when the event concerns the whole account */
       channel_uuid?: string
       /** handset: a handset of the sandbox caused it. account: the account did, as with its own request; messages are charged. example: it cannot be triggered; the newest event or the present state was recorded with test: true */
@@ -7629,6 +8032,8 @@ export type OperatorOperations = {
       attempts_per_minute?: number | null | undefined
       /** USD spent per day (UTC); null: the default of the settings */
       spend_per_day?: string | null | undefined
+      /** Calls of the API that begin in a second; others wait; null: the default of the settings */
+      calls_per_second?: number | null | undefined
       /** Leading digits of allowed destinations, an empty string for all; null: all except premium rate, personal numbers, satellites and the countries known for toll fraud, including the Caribbean under +1 (docs/operating/calls.md). Emergency numbers are never allowed */
       destinations?: readonly (string)[] | null | undefined
     }, options?: CallOptions): Promise<{

@@ -66,7 +66,7 @@ export const maxFrameGapMs = 10_000
 /** Listeners of a leg's frames: a stream and a recogniser of speech, for each direction. */
 export const maxListeners = 4
 
-/** Octets that wait in a feed: 300 s of G.711, as a program may push a whole announcement at once. */
+/** Octets that wait in a feed or a stream: 300 s of G.711, as a program may push a whole announcement at once. */
 export const maxFeedBytes = 2_400_000
 
 /** Feeds of a leg: more would hold memory without end. */
@@ -107,3 +107,45 @@ export const defaultPacketMs = 20
 
 /** Milliseconds of the Opus packets that are forwarded. They cannot be split. */
 export const opusPacketMs = 20
+
+/** Milliseconds until the WebSocket of a stream must be open. */
+export const openTimeoutMs = 5_000
+
+/** Milliseconds until the server of a stream must have answered a close frame. */
+export const closeTimeoutMs = 5_000
+
+/** Octets of audio in a frame of a server: two minutes of G.711, as programs may send a whole answer at once. */
+export const maxStreamPayloadBytes = 1_048_576
+
+/** Octets of a WebSocket frame: the longest payload in base64, and the JSON around it. */
+export const maxStreamFrameBytes = 1_500_000
+
+/** Characters of the name of a mark: longer than ids that programs make. */
+export const maxMarkNameLength = 1_000
+
+/** Marks that wait to be reached: one for each word of what waits. */
+export const maxStreamMarks = 1_000
+
+/** Invalid frames of a server in a row, after which it is taken for one of another protocol. */
+export const maxInvalidFrames = 100
+
+/** Octets in the buffer of a stream's socket: 30 frames of G.711. More could not be dropped for a slow server. */
+export const maxSocketBytes = 8_192
+
+/** Frames of a track that wait for a slow server: 2 s. */
+export const maxWaitingFrames = 100
+
+/** Marks and keys that wait for a slow server. They are never dropped. */
+export const maxWaitingNotices = 1_000
+
+/** Milliseconds after which a server that takes nothing is given up: programs may stall for 10 s. */
+export const stalledMs = 30_000
+
+/** Octets that a stream may receive at once. Reading 1 MB takes some milliseconds, in which no other call is served. */
+export const receivedReserveBytes = 8_388_608
+
+/** Octets that a stream may receive each second after that: 20 times what the longest format takes. */
+export const receivedBytesPerSecond = 1_048_576
+
+/** Octets that a frame counts for, in addition to its own. */
+export const receivedFrameBytes = 256

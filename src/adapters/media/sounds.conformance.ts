@@ -3,10 +3,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { samplesOf, silence } from '@trunkline/rtp/g711.ts'
+import { makeStreamServer, streamOptions } from '../../../test/media/stream-server.ts'
 import { makeTelephone, type Telephone } from '../../../test/media/telephone.ts'
 import { until } from '../../../test/platform.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import type { MediaEngine, MediaResult, MediaSound } from '../../ports/media.ts'
+import type { MediaStreamEnd } from '../../ports/media-stream.ts'
 import { connectPeers, logEvents, unwrap, waitForTone } from './media.conformance.ts'
 import { repairWav } from './recording/wav.ts'
 import { channelOf, energyShare, maxEnergyShare, toneFrames } from './tone-testing.ts'
@@ -112,7 +114,12 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     unwrap(await last.accept(await other.answer(unwrap(await last.describe()))))
     unwrap(await leg.stopSounds())
     await Promise.all([waitForTone(telephone, 620), waitForTone(other, 1_000)])
-    assert.deepEqual(unwrap(await call.stats()).map(({ leg }) => leg).toSorted(), ['callee', 'last'])
+    assert.deepEqual(
+      unwrap(await call.stats())
+        .map(({ leg }) => leg)
+        .toSorted(),
+      ['callee', 'last'],
+    )
     assert.deepEqual(log.failures, [])
     await call.close()
   })
@@ -283,6 +290,28 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     unwrap(await call.stats())
     assert.deepEqual([said.length, heard.length], counts)
     await call.close()
+  })
+
+  test('a telephone hears what a WebSocket server makes of its audio, until the call ends', async () => {
+    const server = await makeStreamServer(true)
+    const { call, leg, telephone } = await single()
+    const ended = Promise.withResolvers<MediaStreamEnd>()
+    const options = streamOptions(server.url, { format: 'audio/l16;rate=16000' })
+    const stream = unwrap(await leg.openStream(options, { ended: ended.resolve }))
+    telephone.sendTone(1_000)
+    await waitForTone(telephone, 1_000)
+    telephone.sendTone(null)
+    unwrap(await stream.sendKey('7'))
+    const [served] = server.streams
+    assert.ok(served)
+    served.mark('end')
+    await until(async () => served.marks.length > 0 && served.frames.some(({ dtmf }) => dtmf?.digit === '7'))
+    await call.close()
+    const { reason, code, framesDropped } = await ended.promise
+    assert.deepEqual([reason, code, framesDropped], ['call_ended', 1000, 0])
+    await until(async () => served.closed !== null)
+    assert.deepEqual([served.closed, served.frames.at(-1)?.event], [1000, 'stop'])
+    await server.close()
   })
 
   test('a call is held while a sound is played, which is not heard then', async () => {

@@ -97,6 +97,12 @@ test('generic: a message counts with the proof that the settings ask for, and ne
   const mac = createHmac('sha256', 's').update(body).digest('base64')
   assert.equal(await called(signed, { headers: { 'x-signature': mac } }), 200)
   assert.equal(await called(signed, { query: 'secret=s' }), 401)
+  // The query is not signed: a body that was signed once must not carry other fields.
+  const named = { ...signed, inbound_from: 'from', inbound_to: 'to', inbound_text: 'text' }
+  const forged = 'from=%2B447700900009&to=%2B447700900002&text=Forged'
+  assert.equal(await called(named, { headers: { 'x-signature': mac }, query: forged }), 400)
+  const none = createHmac('sha256', 's').update('').digest('base64')
+  assert.equal(await called(named, { method: 'GET', body: '', headers: { 'x-signature': none }, query: forged }), 400)
   const listed = { callback_addresses: ['203.0.113.0/28'] }
   assert.equal(await called(listed, {}), 200)
   assert.equal(await called(listed, { address: '198.51.100.1' }), 401)

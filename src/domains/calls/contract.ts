@@ -199,8 +199,10 @@ export const getCallTimeline = contract({
   orNeeds: 'inbox',
   method: 'GET',
   url: '/open/voip/call/:call_uuid/timeline',
-  summary: 'Timeline of a call: SIP messages, steps of its program, audio statistics, charge; its outcome and the next step',
-  description: 'Use it to find out why a call failed or sounded bad. Requests of a program are entries program_request, its verbs program_verb, with verb, url without its query, answer_status, ms and error_code. Addresses of trunks are not shown.',
+  summary:
+    'Timeline of a call: SIP messages, steps of its program, audio statistics, charge; its outcome and the next step',
+  description:
+    'Use it to find out why a call failed or sounded bad. Requests of a program are entries program_request, its verbs program_verb, with verb, url without its query, answer_status, ms and error_code. Addresses of trunks are not shown.',
   params: Type.Object({ call_uuid: Id('CDR') }),
   status: 200,
   reply: TimelineReply,

@@ -118,29 +118,50 @@ export const maxCallbackAnswerBytes = 1_024
 /** Seconds between the attempts of a status callback. Afterwards it is given up. */
 export const callbackPauses = [5, 30, 300] as const
 
-/** Size of a document of a program, its verbs with those inside others, and the depth of its JSON. */
+/** Bytes of a document of a program. */
 export const maxProgramDocumentBytes = 65_536
+
+/** Verbs of a document, with those inside others. */
 export const maxProgramVerbs = 200
+
+/** Depth of the JSON of a document, such as of tags in it. */
 export const maxProgramDepth = 16
 
 /** Size of the tags of a call as JSON. */
 export const maxTagBytes = 4_096
 
-/** Milliseconds until a program is connected, until a request is repeated, and for the request after the call's end. */
+/** Milliseconds until a program is connected. */
 export const programConnectMs = 3_000
+
+/** Milliseconds before a request is repeated. */
 export const programRetryMs = 250
+
+/** Milliseconds for the result that is sent after the end of a call. */
 export const lastProgramRequestMs = 8_000
 
-/** Documents of a call, and those in a row without sound, input or time. */
+/** Documents of a call. */
 export const maxProgramDocuments = 1_000
+
+/** Documents in a row without sound, input or time. */
 export const maxIdleProgramDocuments = 50
 
 /** Steps of a program that its story has, and characters of each of their addresses. */
 export const [maxProgramSteps, maxProgramStepLength] = [1_000, 500]
 
-/** Keys of a party that wait for a `gather`, and those that one without `num_digits` takes. */
+/** Keys of a party that wait for a `gather`. */
 export const maxWaitingKeys = 64
+
+/** Keys that a `gather` without `num_digits` takes. */
 export const maxGatheredKeys = 1_000
+
+/** Seconds of waiting for keys, and of silence that ends a recording, unless the verb states them. */
+export const verbTimeoutSeconds = 5
+
+/** Milliseconds below which a `gather` has not waited: for loops of documents that take no time. */
+export const idleGatherMs = 20
+
+/** Milliseconds of sound above the noise that count as speech in a recording. */
+export const leastSpeechMs = 60
 
 /** Milliseconds after which a program goes on without a sound that is not ready. */
 export const maxSoundPreparationMs = 3_000

@@ -26,7 +26,7 @@ import * as store from './store.ts'
 import { callFacts, callSubject } from './timeline/call-facts.ts'
 import * as story from './timeline/call-timeline.ts'
 import { callVerdict } from './timeline/end-reasons.ts'
-import { programFacts, readSteps } from './timeline/program-story.ts'
+import { programFacts, readSteps } from './timeline/program-steps.ts'
 import { redact } from './timeline/redact.ts'
 
 const numberOf = (value: string | undefined) => (value === undefined ? null : phoneNumber(value))

@@ -6,7 +6,16 @@ import type { CallQuality } from './call-quality.ts'
 import type { CallCallbacks, CallPlacing, ProgramSource } from './programs/program-source.ts'
 
 /** QUEUED: a call of the API that waits to be placed, or that does not ring yet. */
-export type Status = 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
+export type Status =
+  | 'QUEUED'
+  | 'RINGING'
+  | 'ANSWERED'
+  | 'COMPLETED'
+  | 'MISSED'
+  | 'FAILED'
+  | 'BUSY'
+  | 'NO_ANSWER'
+  | 'CANCELED'
 
 export type CallRow = {
   account_id: string

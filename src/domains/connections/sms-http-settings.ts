@@ -156,7 +156,7 @@ export const SmsHttp = Named(
       Type.String({
         pattern: '^[A-Za-z0-9-]{1,64}$',
         description:
-          'generic: header with the HMAC of the body under callback_secret. Without it, callback_secret comes as secret in the query',
+          'generic: header with the HMAC of the body under callback_secret: fields then count in the body alone. Without it, callback_secret comes as secret in the query',
       }),
     ),
     callback_hash: Type.Optional(Enum(['sha1', 'sha256', 'sha512'], { description: 'generic: default sha256' })),

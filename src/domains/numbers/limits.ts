@@ -97,3 +97,6 @@ export const sameActMs = 5_000
 
 /** Groups in which one search over a country looks for numbers. */
 export const maxSearchedGroups = 50
+
+/** Requests to suppliers of such a search. Each may take up to 12 s, and counts against the rate of the supplier. */
+export const maxSupplierSearches = 5

@@ -112,6 +112,21 @@ test('by default a message without answer and receipt is sent again after a minu
     assert.equal(provider.submits.length - before, 3)
   }))
 
+test('a message whose answer is lost until its validity ends is unknown, and its receipt still counts', () =>
+  connected({ validity_seconds: 60 }, async () => {
+    const { who, number } = await sender()
+    const before = provider.submits.length
+    provider.answers.push((_, response) => response.destroy())
+    const printed = (await send(who, number, 'short')).body.message_uuid
+    await untilHeld()
+    await advance(61)
+    const { error_code } = await waitForStatus(who, printed, 'unknown')
+    assert.equal(error_code, 'outcome_unknown')
+    assert.equal(provider.submits.length - before, 1)
+    assert.equal(await provider.report(lastSubmit(), 'delivered'), 200)
+    await waitForStatus(who, printed, 'delivered')
+  }))
+
 test('a forged token, and one of another connection, are refused like an unknown connection', () =>
   connected({}, async (connection) => {
     const { who, number } = await sender()

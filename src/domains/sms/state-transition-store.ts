@@ -56,19 +56,28 @@ export type PaidRow = EventRow & { transfer_id: string | null }
 
 export type EndedMessage = { account: string; id: string; status: 'failed' | 'expired' | 'unknown'; code: string }
 
-/** Ends messages that were not sent. `is_untouched`: no carrier accepted any part. */
+/** Ends messages that were not sent. `is_untouched`: no carrier accepted any part. One whose validity ended while the answer
+ *  to a submit was missing may have been sent: it is `unknown`, and its receipt still counts. */
 export const markEnded = async (
   tx: Tx,
   messages: readonly EndedMessage[],
 ): Promise<(PaidRow & { is_untouched: boolean })[]> => {
   await lockMessages(tx, messages)
   return await tx.many<PaidRow & { is_untouched: boolean }>`
-  update sms_messages m set status = g.status, error_code = g.code, updated_at = (select app_now())
+  update sms_messages m set
+    status = case when d.is_doubtful then 'unknown' else g.status end,
+    error_code = case when d.is_doubtful then 'outcome_unknown' else g.code end,
+    updated_at = (select app_now())
   from unnest(${messages.map((m) => m.account)}::uuid[], ${messages.map((m) => m.id)}::uuid[],
     ${messages.map((m) => m.status)}::text[], ${messages.map((m) => m.code)}::text[]) as g (account_id, id, status, code)
   cross join lateral (
     select ctid as place from sms_messages
     where account_id = g.account_id and id >= g.id and id <= g.id order by id limit 1) f
+  cross join lateral (
+    select g.status = 'expired' and exists (
+      select from sms_parts p
+      where p.account_id = g.account_id and p.message_id = g.id and p.status in ('sending', 'doubtful') offset 0
+    ) as is_doubtful) d
   where m.ctid = f.place and m.status in ('queued', 'scheduled', 'sending')
   returning m.account_id, m.id, m.channel_id, m.direction, m.contact, m.number, m.text, m.fragments, m.price, m.status,
     m.sub_status, m.error_code, m.sending_id, m.created_at, m.updated_at, m.transfer_id,

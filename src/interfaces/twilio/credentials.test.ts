@@ -4,6 +4,7 @@ import { makeWorld } from '../../../test/world.ts'
 import { giveNumber } from '../../domains/sms/sms-testing.ts'
 import { printSid } from '../../platform/lib/sid.ts'
 import { accessOf } from './callbacks/account-access.ts'
+import { makeProgramShare } from './callbacks/program-share.ts'
 import { basic, makeTwilioWorld, sidOf } from './testing.ts'
 
 const world = await makeTwilioWorld()
@@ -70,10 +71,11 @@ test('an interface that the operator turned off makes no tokens, serves no path 
   for (const path of [`/2010-04-01/Accounts/${sidOf(who)}.json`, '/v1/PhoneNumbers/1', '/v2/PhoneNumbers/1', '/v2/x'])
     assert.equal((await off.app.inject({ url: path })).statusCode, 404, path)
   const { signal } = new AbortController()
+  const share = makeProgramShare()
   const user = await tenant()
   await credentials(user)
-  assert.notEqual(await accessOf(parts, user.id, signal), null)
-  assert.equal(await accessOf({ ...parts, config: { ...parts.config, compat: 'off' } }, user.id, signal), null)
+  assert.notEqual(await accessOf(parts, user.id, share, signal), null)
+  assert.equal(await accessOf({ ...parts, config: { ...parts.config, compat: 'off' } }, user.id, share, signal), null)
 })
 
 test('a token is for its account alone, whatever the path says', async () => {

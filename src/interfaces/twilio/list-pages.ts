@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
-import { refusals as httpRefusals } from '../../platform/http/refusals.ts'
 import { readCursor, writeCursor } from '../../platform/lib/cursor.ts'
 import { defaultPageSize, maxPageSize, maxPageTokenLength } from './limits.ts'
+import { refusals } from './refusals.ts'
 
 // Lists: pages of up to 1,000 rows. `next_page_uri` carries the filters, the number of the page and a token, our cursor.
 
@@ -43,7 +43,7 @@ export const pageOf = (list: string, { PageSize = defaultPageSize, Page = 0, Pag
   const page = { number: PageToken === undefined ? 0 : Page, size: Math.min(PageSize, maxPageSize) }
   if (PageToken === undefined) return { ...page, after: null }
   const cursor = PageToken.startsWith(prefix) ? readCursor(list, PageToken.slice(prefix.length)) : null
-  if (!cursor) throw httpRefusals.badCursor().at('PageToken')
+  if (!cursor) throw refusals.badPageToken()
   return { ...page, after: [cursor.time, cursor.id] }
 }
 

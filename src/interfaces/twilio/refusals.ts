@@ -36,7 +36,24 @@ export const refusals = {
   badScheduleType: () => coded(invalid('SendAt needs ScheduleType=fixed').at('ScheduleType'), 35126),
   noSendAt: () => coded(invalid('ScheduleType=fixed needs SendAt').at('SendAt'), 35111),
   badSendAt: () => coded(invalid('SendAt must be a time in ISO 8601, at most a year ahead').at('SendAt'), 35114),
+  badPageToken: () =>
+    coded(
+      invalid('PageToken must be that of a next_page_uri of this list: begin without one at first_page_uri').at(
+        'PageToken',
+      ),
+      20001,
+    ),
   badDay: (field: string) => coded(invalid(`${field} must be a day from 1970 to 9998, YYYY-MM-DD`).at(field), 20001),
+  // Not 503, which would say that another attempt is harmless.
+  maybeAccepted: () =>
+    coded(
+      new Problem(
+        'internal',
+        'The message may have been accepted: the database did not answer. List the messages before you send it again',
+        'maybe_accepted',
+      ),
+      20500,
+    ),
   tooExpensive: (price: string) =>
     coded(invalid(`The price of the message, ${price} USD, exceeds MaxPrice`).at('MaxPrice'), 30010),
   unknownResource: (path: string) => notFound(`The requested resource ${path} was not found`),

@@ -62,6 +62,10 @@ export const addresses = async (
   return new Map(rows.map((row) => [row.virtual_number_id, row]))
 }
 
+/** Locks a number of the account, so that concurrent changes of its addresses follow each other. */
+export const lockNumber = (tx: Tx, account: string, number: string) => tx.run`
+  select 1 from virtual_numbers where account_id = ${account} and id = ${number} for no key update`
+
 /** Returns the addresses of the number that a message came to; null without one. */
 export const addressesOfNumber = (sql: Sql, account: string, number: string) => sql.maybe<NumberAddresses>`
   select n.sms_url, n.sms_method, n.sms_fallback_url, n.sms_fallback_method
@@ -93,6 +97,10 @@ export const callbackOf = async (sql: Sql, account: string, id: string): Promise
     await sql.maybe<{ url: string | null }>`
       select callback_url as url from sms_messages where account_id = ${account} and id = ${id}`
   )?.url ?? null
+
+/** Whether the account is blocked, and may be opened again. */
+export const isBlocked = async (sql: Sql, account: string): Promise<boolean> =>
+  (await sql.maybe`select 1 from accounts where id = ${account} and blocked and closed_at is null`) !== null
 
 /** Returns the account as a request needs it; null if it is closed or blocked. */
 export const activeAccount = (sql: Sql, account: string) => sql.maybe<{ id: string; a2pUs: boolean }>`

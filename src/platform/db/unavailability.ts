@@ -75,3 +75,17 @@ export const unavailabilityOf = (error: unknown): Unavailability | null => {
 
 /** True when the database is down, full, unreachable, read-only or too slow: the fate of the statement is unknown. */
 export const isUnavailable = (error: unknown): boolean => unavailabilityOf(error) !== null
+
+/** SQLSTATEs with which a connection ends: of its failure, and of a server that stops or crashed. */
+const endsConnection = /^(?:08|57P0[12])/
+
+/** Messages for an open connection that broke, and for an answer that came too late. */
+const brokeOpen =
+  /\bECONN(?:RESET|ABORTED)\b|\bEPIPE\b|\bETIMEDOUT\b|Connection terminated(?! due to connection timeout)|Query read timeout|has encountered a connection error/
+
+/** Whether a statement that failed may have been committed all the same. */
+export const mayBeCommitted = (error: unknown): boolean => {
+  if (error instanceof pg.DatabaseError) return endsConnection.test(error.code ?? '')
+  if (!(error instanceof Error) || !ofDatabase.has(error)) return false
+  return brokeOpen.test(`${error.message} ${'code' in error ? error.code : ''}`)
+}

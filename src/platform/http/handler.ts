@@ -7,7 +7,7 @@ import { hasOneOf } from './capability.ts'
 import { confidentialNames, maskMarked } from './confidential.ts'
 import { sendCsv, wantsCsv } from './csv-export.ts'
 import { type Contract, type Endpoint, isAudited, isRepeatable } from './endpoint.ts'
-import { canonicalPath, runIdempotently } from './idempotency.ts'
+import { canonicalPath, isAnswered, type RequestKey, runIdempotently } from './idempotency.ts'
 import { limiterKeyOf, type RequestLimiters, runInTurn } from './request-limiters.ts'
 import { jsonType } from './socket.ts'
 
@@ -110,8 +110,19 @@ export const handler = (
   const shape: { [key: string]: unknown } = { ...contract.reply }
   const before = prepare as ((call: unknown) => Promise<unknown>) | undefined
   const isPrepared = needsPreparation as ((call: unknown) => boolean) | undefined
+  /** Returns the identity of a request with an Idempotency-Key; null without one. */
+  const keyOf = (call: HandlerCall): RequestKey | null => {
+    const { account, body, request } = call
+    const key = request.headers['idempotency-key']
+    if (!isRepeatable(contract) || typeof key !== 'string' || key === '') return null
+    const path = canonicalPath(contract.url, request.params)
+    return {
+      ...{ account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body },
+      by: answerOwner(contract, call),
+    }
+  }
   const fulfil = (call: HandlerCall): unknown => {
-    const { account, body, request, reply } = call
+    const { request, reply } = call
     if (recordExport && wantsCsv(contract, request)) {
       // One row records the export: its pages are no reads of their own.
       const readPage = (query: unknown) => {
@@ -124,21 +135,16 @@ export const handler = (
     reply.code(contract.status).type(jsonType).serializer(reply.compileSerializationSchema(shape))
     // A socket with an extended timeout takes no further request.
     if (contract.stream) reply.header('connection', 'close')
-    const key = request.headers['idempotency-key']
-    if (!isRepeatable(contract) || typeof key !== 'string' || key === '')
+    const keyed = keyOf(call)
+    if (keyed === null)
       return limiter
         ? runInTurn(limiter, limiterKeyOf(request), reply, () =>
             transaction === 'each' ? db.begin(async (tx) => run({ ...call, tx: ofRequest(tx, request) })) : run(call),
           )
         : run(call)
-    const path = canonicalPath(contract.url, request.params)
     const answer = async (tx: Tx) => {
       const payload = await run({ ...call, tx: ofRequest(tx, request) })
       return { status: reply.statusCode, body: String(reply.serializeInput(payload, shape)) }
-    }
-    const keyed = {
-      ...{ account: account?.id ?? noAccount, key, method: 'POST', path, query: request.query, body },
-      by: answerOwner(contract, call),
     }
     const stored = runInTurn(contract.waits ? externalKeyed : database, limiterKeyOf(request), reply, () =>
       runIdempotently(db, seal, keyed, answer),
@@ -153,9 +159,18 @@ export const handler = (
     const { account, accountKey, person, session, isSandbox, params, query, body } = request
     const call = { account, key: accountKey, person, session, isSandbox, params, query, body, request, reply, tx: null }
     if (!before || isPrepared?.(call) === false) return fulfil(call)
-    const fulfilled = runInTurn(external, limiterKeyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
-      fulfil({ ...call, prepared }),
-    )
+    const prepared = () =>
+      runInTurn(external, limiterKeyOf(request), reply, () => before(call)).then<unknown>((prepared) =>
+        fulfil({ ...call, prepared }),
+      )
+    const keyed = keyOf(call)
+    // A repetition has its stored answer: it prepares nothing.
+    const fulfilled =
+      keyed === null
+        ? prepared()
+        : runInTurn(database, limiterKeyOf(request), reply, () => isAnswered(db, keyed)).then<unknown>((isStored) =>
+            isStored ? fulfil(call) : prepared(),
+          )
     if (!refused) return fulfilled
     return fulfilled.catch(async (error: unknown) => {
       await refused(error)

@@ -74,6 +74,13 @@ export const runIdempotently = async (
   })
 }
 
+/** Whether a request with this key was answered: its repetition needs no work. A key that expires soon does not count. */
+export const isAnswered = async (sql: Sql, { account, key, method, path }: RequestKey): Promise<boolean> =>
+  (await sql.maybe`
+    select 1 from idempotency
+    where account_id = ${account} and key = ${key} and method = ${method} and path = ${path}
+      and created_at > app_now() - interval '23 hours'`) !== null
+
 /** Deletes up to 5,000 keys older than a day. */
 export const deleteExpiredKeys = (db: Sql): Promise<number> => db.run`
   delete from idempotency where (account_id, key, method, path) in (

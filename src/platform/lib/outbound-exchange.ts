@@ -24,7 +24,7 @@ export type ExchangeOptions = {
   readonly body: string | Uint8Array | null
   /** Total time, from the connection to the last byte of the response. */
   readonly timeoutMs: number
-  /** Time until the connection is ready. Default: timeoutMs. */
+  /** Time until the connection is ready for the request. Default: that of `timeoutMs`. */
   readonly connectMs?: number
   /** Maximum size of the response body. Beyond it the connection is closed. */
   readonly maxBytes: number
@@ -68,7 +68,7 @@ export const exchange = (
   options: ExchangeOptions,
 ): Promise<ExchangeResult> =>
   new Promise((resolve, reject) => {
-    const { method, body, timeoutMs, connectMs, maxBytes, signal, isRepeatable = true } = options
+    const { method, body, timeoutMs, connectMs = timeoutMs, maxBytes, signal, isRepeatable = true } = options
     const { path, hostHeader } = checked.target
     const headers = { host: hostHeader, ...options.headers }
     let link: PooledConnection
@@ -135,8 +135,9 @@ export const exchange = (
       () => fail(new OutboundError('timeout', `no answer within ${timeoutMs / 1000} s`, link.isReady)),
       timeoutMs,
     )
+    // A timer for each request would cost, where the other one says the same.
     const connectTimer =
-      connectMs === undefined
+      connectMs >= timeoutMs
         ? undefined
         : setTimeout(() => {
             if (!link.isReady) fail(new OutboundError('connect', `no connection within ${connectMs / 1000} s`))

@@ -14,6 +14,7 @@ const loadClient = (): typeof UndiciClient => require('undici/lib/dispatcher/cli
 /** A target with checked addresses. Only these are connected to. */
 export type CheckedTarget = {
   readonly target: Target
+  readonly addresses: readonly string[]
   /** Key for connection reuse: only requests to the same host, port and set of addresses share connections. */
   readonly receiver: string
   readonly lookup: LookupFunction
@@ -23,6 +24,7 @@ export const checkedTarget = (target: Target, addresses: readonly string[]): Che
   const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
   return {
     target,
+    addresses,
     receiver: `${target.isSecure ? 's' : ''} ${target.host} ${target.port} ${addresses.toSorted().join()}`,
     // Called by net.connect, which tries the addresses in turn. Not called for IP addresses.
     lookup: (_name, options, answer) => {

@@ -144,6 +144,12 @@ test('an excerpt of any bytes is text that the database can store', async () => 
   assert.equal((await guard().post(`http://127.0.0.1:${port}/`)).excerpt, 'a\ufffd\ufffd\ufffdb')
 })
 
+test('a receiver that never completes the TLS handshake is given up after the time for a connection', async () => {
+  const mute = await speak(() => undefined)
+  const error = await failure(guard().post(mute.url.replace('http:', 'https:'), { connectMs: 50, timeoutMs: 60_000 }))
+  assert.deepEqual([error.code, error.mayHaveArrived], ['connect', false])
+})
+
 test('the timeout bounds the total time of a slow response', async () => {
   const drip = (text: string) => (socket: Socket) => {
     let i = 0

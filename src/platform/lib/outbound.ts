@@ -20,7 +20,7 @@ export type PostRequest = {
   readonly body: string | Uint8Array | null
   /** Time from the connection to the last byte of the response, in ms. Names are resolved before, in at most 5 s. */
   readonly timeoutMs: number
-  /** Time until the connection is ready, in ms. Default: timeoutMs. */
+  /** Time until the connection is ready for the request, in ms. Default: that of `timeoutMs`. */
   readonly connectMs?: number
   /** Maximum size of the response body. */
   readonly maxBytes: number
@@ -59,6 +59,9 @@ export type Outbound = {
   /** Returns why a URL is refused, as a predicate to follow its name; null if it is allowed. A name that cannot be
    *  resolved now is allowed: each call checks it again. */
   check(url: string): Promise<string | null>
+  /** Returns the target of a URL with its addresses, for a client of another protocol. It must connect to these alone.
+   *  @throws OutboundError `refused` for a forbidden URL or address, `dns` if the name has no address */
+  resolve(url: string): Promise<Pick<CheckedTarget, 'target' | 'addresses'>>
   /** Sends a request, and does not follow redirects. @throws OutboundError if there is no response */
   post(post: PostRequest): Promise<PostResult>
   /** Downloads a file over at most three redirects, each checked like the first URL.
@@ -159,6 +162,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
         return error.code === 'refused' ? error.message : null
       }
     },
+    resolve: (url) => resolver.resolve(url),
     post,
     get,
     close: () => {

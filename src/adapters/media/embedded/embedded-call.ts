@@ -7,9 +7,11 @@ import type {
   MediaResult,
   MediaSound,
 } from '../../../ports/media.ts'
+import type { MediaStreamEvents, MediaStreamOptions } from '../../../ports/media-stream.ts'
 import { maxFeeds, maxLegs, maxRecordings, maxSounds, reportMs } from '../limits.ts'
 import { openRecorder, type Recorder } from '../recording/recorder.ts'
 import { done, errorMessage, refused } from '../result.ts'
+import { LegStream } from '../stream/leg-stream.ts'
 import { AudioFeed } from './audio-feed.ts'
 import { Leg } from './leg.ts'
 import type { MediaClock } from './media-clock.ts'
@@ -46,6 +48,8 @@ export class EmbeddedCall {
   private readonly adding = new Set<string>()
   private readonly name = randomBytes(8).toString('hex')
   private readonly recordings = new Map<string, Recording>()
+  /** Streams of legs to WebSocket servers, by id. */
+  private readonly streams = new Map<string, LegStream>()
   /** Start value for a first report after 1 s, so that the round trip is known early. */
   private reportedAt = performance.now() - reportMs + 1_000
   /** When a leg was on hold last, by the monotonic clock. */
@@ -157,6 +161,33 @@ export class EmbeddedCall {
     return done(null)
   }
 
+  /** Opens a stream of a leg to a WebSocket server. @param id of the stream within the call */
+  openStream(leg: Leg, id: string, options: MediaStreamOptions, events: MediaStreamEvents): MediaResult<null> {
+    if (!leg.codec || !isG711(leg.codec)) return refused('state', `${leg.id} has not negotiated G.711`)
+    if (options.isTwoWay && [...this.streams.values()].some((one) => one.isTwoWay && one.isOf(leg)))
+      return refused('state', `${leg.id} has a two-way stream already`)
+    const stream = new LegStream(id, leg, options, {
+      ...events,
+      ended: (end) => {
+        this.streams.delete(id)
+        events.ended(end)
+      },
+    })
+    const begun = stream.begin()
+    if (begun.outcome === 'done') this.streams.set(id, stream)
+    return begun
+  }
+
+  /** Reports a key of the peer to the server of a stream. */
+  pressStream(id: string, digit: string): MediaResult<null> {
+    return this.streams.get(id)?.sendKey(digit) ?? refused('state', 'the stream has ended')
+  }
+
+  stopStream(id: string): MediaResult<null> {
+    this.streams.get(id)?.end('stopped', 'the stream was stopped')
+    return done(null)
+  }
+
   /** Records two legs or directions of legs, one in each channel. @param id of the recording within the call */
   async startRecording(id: string, path: string, left: Channel, right: Channel): Promise<MediaResult<null>> {
     if (this.recordings.has(id)) return refused('state', 'the call is being recorded already')
@@ -233,6 +264,7 @@ export class EmbeddedCall {
 
   async close(): Promise<void> {
     this.isClosed = true
+    for (const stream of this.streams.values()) stream.end('call_ended', 'the call has ended')
     for (const leg of this.legs.values()) leg.close()
     await Promise.all([...this.recordings.keys()].map((id) => this.stopRecording(id)))
     this.legs.clear()

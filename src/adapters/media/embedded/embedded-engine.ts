@@ -61,6 +61,7 @@ const legOf = (worker: MediaWorker, call: string, leg: string): MediaLeg => ({
     const opened = await worker.request(call, 'openFeed', { leg, feed })
     return opened.outcome === 'done' ? done(feedOf(worker, call, leg, feed)) : opened
   },
+  openStream: (options, events) => worker.openStream(call, leg, options, events),
 })
 
 /** Id of the recording of a call by `startRecording`. */

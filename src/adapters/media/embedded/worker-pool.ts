@@ -2,13 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import type { MediaEvents, MediaResult } from '../../../ports/media.ts'
+import type { MediaEvents, MediaResult, MediaStream } from '../../../ports/media.ts'
+import type { MediaStreamEvents, MediaStreamOptions } from '../../../ports/media-stream.ts'
 import { callsBeforeNext, workerRestartMs } from '../limits.ts'
 import { done, errorMessage, refused } from '../result.ts'
 import type {
   CallOperation,
   CallOperations,
   Happening,
+  StreamEvent,
   WorkerMessage,
   WorkerRequest,
   WorkerSettings,
@@ -19,6 +21,9 @@ const file = new URL('./worker.ts', import.meta.url)
 type PendingRequest = (answer: MediaResult<unknown>) => void
 
 const lost = refused('state', 'the media worker has ended')
+
+/** The end of a stream whose worker has ended. Its figures are lost. */
+const lostStream = { reason: 'broken', code: null, seconds: 0, framesSent: 0, framesDropped: 0, droppedMs: 0 } as const
 
 const emit = (events: MediaEvents, { event, args }: Happening): void => {
   if (event === 'connected') events.connected(...args)
@@ -38,6 +43,8 @@ export class MediaWorker {
   private readonly events = new Map<string, MediaEvents>()
   /** Listeners of frames, by call and id. */
   private readonly listeners = new Map<string, Map<string, (frame: Uint8Array) => void>>()
+  /** Events of streams that have not ended, by id. */
+  private readonly streams = new Map<string, MediaStreamEvents>()
   private lastId = 0
   private isEnded = false
   private reason = 'it ended'
@@ -119,6 +126,26 @@ export class MediaWorker {
     })
   }
 
+  async openStream(
+    call: string,
+    leg: string,
+    options: MediaStreamOptions,
+    events: MediaStreamEvents,
+  ): Promise<MediaResult<MediaStream>> {
+    const stream = randomUUID()
+    // Events may come before the answer.
+    this.streams.set(stream, events)
+    const begun = await this.request(call, 'openStream', { leg, stream, options })
+    if (begun.outcome === 'refused') {
+      this.streams.delete(stream)
+      return begun
+    }
+    return done({
+      sendKey: (digit) => this.request(call, 'pressStream', { stream, digit }),
+      stop: () => this.request(call, 'stopStream', { stream }),
+    })
+  }
+
   async terminate(): Promise<void> {
     await this.worker.terminate()
   }
@@ -131,7 +158,16 @@ export class MediaWorker {
       const events = this.events.get(word.happening.call)
       if (events) emit(events, word.happening)
     } else if (word.word === 'frame') this.listeners.get(word.call)?.get(word.listener)?.(word.frame)
+    else if (word.word === 'stream') this.emitOfStream(word.stream, word.event)
     else if (word.word === 'fault') this.fault(word.reason)
+  }
+
+  private emitOfStream(stream: string, event: StreamEvent): void {
+    const events = this.streams.get(stream)
+    if (event.what === 'ended') this.streams.delete(stream)
+    if (event.what === 'opened') events?.opened?.()
+    else if (event.what === 'dropped') events?.dropped?.(event.of)
+    else events?.ended(event.end)
   }
 
   private handleExit(): void {
@@ -141,6 +177,9 @@ export class MediaWorker {
     this.listeners.clear()
     for (const answer of this.waiting.values()) answer(lost)
     this.waiting.clear()
+    const streams = [...this.streams.values()]
+    this.streams.clear()
+    for (const events of streams) events.ended({ ...lostStream, detail: lost.reason })
     for (const events of calls) events.failed(null, `the media worker has ended: ${this.reason}`)
     this.ended(this.reason)
   }

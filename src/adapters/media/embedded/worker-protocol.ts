@@ -9,6 +9,7 @@ import type {
   MediaSound,
   MediaSpeechOptions,
 } from '../../../ports/media.ts'
+import type { MediaStreamEnd, MediaStreamOptions } from '../../../ports/media-stream.ts'
 import type { TransportAddresses } from './transport.ts'
 import type { PortRange } from './udp-ports.ts'
 
@@ -25,6 +26,8 @@ export type WorkerSettings = {
 type ChannelOfCall = { readonly leg: string; readonly of: 'said' | 'heard' }
 
 type ListenerOfLeg = { readonly leg: string; readonly listener: string }
+
+type StreamOfCall = { readonly stream: string }
 
 type FeedOfLeg = { readonly leg: string; readonly feed: string }
 
@@ -57,6 +60,12 @@ export type CallOperations = {
   pushFeed: { readonly ask: FeedOfLeg & { readonly chunk: Uint8Array }; readonly answer: null }
   endFeed: { readonly ask: FeedOfLeg; readonly answer: null }
   clearFeed: { readonly ask: FeedOfLeg; readonly answer: number }
+  openStream: {
+    readonly ask: StreamOfCall & { readonly leg: string; readonly options: MediaStreamOptions }
+    readonly answer: null
+  }
+  pressStream: { readonly ask: StreamOfCall & { readonly digit: string }; readonly answer: null }
+  stopStream: { readonly ask: StreamOfCall; readonly answer: null }
   unbridge: { readonly ask: { readonly leg: string }; readonly answer: null }
   removeLeg: { readonly ask: { readonly leg: string }; readonly answer: null }
   bridge: { readonly ask: { readonly one: string; readonly other: string }; readonly answer: null }
@@ -97,12 +106,19 @@ type WorkerEvent = {
   }
 }[keyof MediaEvents]
 
+/** An event of a stream. */
+export type StreamEvent =
+  | { readonly what: 'opened' }
+  | { readonly what: 'dropped'; readonly of: 'sent' | 'received' }
+  | { readonly what: 'ended'; readonly end: MediaStreamEnd }
+
 /** A message of a worker. `fault`: an error of the worker that belongs to no request. */
 export type WorkerMessage =
   | { readonly word: 'ready' }
   | { readonly word: 'answer'; readonly id: number; readonly answer: MediaResult<unknown> }
   | { readonly word: 'event'; readonly happening: WorkerEvent }
   | { readonly word: 'frame'; readonly call: string; readonly listener: string; readonly frame: Uint8Array }
+  | { readonly word: 'stream'; readonly call: string; readonly stream: string; readonly event: StreamEvent }
   | { readonly word: 'fault'; readonly reason: string }
 
 export type { WorkerEvent as Happening }

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MediaEvents, MediaResult } from '../../../ports/media.ts'
+import type { MediaStreamEvents } from '../../../ports/media-stream.ts'
 import { done, errorMessage, refused } from '../result.ts'
 import type { AudioFeed } from './audio-feed.ts'
 import { EmbeddedCall, type EmbeddedCallDeps } from './embedded-call.ts'
@@ -8,7 +9,7 @@ import type { Leg } from './leg.ts'
 import { MediaClock } from './media-clock.ts'
 import { SoundFiles } from './sound-files.ts'
 import { UdpPorts } from './udp-ports.ts'
-import type { WorkerMessage, WorkerRequest, WorkerSettings } from './worker-protocol.ts'
+import type { StreamEvent, WorkerMessage, WorkerRequest, WorkerSettings } from './worker-protocol.ts'
 
 /**
  * A media thread. Every call has packets each 20 ms, so nothing else runs here. Measured with 20 calls, the main thread
@@ -40,6 +41,15 @@ const eventsOf = (call: string): MediaEvents => ({
   failed: (...args) => post({ word: 'event', happening: { event: 'failed', call, args } }),
   dropped: (...args) => post({ word: 'event', happening: { event: 'dropped', call, args } }),
 })
+
+const streamEventsOf = (call: string, stream: string): MediaStreamEvents => {
+  const give = (event: StreamEvent) => post({ word: 'stream', call, stream, event })
+  return {
+    opened: () => give({ what: 'opened' }),
+    dropped: (of) => give({ what: 'dropped', of }),
+    ended: (end) => give({ what: 'ended', end }),
+  }
+}
 
 const gone = refused('state', 'the call has ended')
 
@@ -127,6 +137,14 @@ const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
       })
     case 'clearFeed':
       return withFeed(call, order.ask, (feed) => done(Math.floor(feed.clear() / octetsPerMs)))
+    case 'openStream': {
+      const { leg: id, stream, options } = order.ask
+      return withLeg(call, id, (leg) => call.openStream(leg, stream, options, streamEventsOf(order.call, stream)))
+    }
+    case 'pressStream':
+      return call.pressStream(order.ask.stream, order.ask.digit)
+    case 'stopStream':
+      return call.stopStream(order.ask.stream)
     case 'unbridge':
       return withLeg(call, order.ask.leg, (leg) => call.unbridge(leg))
     case 'removeLeg': {

@@ -104,6 +104,7 @@ export class RtpengineCall {
       play: async () => onlyForwarded,
       stopSounds: async () => onlyForwarded,
       openFeed: async () => onlyForwarded,
+      openStream: async () => onlyForwarded,
       playTone: (hertz) => this.guard(() => this.play(side, hertz)),
     }
     return done(leg)

@@ -50,8 +50,7 @@ export class CallMedia {
   }
 
   private eventsOf(leg: string | null): MediaEvents {
-    if (leg !== null)
-      for (const [prefix, { events }] of this.borrowers) if (leg.startsWith(prefix)) return events
+    if (leg !== null) for (const [prefix, { events }] of this.borrowers) if (leg.startsWith(prefix)) return events
     return this.own
   }
 }

@@ -16,14 +16,13 @@ export class DialledChild implements CallBehaviour {
   readonly endsOnSilence = true
   private readonly call: ActiveCall
   private readonly side: DiallingSide
-  /** Of the ids of its media legs. */
+  /** The ids of its media legs begin with it. */
   private readonly legPrefix: string
   private media: MediaCall | null = null
   private answeredAt: number | null = null
   private endedAt = 0
   /** The target sends early media. */
   private isHeard = false
-  private isRingbackHeard = false
 
   constructor(call: ActiveCall, side: DiallingSide, legPrefix: string) {
     this.call = call
@@ -50,7 +49,7 @@ export class DialledChild implements CallBehaviour {
     if (!(await call.persistAnswer(target, () => [callee.snapshot(session.dialog)]))) return
     // The end of its call ends this one.
     if (!(await line.answer()) || call.isOver) return
-    this.stopRingback()
+    void party.media.stopSounds()
     party.partner = callee
     callee.partner = party
     await call.record(party, callee)
@@ -62,8 +61,8 @@ export class DialledChild implements CallBehaviour {
   ended(): void {
     const { party } = this.side
     this.endedAt = this.call.now()
-    this.stopRingback()
     party.partner = null
+    if (this.media && this.answeredAt === null) void party.media.stopSounds()
     void this.media?.unbridge(party.media)
     // The other side may have put it on hold.
     void party.sendDirection('sendrecv')
@@ -84,18 +83,14 @@ export class DialledChild implements CallBehaviour {
       void line.ring()
       return
     }
-    this.isRingbackHeard = true
     void party.media.play([ringback])
   }
 
   private early(): void {
+    const { line, party } = this.side
     this.isHeard = true
-    this.stopRingback()
-    if (!this.side.line.isAnswered) void this.side.line.early()
-  }
-
-  private stopRingback(): void {
-    if (this.isRingbackHeard) void this.side.party.media.stopSounds()
-    this.isRingbackHeard = false
+    // Sounds, such as ours of ringing, take the place of the bridge.
+    void party.media.stopSounds()
+    if (!line.isAnswered) void line.early()
   }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import type { IncomingCall } from '@trunkline/sip/dialog/incoming-call.ts'
 import { header } from '@trunkline/sip/message.ts'
 import { noSessionEvents, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
@@ -163,7 +162,10 @@ test('a caller that hangs up while it rings, or while it hears a sound, is gone 
   await line.ring()
   call.cancel()
   await whenGone(line)
-  assert.deepEqual([outcome(await ended()), await line.answer(), await line.early()], ['canceled by caller', false, false])
+  assert.deepEqual(
+    [outcome(await ended()), await line.answer(), await line.early()],
+    ['canceled by caller', false, false],
+  )
 
   const second = await answered()
   const playing = play(second.line, 440)
@@ -224,6 +226,8 @@ test('hold and another codec are answered while a program plays', async (t) => {
   const changed = await session.reinvite({ body: sdp(await other.offer()) })
   assert.ok(changed?.outcome === 'answered' && changed.response.status === 200)
   await other.accept(changed.response.body.toString())
+  peer.sendTone(null)
+  other.sendTone(0)
   await receivesTone(other, 440)
   line.hangUp(programHangsUp)
 })
@@ -234,7 +238,9 @@ test('a dialled call connects both sides, and after it the program plays again',
   assert.deepEqual([gateway.calls(), gateway.trunk('carrier')?.calls], [2, 2])
   const heard = other.received
   await callee.session.bye()
-  assert.deepEqual(await dialling, { how: 'completed', status: 200, isAnswered: true, seconds: 0 })
+  const { seconds, ...result } = await dialling
+  assert.deepEqual(result, { how: 'completed', status: 200, isAnswered: true })
+  assert.ok(seconds >= 0 && seconds < 60)
   const child = await endOf('child')
   assert.deepEqual(
     [outcome(child), child.stats.map(({ leg }) => leg).toSorted()],
@@ -294,7 +300,13 @@ test('the party hears ringing of the dialled side, which answers it where the pr
   other.sendTone(620)
   peer.sendTone(1_000)
   await Promise.all([receivesTone(peer, 620), receivesTone(other, 1_000)])
-  assert.deepEqual(callControl.of('answered').map(({ call }) => call).slice(1), ['second', 'parent'])
+  assert.deepEqual(
+    callControl
+      .of('answered')
+      .map(({ call }) => call)
+      .slice(1),
+    ['second', 'parent'],
+  )
   await session.bye()
   assert.equal((await dialling).isAnswered, true)
   line.hangUp(programHangsUp)
@@ -308,10 +320,10 @@ test('keys in a dialled call pass between the sides, and the star of the party e
   peer.sendTone(null)
   await session.info(infoKey('4'))
   await until(() => other.digits === '4', 'a key of the party')
-  await callee.session.info(infoKey('*'))
   other.sendTone(null)
   await other.press('7')
-  await until(() => peer.digits === '*7', 'the keys of the callee')
+  await callee.session.info(infoKey('*'))
+  await until(() => peer.digits === '7*', 'the keys of the callee')
   await session.info(infoKey('*'))
   assert.equal((await dialling).how, 'completed')
   assert.equal(outcome(await endOf('child')), 'completed by caller')
@@ -327,10 +339,10 @@ test('a dialled call ends with the call of its party, ringing or answered', asyn
   const talking = await connected()
   await talking.session.bye()
   assert.equal((await talking.dialling).how, 'completed')
-  assert.deepEqual([outcome(await endOf('child')), outcome(await endOf('parent'))], [
-    'completed by caller',
-    'completed by caller',
-  ])
+  assert.deepEqual(
+    [outcome(await endOf('child')), outcome(await endOf('parent'))],
+    ['completed by caller', 'completed by caller'],
+  )
   await until(() => talking.callee.ends.length === 1)
 
   const { line, session } = await answered()

@@ -97,6 +97,10 @@ const isProved = (settings: GenericSettings, request: SmsCallback): boolean => {
   return isEqual(encoding === 'hex' ? given.toLowerCase() : given, expected)
 }
 
+/** Returns the callback as far as its proof covers it: an HMAC covers the body alone, and not the query. */
+const provedPart = ({ callback_secret: secret, callback_header: header }: GenericSettings, request: SmsCallback) =>
+  secret === undefined || header === undefined ? request : { ...request, query: {} }
+
 /** Passes a callback on, as a receipt or as a message. @returns false if it is neither */
 const pass = async (settings: GenericSettings, request: SmsCallback, intake: SmsIntake, token: string | undefined) => {
   const read = readerOf(request)
@@ -156,7 +160,7 @@ export const generic: Provider<GenericSettings> = {
   callback: async (settings, request, intake) => {
     const token = tokenOf(request)
     if (token === undefined ? !isProved(settings, request) : !request.isGenuine(token)) return unauthorized
-    const isRead = await pass(settings, request, intake, token)
+    const isRead = await pass(settings, token === undefined ? provedPart(settings, request) : request, intake, token)
     return isRead ? { status: 200, body: settings.callback_answer ?? '' } : malformed('the fields are missing')
   },
   reasons: new Map(),

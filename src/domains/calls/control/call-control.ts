@@ -37,17 +37,17 @@ import {
   refuseCall,
   storeBlockedCall,
 } from '../ops.ts'
-import * as recordings from '../recordings/recording-files.ts'
-import { blockedReason, type CallRefusal, callRefusals } from '../refusals.ts'
 import type { CallPrograms } from '../orders/call-programs.ts'
 import type { QueuedCall } from '../orders/order-store.ts'
 import { type PlacedOrder, planOfOrder } from '../orders/place-order.ts'
 import { programCallOf } from '../orders/program-call.ts'
 import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
+import * as recordings from '../recordings/recording-files.ts'
+import { blockedReason, type CallRefusal, callRefusals } from '../refusals.ts'
 import type { NewCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
-import { makeProgramStory } from '../timeline/program-story.ts'
+import { makeProgramSteps } from '../timeline/program-steps.ts'
 import { inboundCall, outboundCall } from './call-attempt.ts'
 import { callEndOf, cutReasons, type RunningCall } from './call-end-reason.ts'
 import {
@@ -60,8 +60,8 @@ import {
   makeMinuteCounter,
   mayStillSpend,
 } from './call-limits.ts'
-import { type Destination, findDestination } from './destination.ts'
 import { makePlaceChild } from './child-call.ts'
+import { type Destination, findDestination } from './destination.ts'
 import * as dialogs from './dialog-store.ts'
 import { makeProgramRecordings } from './program-recordings.ts'
 import { makeRegisteredUsers } from './registered-users.ts'
@@ -324,7 +324,8 @@ const makePlaceQueuedCall = (
         running.set(call, { ...known, isOrder: true })
         return { order }
       } catch (error) {
-        if (error instanceof ProgramError) return await fail(`the program cannot run: ${error.message}`, 'program_error')
+        if (error instanceof ProgramError)
+          return await fail(`the program cannot run: ${error.message}`, 'program_error')
         throw error
       }
     }
@@ -463,13 +464,13 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
   const running: RunningCalls = new Map()
   const presence = makeRegisteredUsers(db, sipSecret(seal))
   const timelines = makeCallTimelines(db)
-  const story = makeProgramStory(db)
+  const programSteps = makeProgramSteps(db)
   const admission = makeAdmission(deps, running, timelines)
   const callingAccounts = () => new Set([...running.values()].map(({ account }) => account))
   deps.callPrograms.connect({
     placeChild: makePlaceChild(deps, admission),
     recordings: makeProgramRecordings(deps),
-    onStep: story.add,
+    onStep: programSteps.add,
   })
 
   return {
@@ -493,7 +494,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
 
     addTimelineEntries: timelines.append,
     flush: async () => {
-      await story.flush()
+      await programSteps.flush()
       await timelines.flush((call) => !running.has(call))
     },
   }

@@ -140,8 +140,7 @@ export const checkSpending = async (
   account: string,
   rate: Micros,
   settings: LimitSettings,
-): Promise<CallRefusal | null> =>
-  overSpending(await limitsOf(tx, account, settings), await loadOf(tx, account), rate)
+): Promise<CallRefusal | null> => overSpending(await limitsOf(tx, account, settings), await loadOf(tx, account), rate)
 
 /** Checks whether another call may begin, serialised per account. @param rate of an outbound call, otherwise 0 */
 export const checkCallLimits = async (

@@ -34,7 +34,14 @@ let numbers = 0
 const furnish = async (balance = '100', ppm = '0') => {
   const who = await tenant({ balance })
   const [id, number] = [uuid(), `+4416329602${String(++numbers).padStart(2, '0')}`]
-  const voice = { kind: 'url', url: 'https://example.com/call', method: 'POST', fallback_url: null, fallback_method: 'POST', shape: 'native' }
+  const voice = {
+    kind: 'url',
+    url: 'https://example.com/call',
+    method: 'POST',
+    fallback_url: null,
+    fallback_method: 'POST',
+    shape: 'native',
+  }
   await db.run`
     insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
       monthly_price, ppm, status_text, expires_at, voice)
@@ -178,8 +185,24 @@ test('the timeline of a call tells the story of its program, without the query o
   const { who, plan } = await answered()
   const before = await programCall(who, plan.call)
   const at = Date.now()
-  const first = { sequence: 1, at, verb: null, requestUrl: 'https://example.com/a?token=1', answerStatus: 200, ms: 12, errorCode: null }
-  const verb = { sequence: 2, at: at + 12, verb: 'gather', requestUrl: null, answerStatus: null, ms: 900.4, errorCode: null }
+  const first = {
+    sequence: 1,
+    at,
+    verb: null,
+    requestUrl: 'https://example.com/a?token=1',
+    answerStatus: 200,
+    ms: 12,
+    errorCode: null,
+  }
+  const verb = {
+    sequence: 2,
+    at: at + 12,
+    verb: 'gather',
+    requestUrl: null,
+    answerStatus: null,
+    ms: 900.4,
+    errorCode: null,
+  }
   const last = { ...first, sequence: 3, at: at + 920, verb: 'gather', answerStatus: null, errorCode: 'timeout' }
   for (const step of [first, verb, last]) onStep(before, step)
   await control.flush()

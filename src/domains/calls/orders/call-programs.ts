@@ -1,6 +1,6 @@
 import type { Outbound } from '../../../platform/lib/outbound.ts'
-import type { ProgramDeps, ProgramRunner } from '../programs/program-deps.ts'
 import type { ResolvedProgram } from '../programs/program.ts'
+import type { ProgramDeps, ProgramRunner } from '../programs/program-deps.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
 
 /** What programs need of call control. */

@@ -9,7 +9,13 @@ import { verbSchemas } from '../programs/verbs.ts'
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 
 const Address = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 2_048, pattern: webAddress, description, examples: ['https://example.com/call'] })
+  Type.String({
+    minLength: 1,
+    maxLength: 2_048,
+    pattern: webAddress,
+    description,
+    examples: ['https://example.com/call'],
+  })
 
 const Method = Enum(['GET', 'POST'], { description: 'Default: POST' })
 
@@ -113,7 +119,14 @@ const commandNames = [
 ]
 
 /** The fields of the verbs that are commands too. */
-const { verb: _verb, id: _id, action: _action, action_method: _method, early: _early, ...commandFields } = {
+const {
+  verb: _verb,
+  id: _id,
+  action: _action,
+  action_method: _method,
+  early: _early,
+  ...commandFields
+} = {
   ...verbSchemas.say.properties,
   ...verbSchemas.play.properties,
   ...verbSchemas.record_call.properties,
@@ -168,7 +181,8 @@ export const commandCall = contract({
     ),
   }),
   errors: {
-    invalid: 'An address is refused (url_refused), the fields are not those of the command (document_invalid), or the tags are too large (tags_too_large)',
+    invalid:
+      'An address is refused (url_refused), the fields are not those of the command (document_invalid), or the tags are too large (tags_too_large)',
     notFound: 'No such call or application of the account',
     conflict: 'The call has ended (call_ended)',
     notSupported: 'A call on the messaging app, which runs on other devices (not_supported)',

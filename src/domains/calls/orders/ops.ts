@@ -8,7 +8,14 @@ import type { Seal } from '../../../platform/lib/secret.ts'
 import { callerIdOf, type UsableCallerId } from '../../callers/ops.ts'
 import { enabledConnections } from '../../connections/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
-import { checkCallLimits, checkDestination, checkSpending, countAttempt, getsRecord, limitsOf } from '../control/call-limits.ts'
+import {
+  checkCallLimits,
+  checkDestination,
+  checkSpending,
+  countAttempt,
+  getsRecord,
+  limitsOf,
+} from '../control/call-limits.ts'
 import { type Destination, findDestination } from '../control/destination.ts'
 import { isVoiceRunning } from '../lease/voice-lease.ts'
 import { maxWaitingCalls } from '../limits.ts'

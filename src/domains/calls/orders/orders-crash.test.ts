@@ -16,7 +16,7 @@ test('after a kill no call of the API is placed twice: those that were placed ar
   const [account] = (await killed.call('GET', '/operator/accounts')).body.accounts
   await killed.call('PATCH', `/operator/accounts/${account.uuid}/call-limits`, { calls_at_a_time: 2 })
   const verbs = [{ verb: 'play', tone: { hertz: [440], on_ms: 60_000 } }]
-  const status_url = receiver.url('/status')
+  const status_url = receiver.url('/reports')
   const make = async (to: string) => {
     const made = await killed.call('POST', '/open/voip/calls', { from_number: number, to, verbs, status_url })
     assert.equal(made.status, 201, JSON.stringify(made.body))
@@ -33,6 +33,8 @@ test('after a kill no call of the API is placed twice: those that were placed ar
   // The account has as many calls as it may.
   const waits = await make('+442079460803')
   await killed.end('SIGKILL')
+  // Nobody would end its transaction.
+  invited.refuse({ status: 480 })
 
   const next = await startPlatform(killed.home, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' })
   t.after(() => next.end())

@@ -3,7 +3,15 @@ import type { CallRow } from '../store.ts'
 
 type ProgramCallRow = Pick<
   CallRow,
-  'id' | 'account_id' | 'status' | 'direction' | 'user_id' | 'from_number' | 'caller_id_used' | 'to_number' | 'virtual_number_id'
+  | 'id'
+  | 'account_id'
+  | 'status'
+  | 'direction'
+  | 'user_id'
+  | 'from_number'
+  | 'caller_id_used'
+  | 'to_number'
+  | 'virtual_number_id'
 > &
   Partial<Pick<CallRow, 'parent_id' | 'origin' | 'diverted_from'>>
 

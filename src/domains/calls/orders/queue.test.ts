@@ -73,9 +73,15 @@ test('calls of an account are due in order, at its pace, and one that repeats it
   assert.equal(waits[0], 0)
   const [, second = 0, third = 0] = waits
   assert.ok(second > 0 && second <= 100 && third > second && third <= 200, `${waits}`)
-  assert.deepEqual((await claim(who)).map(({ id }) => id), ids.slice(0, 1))
+  assert.deepEqual(
+    (await claim(who)).map(({ id }) => id),
+    ids.slice(0, 1),
+  )
   await pass(who, 1)
-  assert.deepEqual((await claim(who)).map(({ id }) => id), ids.slice(1))
+  assert.deepEqual(
+    (await claim(who)).map(({ id }) => id),
+    ids.slice(1),
+  )
 
   const headers = { 'x-user-api-key': who.key, 'idempotency-key': 'once' }
   const again = () => world.app.inject({ method: 'POST', url: path, headers, payload: { from_number: own, to, verbs } })
@@ -90,10 +96,16 @@ test('a call is not claimed while its account has as many calls as it may, nor t
   for (let n = 0; n < 3; n++) ids.push((await queued(who)).cdr.uuid.slice(3))
   await pass(who, 10)
   const first = await claim(who)
-  assert.deepEqual(first.map(({ id }) => id), ids.slice(0, 2))
+  assert.deepEqual(
+    first.map(({ id }) => id),
+    ids.slice(0, 2),
+  )
   assert.deepEqual(await claim(who), [])
   await db.begin((tx) => callEnded(tx, who.id, ids[0] ?? '', { status: 'BUSY', reason: '486' }))
-  assert.deepEqual((await claim(who)).map(({ id }) => id), ids.slice(2))
+  assert.deepEqual(
+    (await claim(who)).map(({ id }) => id),
+    ids.slice(2),
+  )
 })
 
 test('the 1,001st call that waits is refused with 429 call_queue_full, and is in the history', async () => {
@@ -131,7 +143,10 @@ test('refusals have the codes of placed calls, and each leaves a record', async 
     insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
     values (${poor.id}, gen_random_uuid(), ${own}, 'x', 'GB', 'CI', true)`
   assert.equal((await make(poor)).status, 402)
-  assert.deepEqual((await history(poor)).map((one: { end_reason: string }) => one.end_reason), ['balance'])
+  assert.deepEqual(
+    (await history(poor)).map((one: { end_reason: string }) => one.end_reason),
+    ['balance'],
+  )
   const records = (await history(who)).map((one: { end_reason: string }) => one.end_reason)
   assert.deepEqual(records, ['not_e164', 'unknown_user', 'destination_not_allowed', 'emergency', 'caller_id'])
 
@@ -167,10 +182,7 @@ test('users and caller IDs of other accounts are answered like missing ones', as
   const missing = `USR${uuid()}`
   assert.equal(await told({ to: user.uuid }, user.uuid), await told({ to: missing }, missing))
   const numbers = ['+447911555555', '+447911666666'] as const
-  assert.equal(
-    await told({ from_number: numbers[0] }, numbers[0]),
-    await told({ from_number: numbers[1] }, numbers[1]),
-  )
+  assert.equal(await told({ from_number: numbers[0] }, numbers[0]), await told({ from_number: numbers[1] }, numbers[1]))
   for (const id of [theirs, `CDR${uuid()}`]) {
     const { status } = await call(who, 'POST', `/open/voip/call/${id}/commands`, { command: 'hangup' })
     assert.equal(status, 404)
@@ -201,14 +213,21 @@ test('a call that no process placed within 60 s of its time fails as expired, an
   const ended = await cdr(who, late)
   assert.deepEqual([ended.status, ended.end_reason, ended.active], ['FAILED', 'expired', false])
   assert.equal((await cdr(who, early)).status, 'QUEUED')
-  assert.deepEqual((await claim(who)).map(({ id }) => `CDR${id}`), [early])
+  assert.deepEqual(
+    (await claim(who)).map(({ id }) => `CDR${id}`),
+    [early],
+  )
 })
 
 test('each status of a call adds one callback, in order, in the transaction of the status', async () => {
   const who = await furnish()
   const status_events = ['initiated', 'ringing', 'answered', 'completed']
   const id = (await queued(who, { status_url: 'http://127.0.0.1:65000/', status_events })).cdr.uuid.slice(3)
-  const jobs = () => db.many<{ kind: string; key: string; payload: { event: string; status: string; sequence: number } }>`
+  const jobs = () => db.many<{
+    kind: string
+    key: string
+    payload: { event: string; status: string; sequence: number }
+  }>`
     select kind, key, payload from jobs where kind = 'call.status' and key = ${id} order by id`
   assert.deepEqual(await jobs(), [])
   await claim(who)

@@ -36,7 +36,13 @@ const orderOf = (body: NewCall): CallOrder => {
     callbacks:
       body.status_url === undefined
         ? null
-        : { url: body.status_url, method: 'POST', events: body.status_events ?? ['completed'], shape: 'native', application },
+        : {
+            url: body.status_url,
+            method: 'POST',
+            events: body.status_events ?? ['completed'],
+            shape: 'native',
+            application,
+          },
     tags: body.tags ?? {},
   }
 }

@@ -33,7 +33,7 @@ export const beginRecording = async (
     silentSeconds: number,
   ): Promise<MediaRecording | 'left'> => {
     if (result.outcome === 'refused') return 'left'
-    return silentSeconds > 0 ? deps.recordings.trim(path, silentSeconds) : result.value
+    return silentSeconds > 0 ? deps.trimRecording(path, silentSeconds) : result.value
   }
   const complete = async (content: MediaRecording | 'left'): Promise<FinishedRecording> => {
     const { url } = await deps.recordings.finish(call(), id, content)

@@ -27,7 +27,7 @@ const errorCodes: { readonly [C in OutboundError['code']]: ProgramErrorCode } = 
   timeout: 'timeout',
 }
 
-/** What is known of an exchange for the story of the call. */
+/** An exchange as it is reported for the story of the call. */
 export type ExchangeReport = { readonly url: string; readonly status: number | null; readonly code: string | null }
 
 export type ExchangeDeps = Pick<ProgramDeps, 'writers' | 'compileTwiml'> & {

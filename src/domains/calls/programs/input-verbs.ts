@@ -1,19 +1,12 @@
 import { print } from '../../../platform/lib/id.ts'
 import type { MediaLeg, MediaSound } from '../../../ports/media.ts'
-import { maxGatheredKeys } from '../limits.ts'
+import { idleGatherMs, leastSpeechMs, maxGatheredKeys, verbTimeoutSeconds } from '../limits.ts'
 import { beginRecording, type CallRecording } from './call-recording.ts'
 import { playPrompts, playSounds } from './sound-verbs.ts'
 import { answeredLeg, callOver, type VerbContext, type VerbOutcome } from './verb-context.ts'
 import type { VerbOf } from './verbs.ts'
 
-const defaultTimeoutSeconds = 5
 const defaultFinishKeys = '1234567890*#'
-
-/** Milliseconds below which a `gather` has not waited. */
-const idleMs = 20
-
-/** Speech is what is louder than the noise for this time. */
-const leastSpeechMs = 60
 
 const beep: MediaSound = { tones: [1_000], onMs: 300, offMs: 0, loop: 1 }
 
@@ -35,7 +28,7 @@ export const gather = async (context: VerbContext, verb: VerbOf<'gather'>): Prom
   const leg = await answeredLeg(context)
   if (!leg) return callOver
   const { keys } = context.state
-  const firstMs = (verb.timeout ?? defaultTimeoutSeconds) * 1_000
+  const firstMs = (verb.timeout ?? verbTimeoutSeconds) * 1_000
   const nextMs = verb.inter_digit_timeout === undefined ? firstMs : verb.inter_digit_timeout * 1_000
   const finishKeys = verb.finish_on_key ?? '#'
   const most = verb.num_digits ?? maxGatheredKeys
@@ -55,7 +48,7 @@ export const gather = async (context: VerbContext, verb: VerbOf<'gather'>): Prom
   return {
     result: { reason: digits === '' ? 'timeout' : 'digits', digits, finished_on_key: finishedOn },
     errorCode,
-    isIdle: digits === '' && performance.now() - began < idleMs,
+    isIdle: digits === '' && performance.now() - began < idleGatherMs,
     skipsAction: digits === '' && verb.on_empty !== 'action',
   }
 }
@@ -66,7 +59,7 @@ type RecordEnd = { readonly reason: 'key' | 'silence' | 'max_seconds' | 'hangup'
 const recordEnd = (
   { line, state, signal }: VerbContext,
   {
-    timeout = defaultTimeoutSeconds,
+    timeout = verbTimeoutSeconds,
     finish_on_key: finishKeys = defaultFinishKeys,
     trim = true,
     max_seconds: most = 3_600,
@@ -114,16 +107,18 @@ const failedRecord = ({ line }: VerbContext, reason: string): VerbOutcome => {
 export const record = async (context: VerbContext, verb: VerbOf<'record'>): Promise<VerbOutcome> => {
   const leg = await answeredLeg(context)
   if (!leg) return callOver
-  const { timeout = defaultTimeoutSeconds, status_url: url, status_method: method = 'POST' } = verb
+  const { timeout = verbTimeoutSeconds, status_url: url, status_method: method = 'POST' } = verb
   if (verb.beep !== false) await playSounds(leg, [beep], { signal: context.signal })
   if (context.signal.aborted) return context.line.gone.aborted ? callOver : { result: null, skipsAction: true }
   // Keys that were pressed before do not end it.
   context.state.keys.clear()
   const channel = { leg, of: 'said' } as const
-  const recording = await beginRecording(context, 'record', url === undefined ? null : { url, method, shape: context.program.shape }, [
-    channel,
-    channel,
-  ])
+  const recording = await beginRecording(
+    context,
+    'record',
+    url === undefined ? null : { url, method, shape: context.program.shape },
+    [channel, channel],
+  )
   if ('refused' in recording) return failedRecord(context, recording.refused)
   const began = performance.now()
   if (timeout > 0) await leg.listenForSpeech({ leastMs: leastSpeechMs, silenceMs: timeout * 1_000 })

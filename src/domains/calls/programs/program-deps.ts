@@ -40,8 +40,6 @@ export type ProgramRecordings = {
     call: ProgramCall,
     options: { readonly verb: 'record' | 'record_call'; readonly status: RecordingStatus },
   ): Promise<{ readonly id: string; readonly path: string } | { readonly refused: string }>
-  /** Removes this many seconds of silence from the end of a recording that was closed. */
-  trim(path: string, seconds: number): Promise<MediaRecording>
   /**
    * Completes a recording; resolves once that is durable. `left`: it was not closed properly, so a file may exist.
    * @returns the address of its file, for `recording_url`
@@ -79,12 +77,14 @@ export type PlacedChild =
 /** The failure that ended a program, as its event names it. */
 export type ProgramFailure = Pick<ProgramError, 'code' | 'url' | 'status'> & { readonly detail: string }
 
-/** What programs need from the rest of the platform. */
+/** The dependencies of programs on the rest of the platform. */
 export type ProgramDeps = {
   readonly writers: Readonly<Record<ResolvedProgram['shape'], RequestWriter>>
   readonly compileTwiml: TwimlCompiler
   readonly sounds: Sounds
   readonly recordings: ProgramRecordings
+  /** Removes this many seconds of silence from the end of a recording that was closed. */
+  trimRecording(path: string, seconds: number): Promise<MediaRecording>
   readonly runStream: RunStream
   placeChild(parent: ProgramCall, dial: VerbOf<'dial'>): Promise<PlacedChild>
   /** Resolves the source of a redirection. @throws ProgramError */

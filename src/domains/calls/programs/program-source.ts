@@ -1,4 +1,4 @@
-/** What a call executes, as the API took it. Addresses are absolute. It is stored with the call. */
+/** The program of a call, as the API took it. Addresses are absolute. It is stored with the call. */
 export type ProgramSource =
   | { readonly kind: 'application'; readonly application: string; readonly shape: 'native' | 'twilio' }
   | {
@@ -25,7 +25,7 @@ export const callbackEvents = ['initiated', 'ringing', 'answered', 'completed'] 
 
 export type CallbackEvent = (typeof callbackEvents)[number]
 
-/** Who gets the statuses of a call. `application`: whose secret signs native ones; null: that of the account. */
+/** The receiver of the statuses of a call. `application`: whose secret signs native ones; null: that of the account. */
 export type CallCallbacks = {
   readonly url: string
   readonly method: 'GET' | 'POST'

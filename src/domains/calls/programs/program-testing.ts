@@ -23,7 +23,7 @@ export type ReceivedRequest = {
   }
 }
 
-/** What a program answers at a path: verbs, or its own response. */
+/** The answer of a program at a path: verbs, or its own response. */
 export type Answer = readonly object[] | null | ((response: ServerResponse, request: ReceivedRequest) => void)
 
 /** A program on an HTTP server of its own. A path without an answer gets 404. */
@@ -90,7 +90,7 @@ export const openOutbound = (t: TestContext) => {
   return outbound
 }
 
-/** What programs need, with tones for speech and everything else of the kind that a test gives. */
+/** The dependencies of programs, with tones for speech and everything else of the kind that a test gives. */
 export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) => {
   const steps: ProgramStep[] = []
   const failures: ProgramFailure[] = []
@@ -111,12 +111,12 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
         const id = uuid()
         return { id, path: `${folder}/${id}.wav` }
       },
-      trim: trimWav,
       finish: async (_, id, content) => {
         finished.push({ id, content })
         return { url: `https://files.test/${id}` }
       },
     },
+    trimRecording: trimWav,
     runStream: async () => ({ error_code: 'stream_unreachable', detail: 'no connection' }),
     placeChild: async () => ({ failed: 402, reason: 'The balance is too low' }),
     resolve: async () => {

@@ -10,7 +10,7 @@ import type { ProgramDeps, ProgramStream } from './program-deps.ts'
 export type ProgramState = {
   readonly keys: KeyBuffer
   tags: ProgramCall['tags']
-  /** What `record_call` records. */
+  /** The recording of `record_call`. */
   recording: CallRecording | null
   /** Open streams. `takesKeys`: those of the party go to it. */
   readonly streams: Set<{ readonly name: string | null; readonly stream: ProgramStream; readonly takesKeys: boolean }>
@@ -18,7 +18,7 @@ export type ProgramState = {
   isStreaming: boolean
 }
 
-/** What a verb works with. */
+/** Everything that a verb works with. */
 export type VerbContext = {
   readonly deps: ProgramDeps
   readonly line: VoiceLine

@@ -10,7 +10,7 @@ const Method = Type.Union([Type.Literal('GET'), Type.Literal('POST')])
 const Times = Type.Integer({ minimum: 0, maximum: 1_000 })
 const Seconds = (maximum: number, minimum = 0) => Type.Number({ minimum, maximum })
 
-/** What every verb takes. `id` is repeated in its result; `action` gets the result and answers with the next document. */
+/** Attributes of every verb. `id` is repeated in its result; `action` gets the result and answers with the next document. */
 const common = {
   id: Type.Optional(Type.String({ maxLength: 64 })),
   action: Type.Optional(Address),

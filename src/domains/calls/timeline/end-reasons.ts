@@ -29,10 +29,13 @@ const reasons = new Map<string, Reason>([
       text: 'Find the failed request or verb above, and change the program or its address.',
     }),
   ],
-  ['too_deep', reason('Too many calls were dialled one from the other', {
-    kind: 'check_program',
-    text: 'Change the program: it dials a number that runs it again.',
-  })],
+  [
+    'too_deep',
+    reason('Too many calls were dialled one from the other', {
+      kind: 'check_program',
+      text: 'Change the program: it dials a number that runs it again.',
+    }),
+  ],
   ['suspended', reason('The number, its user or the account was suspended', askOperator('why it is suspended'))],
   ['operator', reason('The operator ended the call', askOperator('why the call was ended'))],
   ['code_right', reason('The verification code was right', nothingToDo)],
@@ -95,7 +98,15 @@ const byStatus = new Map<string, Reason>([
 ])
 
 /** Reasons of an answered call that ended otherwise than by one side hanging up. */
-const cutOff = new Set(['interrupted', 'media_timeout', 'balance', 'spend_limit', 'suspended', 'operator', 'program_error'])
+const cutOff = new Set([
+  'interrupted',
+  'media_timeout',
+  'balance',
+  'spend_limit',
+  'suspended',
+  'operator',
+  'program_error',
+])
 
 /** Returns how a call ended, and what helps next. */
 export const callVerdict = ({ status, end_reason: code, duration }: CallRow): Verdict => {

@@ -11,7 +11,14 @@ import { giveNumber } from '../../sms/sms-testing.ts'
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const { call, db, parts, tenant } = world
 const sms = makeInboundReceiver(db, parts)
-const callControl = makeCallControl({ ...parts, linkOf: () => '', urlOfRecording: () => '', epoch: 1, hangUp: () => {}, trunks: () => [] })
+const callControl = makeCallControl({
+  ...parts,
+  linkOf: () => '',
+  urlOfRecording: () => '',
+  epoch: 1,
+  hangUp: () => {},
+  trunks: () => [],
+})
 
 const [pest, friend] = ['+447700900123', '+447700900456']
 

@@ -5,7 +5,7 @@ import { vanityDigits } from '../catalogue/city-query.ts'
 import { features } from '../catalogue/features.ts'
 import { freeNumbers } from '../catalogue/free-numbers.ts'
 import type { NumberRow } from '../lifecycle/virtual-number-store.ts'
-import { maxSearchedGroups } from '../limits.ts'
+import { maxSearchedGroups, maxSupplierSearches } from '../limits.ts'
 import { offeredTo } from '../ops.ts'
 import * as store from '../store.ts'
 import { makeSupplierPurchase } from '../suppliers/supplier-purchase.ts'
@@ -44,19 +44,20 @@ export const makeNumberShop = (parts: Services) => {
   const supplierPurchase = makeSupplierPurchase(parts)
   const purchase = makePurchase(parts, supplierPurchase)
 
-  const numbersOf = async (
-    account: string,
-    group: store.GroupRow,
-    digits: string,
-    limit: number,
-  ): Promise<string[]> => {
-    const supplied = await supplierPurchase.available(account, group.id, digits)
-    if (supplied) return supplied.numbers.slice(0, limit)
-    return (await freeNumbers(db, group, digits, null, { limit, skip: 0 })).numbers
+  /** Returns the reader of free numbers of one search, which asks suppliers a few times. */
+  const makeReader = (account: string, digits: string) => {
+    let asked = 0
+    return async (group: store.GroupRow, limit: number): Promise<string[]> => {
+      const supplied = await supplierPurchase.available(account, group.id, digits, asked < maxSupplierSearches)
+      if (!supplied) return (await freeNumbers(db, group, digits, null, { limit, skip: 0 })).numbers
+      asked++
+      return supplied.numbers.slice(0, limit)
+    }
   }
 
   return {
-    /** Returns up to `limit` free numbers, from at most `maxSearchedGroups` groups; null for an unknown country. */
+    /** Returns up to `limit` free numbers, from at most `maxSearchedGroups` groups, of which suppliers are asked for at most
+     *  `maxSupplierSearches`; null for an unknown country. */
     search: async (
       account: string,
       { country, type, prefix, place, digits, needs, limit }: NumberSearch,
@@ -69,12 +70,13 @@ export const makeNumberShop = (parts: Services) => {
         offered: offeredTo(parts, account),
       })
       const found: FoundNumber[] = []
+      const numbersOf = makeReader(account, digits)
       for (const group of groups) {
         if (found.length >= limit) break
         const able = features(group)
         const isFit = (!needs.sms || able.includes('sms_out')) && (!needs.voice || able.includes('voice'))
         if (!isFit || !group.allow_number_selection || group.free === 0) continue
-        const numbers = await numbersOf(account, group, digits, limit - found.length)
+        const numbers = await numbersOf(group, limit - found.length)
         found.push(...numbers.map((number) => ({ number, group })))
       }
       return found

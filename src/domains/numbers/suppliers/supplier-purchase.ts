@@ -3,17 +3,15 @@ import type { Audit } from '../../../platform/http/audit-entry.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { enqueue } from '../../../platform/jobs/queue.ts'
-import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { NumberSupplier, SupplierNumber } from '../../../ports/supplier.ts'
 import type { Services } from '../../../services.ts'
 import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
-import { deliveryWaitLimits, deliveryWaitMs, maxHoldTries, maxSupplierHolds } from '../limits.ts'
+import { deliveryWaitMs, maxHoldTries, maxSupplierHolds } from '../limits.ts'
 import { groupOf, type PurchaseRequest } from '../ops.ts'
 import * as inventory from '../purchase/inventory-store.ts'
 import { refusals } from '../refusals.ts'
 import type { AnswerRow } from '../registration/store.ts'
-import { makeSupplierLimiter } from './supplier-limiter.ts'
 import * as offers from './supplier-offer-store.ts'
 import * as orders from './supplier-order-store.ts'
 import { placeOrder, type RequestKey } from './supplier-orders.ts'
@@ -118,9 +116,9 @@ const makeSupplierHolds = ({ db, suppliers, log }: Deps) => {
   return { holdInGroup, findSellingGroup, cancelHold }
 }
 
-const makeOrderWaits = ({ db, changes }: Deps) => {
+const makeOrderWaits = ({ db, changes, suppliers }: Deps) => {
   const waiting = new Set<() => void>()
-  const waitLimiter = makeFairLimiter(deliveryWaitLimits)
+  const waitLimiter = suppliers.deliveryWaits
   changes.on('numbers', () => {
     for (const look of waiting) look()
   })
@@ -200,7 +198,7 @@ const makeBuyAny = (parts: Deps) => {
 /** Handles the supplier's part of requests: the queries before a transaction begins. */
 export const makeSupplierPurchase = (parts: Deps) => {
   const { db, suppliers, log } = parts
-  const limiter = makeSupplierLimiter()
+  const limiter = suppliers.limit
   const { holdInGroup, findSellingGroup, cancelHold } = makeSupplierHolds(parts)
 
   /**
@@ -258,17 +256,18 @@ export const makeSupplierPurchase = (parts: Deps) => {
 
     /**
      * Returns some free numbers of a supplier's group; null for an own group. Empty if the supplier does not answer in
-     * time.
+     * time, and if `mayAsk` is false.
      */
     available: async (
       account: string,
       group: string,
       digits: string,
+      mayAsk = true,
     ): Promise<{ numbers: string[]; missing: string | null } | null> => {
       if ((await suppliers.all()).length === 0) return null
       const from = await offers.supplierGroup(db, group)
       if (!from) return null
-      const found = await suppliers.of(from.connection_id)
+      const found = mayAsk ? await suppliers.of(from.connection_id) : null
       if (!found) return { numbers: [], missing: null }
       const { name, supplier } = found
       const result = await limiter({ account, isKeyed: false }, () => supplier.available(from.external_id, digits))

@@ -1,9 +1,12 @@
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db } from '../../../platform/db/sql.ts'
+import { type FairLimiter, makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import type { LinkState } from '../../../ports/sms.ts'
 import type { NumberSupplier } from '../../../ports/supplier.ts'
 import { type Connection, enabledConnections } from '../../connections/ops.ts'
+import { deliveryWaitLimits } from '../limits.ts'
+import { makeSupplierLimiter, type SupplierLimiter } from './supplier-limiter.ts'
 import * as offers from './supplier-offer-store.ts'
 import * as orders from './supplier-order-store.ts'
 
@@ -19,6 +22,10 @@ export type ConnectedSupplier = {
 
 /** The external suppliers. Connects on first use. */
 export type SupplierRegistry = {
+  /** Limits the requests of accounts to all suppliers. */
+  readonly limit: SupplierLimiter
+  /** Limits the purchases that wait for their delivery. */
+  readonly deliveryWaits: FairLimiter
   all(): Promise<readonly ConnectedSupplier[]>
   of(id: string): Promise<ConnectedSupplier | null>
   /** Reads the connection again: without it, a change by another process arrives up to half a second later. */
@@ -93,6 +100,8 @@ export const makeSupplierRegistry = (db: Db, seal: Seal, changes: InvalidationBu
   }
 
   return {
+    limit: makeSupplierLimiter(),
+    deliveryWaits: makeFairLimiter(deliveryWaitLimits),
     all: async () => [...(await current()).values()],
     of: async (id) => (await current()).get(id) ?? null,
     reload: async (id) => {

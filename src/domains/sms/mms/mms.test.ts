@@ -219,7 +219,7 @@ test('a full store refuses an MMS', () =>
     assert.deepEqual([refused.status, refused.body.error_code], [403, 'limit_exceeded'])
   }))
 
-test('a repeated request has its answer, though its file is gone meanwhile', () =>
+test('a repeated request has its answer without fetching its file, which is gone meanwhile', () =>
   connected(async () => {
     const { who, number } = await sender()
     const payload = { from_number: number, to_number: contact, text: '', media_urls: [`${files}/photo-once.jpg`] }
@@ -232,6 +232,7 @@ test('a repeated request has its answer, though its file is gone meanwhile', () 
     assert.equal(first.statusCode, 202, first.body)
     failing.set('/photo-once.jpg', 404)
     assert.deepEqual((await request()).json(), first.json())
+    assert.equal(asked.filter(({ path }) => path === '/photo-once.jpg').length, 1, 'the file is fetched once')
     await waitForStatus(who, first.json().message_uuid, 'sent')
   }))
 

@@ -1,7 +1,7 @@
+import type { Slot } from '../../../platform/lib/concurrency-limiter.ts'
 import { type AttemptResult, type Delivery, type Endpoint, formatAttempt } from './attempt.ts'
 import { afterHeadSeconds, type DeliveryChange, type EndpointHealth } from './attempt-store.ts'
 import { type BreakerState, CircuitBreaker } from './circuit-breaker.ts'
-import type { Slot } from './concurrency-limiter.ts'
 import { ConversationQueues } from './conversation-queues.ts'
 import type { BlockedHead, EndpointKey } from './endpoint-lease-store.ts'
 import { longestHoldSeconds, maxHoldingFailures, nextDelay } from './retry-schedule.ts'

@@ -1,6 +1,6 @@
+import type { ConcurrencyLimiter } from '../../../platform/lib/concurrency-limiter.ts'
 import type { AttemptResult, Delivery, Endpoint } from './attempt.ts'
 import type { DeliveryChange, EndpointHealth } from './attempt-store.ts'
-import type { ConcurrencyLimiter } from './concurrency-limiter.ts'
 
 /** Results that a worker stores in one transaction. */
 export type WorkerReport = {

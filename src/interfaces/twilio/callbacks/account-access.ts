@@ -2,28 +2,41 @@ import type { Services } from '../../../services.ts'
 import { tokenPlace } from '../credentials.ts'
 import * as store from '../store.ts'
 import type { ProgramDeps } from './program-request.ts'
-
-/** Data that requests to the program of an account need. */
-type AccountAccess = { readonly a2pUs: boolean; readonly deps: ProgramDeps }
+import type { ProgramShare } from './program-share.ts'
 
 export type AccessDeps = Pick<Services, 'db' | 'config' | 'seal' | 'outbound' | 'sandboxAccounts' | 'version'>
 
-/** Returns the data; null for an account that has no token any more, or is closed or blocked, and if the interface is off. */
-export const accessOf = async (
+/** What signs and sends requests to the program of an account. */
+type AccountSigner = Pick<ProgramDeps, 'outbound' | 'agent' | 'token'> & { readonly a2pUs: boolean }
+
+/** Returns the signer; null for an account that has no token any more, or is closed or blocked, and if the interface is off. */
+export const signerOf = async (
   { db, config, seal, outbound, sandboxAccounts, version }: AccessDeps,
   account: string,
-  signal: AbortSignal,
-): Promise<AccountAccess | null> => {
+): Promise<AccountSigner | null> => {
   if (config.compat === 'off') return null
   const [active, [token]] = await Promise.all([store.activeAccount(db, account), store.tokens(db, account)])
   if (!active || !token) return null
   return {
     a2pUs: active.a2pUs,
-    deps: {
-      outbound: outbound.of(sandboxAccounts.has(account)),
-      agent: `Trunkline/${version}`,
-      token: String(seal.openBytes(token.sealed_token, tokenPlace(token.key_id))),
-      signal,
-    },
+    outbound: outbound.of(sandboxAccounts.has(account)),
+    agent: `Trunkline/${version}`,
+    token: String(seal.openBytes(token.sealed_token, tokenPlace(token.key_id))),
   }
+}
+
+/** Data that requests to the program of an account need. */
+type AccountAccess = { readonly a2pUs: boolean; readonly deps: ProgramDeps }
+
+/** Returns the data; null as `signerOf`. */
+export const accessOf = async (
+  deps: AccessDeps,
+  account: string,
+  share: ProgramShare,
+  signal: AbortSignal,
+): Promise<AccountAccess | null> => {
+  const signer = await signerOf(deps, account)
+  if (!signer) return null
+  const { a2pUs, ...sender } = signer
+  return { a2pUs, deps: { ...sender, signal, enter: (url) => share.enter(account, url, signal) } }
 }

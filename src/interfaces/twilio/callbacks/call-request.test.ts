@@ -113,7 +113,7 @@ for (const [what, name, result, expected] of results)
       'id',
     )
     const { RecordingUrl, ...added }: Record<string, string> = Object.fromEntries(
-      Object.entries(parametersOf(body)).filter(([key]) => !(key in parametersOf(before))),
+      Object.entries<string>(parametersOf(body)).filter(([key]) => !(key in parametersOf(before))),
     )
     assert.deepEqual(added, expected)
     if (name === 'record') assert.ok(RecordingUrl?.endsWith(`/${printSid('RE', recording)}`), String(RecordingUrl))

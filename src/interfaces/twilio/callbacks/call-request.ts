@@ -1,19 +1,17 @@
 import { ProgramError, type RequestWriter } from '../../../domains/calls/programs/program.ts'
 import { recordingLinks } from '../../../domains/calls/recordings/recording-links.ts'
 import type { LinkDeps } from '../../../platform/lib/signed-links.ts'
-import { type AccessDeps, accessOf } from './account-access.ts'
+import { type AccessDeps, signerOf } from './account-access.ts'
 import { programParameters } from './call-parameters.ts'
 import { writeRequest } from './program-request.ts'
 import { signatureOf } from './signature.ts'
 
-const neverAborted = new AbortController().signal
-
 /** Returns what signs requests of an account. @throws ProgramError for an account that has no token any more */
-const signerOf = async (deps: AccessDeps, account: string, url: string) => {
-  const access = await accessOf(deps, account, neverAborted)
-  if (access === null)
+const requireSigner = async (deps: AccessDeps, account: string, url: string) => {
+  const signer = await signerOf(deps, account)
+  if (signer === null)
     throw new ProgramError('unreachable', 'The account has no token of the Twilio-compatible interface', url)
-  return access.deps
+  return signer
 }
 
 /**
@@ -23,7 +21,7 @@ const signerOf = async (deps: AccessDeps, account: string, url: string) => {
 export const makeCallRequestWriter = (deps: AccessDeps & LinkDeps): RequestWriter => {
   const { pathUrlOfRecording } = recordingLinks(deps)
   return async ({ account }, to, content, id) =>
-    writeRequest(await signerOf(deps, account, to.url), to, programParameters(pathUrlOfRecording, content), id)
+    writeRequest(await requireSigner(deps, account, to.url), to, programParameters(pathUrlOfRecording, content), id)
 }
 
 /** Returns the headers of the handshake of a stream, signed over its URL. @throws ProgramError as above */
@@ -32,6 +30,6 @@ export const streamHeaders = async (
   account: string,
   url: string,
 ): Promise<Record<string, string>> => {
-  const { agent, token } = await signerOf(deps, account, url)
+  const { agent, token } = await requireSigner(deps, account, url)
   return { 'user-agent': agent, 'x-twilio-signature': signatureOf(token, url) }
 }

@@ -2,13 +2,11 @@ import type { CallbackPayload } from '../../../domains/calls/orders/callback-job
 import { callbackKinds } from '../../../domains/calls/orders/callback-kinds.ts'
 import { programCallOf } from '../../../domains/calls/orders/program-call.ts'
 import { type CallRow, find } from '../../../domains/calls/store.ts'
-import type { Job, JobKind } from '../../../platform/jobs/job-kind.ts'
+import type { JobKind } from '../../../platform/jobs/job-kind.ts'
 import type { Services } from '../../../services.ts'
-import { callbackConcurrency, maxStatusAttempts } from '../limits.ts'
 import { rfc2822 } from '../times.ts'
-import { accessOf } from './account-access.ts'
 import { callParameters, callStatusOf } from './call-parameters.ts'
-import { reportTo } from './report.ts'
+import { reportJob } from './report.ts'
 import type { Parameters } from './signature.ts'
 
 /** Returns the parameters of the report of a status of a call, as it was at its moment. */
@@ -34,23 +32,10 @@ const sipCodeOf = ({ end_reason: reason, answered_at }: CallRow): Parameters => 
 }
 
 /** Reports the statuses of calls whose callbacks have the shape of Twilio, those of one call in order. */
-export const callStatusJob = (services: Services): JobKind<CallbackPayload, void> => {
-  const { db, log } = services
-  return {
-    kind: callbackKinds.twilio,
-    concurrency: callbackConcurrency,
-    batch: callbackConcurrency,
-    leaseSeconds: 60,
-    maxAttempts: maxStatusAttempts + 1,
-    fair: true,
-    run: async (job: Job<CallbackPayload>, signal) => {
-      const { account, payload } = job
-      if (account === null) return
-      const access = await accessOf(services, account, signal)
-      const row = access && (await find(db, account, payload.call))
-      if (!access || !row?.callbacks) return
-      const { url, method } = row.callbacks
-      await reportTo(log, access.deps, { url, method }, callStatusParameters(row, payload), job)
-    },
-  }
-}
+export const callStatusJob = (services: Services): JobKind<CallbackPayload, void> =>
+  reportJob<CallbackPayload>(services, callbackKinds.twilio, async (account, payload) => {
+    const row = await find(services.db, account, payload.call)
+    if (!row?.callbacks) return null
+    const { url, method } = row.callbacks
+    return { to: { url, method }, parameters: callStatusParameters(row, payload) }
+  })

@@ -5,7 +5,7 @@ import { makeInboundReceiver } from '../../../domains/sms/inbound/inbound-receiv
 import { contact, giveNumber } from '../../../domains/sms/sms-testing.ts'
 import { requestPoll } from '../../../platform/jobs/queue.ts'
 import { uuid } from '../../../platform/lib/id.ts'
-import { printSid } from '../../../platform/lib/sid.ts'
+import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import { makeTwilioWorld, startProgram } from '../testing.ts'
 import { signatureOf } from './signature.ts'
 
@@ -68,6 +68,53 @@ test('a status that cannot be reported now holds back the next one', async () =>
   const [first, second, third] = program.requests.map(({ id }) => id)
   assert.equal(second, first)
   assert.notEqual(third, first)
+})
+
+test('the status callbacks of a blocked account wait until it is open again', async () => {
+  const { who, own, number } = await open()
+  const program = await startProgram()
+  await ask(own, 'POST', '/Messages.json', {
+    To: contact,
+    From: number,
+    Body: 'Hello',
+    StatusCallback: program.url('/status'),
+  })
+  await world.call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { blocked: true })
+  await db.run`update sms_messages set status = 'sent' where account_id = ${who.id}`
+  const due = () => db.maybe<{ is_later: boolean }>`
+    select run_at > app_now() + interval '30 seconds' and leased_until is null as is_later from jobs
+    where account_id = ${who.id} and kind = 'twilio.status'`
+  await until(async () => {
+    const job = await due()
+    assert.ok(job, 'the callback is kept')
+    return job.is_later
+  })
+  assert.deepEqual(program.requests, [])
+  await world.call('operator', 'PATCH', `/operator/accounts/${who.uuid}`, { blocked: false })
+  await db.run`update jobs set run_at = app_now() where account_id = ${who.id} and kind = 'twilio.status'`
+  requestPoll()
+  await until(async () => program.requests.length === 1)
+})
+
+test('callbacks of an account go out while the program of another one does not answer', async () => {
+  const [slow, other] = [await open(), await open()]
+  const hanging = await startProgram({}, () => new Promise(() => undefined))
+  const program = await startProgram()
+  const send = ({ own, number }: typeof slow, url: string) =>
+    ask(own, 'POST', '/Messages.json', { To: contact, From: number, Body: 'Hello', StatusCallback: url })
+  const message = parseSid('SM', (await send(slow, hanging.url('/status'))).body.sid)
+  await db.run`
+    insert into jobs (id, account_id, kind, payload, run_at, created_at)
+    select twilio_job_id(), ${slow.who.id}, 'twilio.status',
+      jsonb_build_object('message', ${message}::uuid, 'status', 'sent', 'error', null), (select app_now()), (select app_now())
+    from generate_series(1, 1000)`
+  requestPoll()
+  await until(async () => hanging.requests.length >= 32)
+  await send(other, program.url('/status'))
+  await db.run`update sms_messages set status = 'sent' where account_id = ${other.who.id}`
+  await until(async () => program.requests.length === 1)
+  assert.equal(hanging.requests.length, 32, 'none of the first requests has ended yet')
+  await db.run`delete from jobs where account_id = ${slow.who.id}`
 })
 
 test('an inbound message whose worker loses its lease is answered once', async () => {

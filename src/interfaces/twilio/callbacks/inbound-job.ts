@@ -11,13 +11,14 @@ import type { Tx } from '../../../platform/db/sql.ts'
 import { Problem } from '../../../platform/http/problem.ts'
 import { Discard, type Job, type JobKind, Retry } from '../../../platform/jobs/job-kind.ts'
 import type { Services } from '../../../services.ts'
-import { callbackConcurrency, maxBodyLength, maxUrlLength } from '../limits.ts'
+import { callbackBatch, maxBodyLength, maxHeldCallbacks, maxUrlLength } from '../limits.ts'
 import * as store from '../store.ts'
 import type { Reply } from '../twiml/message-verbs.ts'
 import { accessOf } from './account-access.ts'
 import { runProgram } from './message-program.ts'
 import { inboundParameters } from './parameters.ts'
 import { type Program, ProgramError } from './program-request.ts'
+import { makeProgramShare, type ProgramShare } from './program-share.ts'
 
 /** Jobs that post an inbound message to the program of its number. A trigger of the database adds them. */
 export const inboundKind = 'twilio.inbound'
@@ -65,12 +66,13 @@ const withFiles = async (
 /** Returns the answer to an inbound message. A program that fails is logged, and the fallback learns its fault. */
 const answerTo = async (
   services: Services,
-  { id, account, payload }: Job<InboundPayload>,
+  share: ProgramShare,
+  { id, payload }: Job<InboundPayload>,
+  account: string,
   signal: AbortSignal,
 ): Promise<InboundResult> => {
   const { db, log } = services
-  if (account === null) throw new Discard('it has no account')
-  const access = await accessOf(services, account, signal)
+  const access = await accessOf(services, account, share, signal)
   const row = access && (await findMessage(db, account, payload.message))
   const addresses = row && (await store.addressesOfNumber(db, account, row.number))
   if (!access || !row || !addresses) return nothing
@@ -127,19 +129,28 @@ const sendReply = async (
 }
 
 /** Posts inbound messages to programs, and sends what they answer. */
-export const inboundJob = (services: Services): JobKind<InboundPayload, InboundResult> => ({
-  kind: inboundKind,
-  concurrency: callbackConcurrency,
-  batch: callbackConcurrency,
-  leaseSeconds: 60,
-  maxAttempts: 5,
-  fair: true,
-  run: (job, signal) => answerTo(services, job, signal),
-  onComplete: async (tx, done) => {
-    // Accounts are locked in one order (docs/locks.md).
-    const ordered = done.toSorted((a, b) => ((a.job.account ?? '') < (b.job.account ?? '') ? -1 : 1))
-    for (const { job, result } of ordered)
-      for (const reply of result.replies)
-        if (job.account !== null) await sendReply(services, tx, job.account, result, reply)
-  },
-})
+export const inboundJob = (services: Services): JobKind<InboundPayload, InboundResult> => {
+  const share = makeProgramShare()
+  return {
+    kind: inboundKind,
+    concurrency: maxHeldCallbacks,
+    batch: callbackBatch,
+    leaseSeconds: 60,
+    maxAttempts: 5,
+    fair: true,
+    capacity: share.capacity,
+    onStopping: share.close,
+    run: (job, signal) => {
+      const { account } = job
+      if (account === null) throw new Discard('it has no account')
+      return share.hold(account, () => answerTo(services, share, job, account, signal))
+    },
+    onComplete: async (tx, done) => {
+      // Accounts are locked in one order (docs/locks.md).
+      const ordered = done.toSorted((a, b) => ((a.job.account ?? '') < (b.job.account ?? '') ? -1 : 1))
+      for (const { job, result } of ordered)
+        for (const reply of result.replies)
+          if (job.account !== null) await sendReply(services, tx, job.account, result, reply)
+    },
+  }
+}

@@ -1,4 +1,4 @@
-import { maxRedirects, maxReplies } from '../limits.ts'
+import { maxRedirects, maxReplies, programTotalMs } from '../limits.ts'
 import type { MessageAnswer, Reply } from '../twiml/message-verbs.ts'
 import { TwimlError } from '../twiml/twiml-error.ts'
 import { type Program, type ProgramAnswer, type ProgramDeps, ProgramError, requestProgram } from './program-request.ts'
@@ -19,19 +19,26 @@ const readAnswer = async (url: string, { type, body }: ProgramAnswer): Promise<M
   return compileMessageAnswer(url, body)
 }
 
-/** Runs the program of a number, from its first document over all redirects. @throws ProgramError */
+/**
+ * Runs the program of a number, from its first document over all redirects.
+ * @param totalMs milliseconds for all documents @throws ProgramError
+ */
 export const runProgram = async (
   deps: ProgramDeps,
   first: Program,
   parameters: Parameters,
   id: string,
+  totalMs = programTotalMs,
 ): Promise<Reply[]> => {
   const replies: Reply[] = []
+  let left = totalMs
   let program: Program | null = first
   for (let n = 0; program !== null; n++) {
     const { url }: Program = program
     if (n > maxRedirects) throw new ProgramError(11215, url, `more than ${maxRedirects} redirects`)
-    const answer: ProgramAnswer = await requestProgram(deps, program, parameters, id)
+    if (left <= 0) throw new ProgramError(11200, url, `the documents took more than ${totalMs / 1_000} s`)
+    const answer: ProgramAnswer = await requestProgram(deps, program, parameters, id, left)
+    left -= answer.ms
     try {
       const compiled = await readAnswer(url, answer)
       replies.push(...compiled.replies)

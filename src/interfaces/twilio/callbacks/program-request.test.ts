@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, test } from 'node:test'
 import { makeOutbound } from '../../../platform/lib/outbound.ts'
+import { runProgram } from './message-program.ts'
 import { overridesOf, type Program, requestProgram } from './program-request.ts'
 import { signatureOf } from './signature.ts'
 
@@ -37,9 +38,17 @@ const closedPort = async (): Promise<number> => {
   return port
 }
 
+const deps = {
+  outbound,
+  agent: 'test',
+  token: 'secret',
+  signal: new AbortController().signal,
+  enter: async () => () => undefined,
+}
+
 const ask = (path: string, method: Program['method'] = 'POST') =>
   requestProgram(
-    { outbound, agent: 'test', token: 'secret', signal: new AbortController().signal },
+    deps,
     { url: `http://127.0.0.1:${port}${path}`, method },
     { From: '+447700900123', Body: 'Hi & ho ✓' },
     'job-1',
@@ -47,7 +56,8 @@ const ask = (path: string, method: Program['method'] = 'POST') =>
 
 test('a POST carries the parameters as a form, signed with the token', async () => {
   heard.length = 0
-  assert.deepEqual(await ask('/sms?x=1#rc=0'), { status: 200, type: 'text/xml', body: '<Response/>' })
+  const { ms: _, ...answer } = await ask('/sms?x=1#rc=0')
+  assert.deepEqual(answer, { status: 200, type: 'text/xml', body: '<Response/>' })
   const [one] = heard
   assert.equal(one?.url, '/sms?x=1')
   const parameters = Object.fromEntries(new URLSearchParams(one?.body))
@@ -78,16 +88,34 @@ test('a status of failure and a redirect are errors 11200, once', async () => {
 
 test('a program that cannot be reached is an error 11200', async () => {
   const url = `http://127.0.0.1:${await closedPort()}/#rc=0`
-  const signal = new AbortController().signal
-  await assert.rejects(
-    requestProgram({ outbound, agent: 'test', token: 'secret', signal }, { url, method: 'POST' }, {}, 'job-2'),
-    { code: 11200, isTransient: true },
-  )
+  await assert.rejects(requestProgram(deps, { url, method: 'POST' }, {}, 'job-2'), { code: 11200, isTransient: true })
 })
 
 test('overrides in the fragment stay within their limits', () => {
-  assert.deepEqual(overridesOf('https://example.com/#rt=5000&rc=3'), { timeoutMs: 5_000, retries: 3 })
-  assert.deepEqual(overridesOf('https://example.com/#rt=99999&rc=99'), { timeoutMs: 15_000, retries: 5 })
-  assert.deepEqual(overridesOf('https://example.com/#rt=x'), { timeoutMs: 15_000, retries: 1 })
-  assert.deepEqual(overridesOf('https://example.com/'), { timeoutMs: 15_000, retries: 1 })
+  const usual = { connectMs: 5_000, timeoutMs: 15_000, retries: 1 }
+  const changed = { connectMs: 2_000, timeoutMs: 5_000, retries: 3 }
+  assert.deepEqual(overridesOf('https://example.com/#ct=2000&rt=5000&rc=3'), changed)
+  const most = { connectMs: 15_000, timeoutMs: 15_000, retries: 5 }
+  assert.deepEqual(overridesOf('https://example.com/#ct=99999&rt=99999&rc=99'), most)
+  assert.deepEqual(overridesOf('https://example.com/#ct=1'), { ...usual, connectMs: 1_000 })
+  assert.deepEqual(overridesOf('https://example.com/#rt=x'), usual)
+  assert.deepEqual(overridesOf('https://example.com/'), usual)
+})
+
+test('all documents of a program together have one limit of time', async (t) => {
+  let now = 0
+  t.mock.method(performance, 'now', () => now)
+  const times: number[] = []
+  const slow: typeof outbound.post = async ({ timeoutMs }) => {
+    times.push(timeoutMs)
+    now += 10_000
+    const excerpt = '<Response><Redirect>/next</Redirect></Response>'
+    return { status: 200, headers: { 'content-type': 'text/xml' }, retryAfter: null, excerpt, ms: 0 }
+  }
+  const program = { url: 'https://example.com/', method: 'POST' } as const
+  await assert.rejects(runProgram({ ...deps, outbound: { post: slow } }, program, {}, 'job-3', 30_000), {
+    code: 11200,
+    message: 'the documents took more than 30 s',
+  })
+  assert.deepEqual(times, [15_000, 15_000, 10_000])
 })

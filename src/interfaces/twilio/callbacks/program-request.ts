@@ -1,7 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
-import { maxDocumentBytes, maxProgramRetries, programTimeoutMs, programTimeoutRange, retryPauseMs } from '../limits.ts'
+import {
+  maxDocumentBytes,
+  maxProgramRetries,
+  programConnectMs,
+  programTimeoutMs,
+  programTimeoutRange,
+  retryPauseMs,
+} from '../limits.ts'
 import { type Parameters, requestedUrl, signatureOf, withQuery } from './signature.ts'
 
 /** An address of the program of an account. */
@@ -12,6 +19,8 @@ export type ProgramAnswer = {
   /** Media type, in lower case; empty without one. */
   readonly type: string
   readonly body: string
+  /** Milliseconds that the request took, with its retries. The wait for a slot does not count. */
+  readonly ms: number
 }
 
 /** A failure of a program, by Twilio's code: 11200 for its address, 12100 for its document, 12300 for its type. */
@@ -28,26 +37,32 @@ export class ProgramError extends Error {
   }
 }
 
-/** Reads the overrides in the fragment of an address: `#rt=5000&rc=2`, the time of an answer and the retries. */
-export const overridesOf = (url: string): { readonly timeoutMs: number; readonly retries: number } => {
+/** Reads the overrides in the fragment of an address: `#ct=2000&rt=5000&rc=2`, the time for a connection, the time for an
+ *  answer and the retries. */
+export const overridesOf = (
+  url: string,
+): { readonly connectMs: number; readonly timeoutMs: number; readonly retries: number } => {
   const fragment = new URLSearchParams(URL.canParse(url) ? new URL(url).hash.slice(1) : '')
   const read = (name: string, ordinary: number, least: number, most: number): number => {
     const value = fragment.get(name)
     return value !== null && /^\d{1,6}$/.test(value) ? Math.min(most, Math.max(least, Number(value))) : ordinary
   }
   return {
+    connectMs: read('ct', programConnectMs, programTimeoutRange.least, programTimeoutRange.most),
     timeoutMs: read('rt', programTimeoutMs, programTimeoutRange.least, programTimeoutRange.most),
     retries: read('rc', 1, 0, maxProgramRetries),
   }
 }
 
 export type ProgramDeps = {
-  readonly outbound: Outbound
+  readonly outbound: Pick<Outbound, 'post'>
   /** Value of the User-Agent header. */
   readonly agent: string
   /** Signs the requests. */
   readonly token: string
   readonly signal: AbortSignal
+  /** Waits for a slot for a request to an address. @returns the function that releases it */
+  enter(url: string): Promise<() => void>
 }
 
 /** A request as it is sent. */
@@ -88,6 +103,7 @@ export const writeRequest = (
  * Requests an answer of a program. Only a connection that was never made is tried again, as the program may have acted on
  * any other.
  * @param id the same for repetitions, so that the program can recognise them
+ * @param maxMs milliseconds for all attempts, if they are fewer than those of the address
  * @throws ProgramError for no answer, and for a status of 400 and above or a redirect
  */
 export const requestProgram = async (
@@ -95,32 +111,40 @@ export const requestProgram = async (
   program: Program,
   parameters: Parameters,
   id: string,
+  maxMs = programTimeoutMs,
 ): Promise<ProgramAnswer> => {
-  const { outbound, signal } = deps
+  const { outbound, signal, enter } = deps
   const { url } = program
-  const { timeoutMs, retries } = overridesOf(url)
+  const { connectMs, timeoutMs, retries } = overridesOf(url)
   const request = {
     ...writeRequest(deps, program, parameters, id),
-    timeoutMs,
+    connectMs,
     // One more than allowed shows that a document is too long.
     maxBytes: maxDocumentBytes + 1,
     signal,
   } as const
+  let left = Math.min(timeoutMs, maxMs)
+  const limit = left
   for (let attempt = 0; ; attempt++) {
+    const leave = await enter(url)
+    const began = performance.now()
     try {
-      const { status, headers, excerpt } = await outbound.post(request)
+      const { status, headers, excerpt } = await outbound.post({ ...request, timeoutMs: left })
       if (status < 200 || status >= 300)
         throw new ProgramError(11200, url, `the program answered ${status}`, status >= 500 || status === 429)
       const [type = ''] = String([headers['content-type'] ?? ''].flat()[0])
         .toLowerCase()
         .split(';')
-      return { status, type: type.trim(), body: excerpt }
+      return { status, type: type.trim(), body: excerpt, ms: limit - left + performance.now() - began }
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error
       const isUnsent = error.code === 'connect' || error.code === 'dns' || error.code === 'tls'
-      if (!isUnsent || attempt >= retries || signal.aborted)
+      left -= performance.now() - began + retryPauseMs
+      if (!isUnsent || attempt >= retries || signal.aborted || left <= 0)
         throw new ProgramError(11200, url, `${error.code}: ${error.message}`, error.code !== 'refused')
-      await pause(retryPauseMs, undefined, { signal }).catch(() => undefined)
+    } finally {
+      leave()
     }
+    await pause(retryPauseMs, undefined, { signal }).catch(() => undefined)
   }
 }

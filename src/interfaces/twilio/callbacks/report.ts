@@ -1,26 +1,71 @@
-import { backoff, type Job, type Log, Retry } from '../../../platform/jobs/job-kind.ts'
-import { maxStatusAttempts } from '../limits.ts'
-import { type Program, type ProgramDeps, ProgramError, requestProgram } from './program-request.ts'
+import { backoff, type Job, type JobKind, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
+import type { Services } from '../../../services.ts'
+import {
+  blockedCheckSeconds,
+  callbackBatch,
+  maxBlockedSeconds,
+  maxHeldCallbacks,
+  maxStatusAttempts,
+} from '../limits.ts'
+import * as store from '../store.ts'
+import { accessOf } from './account-access.ts'
+import { type Program, ProgramError, requestProgram } from './program-request.ts'
+import { makeProgramShare } from './program-share.ts'
 import type { Parameters } from './signature.ts'
 
+/** A report to the program of an account, whose answer does not matter. */
+export type Report = { readonly to: Program; readonly parameters: Parameters }
+
 /**
- * Makes the report of a job, whose answer does not matter.
- * @throws Retry for a failure that a repetition may overcome. Another one is logged: its resource has the status, so no dead
- * job is left
+ * A kind of jobs that report to the programs of accounts, those of one key in order. A report that fails is tried again; then
+ * it is logged, and no dead job is left, as its resource has the status too.
+ * @param reportOf returns the report of a job; null: there is nobody to report to
  */
-export const reportTo = async (
-  log: Log,
-  deps: ProgramDeps,
-  program: Program,
-  parameters: Parameters,
-  { id, account, kind, attempt, payload }: Job<object>,
-): Promise<void> => {
-  try {
-    await requestProgram(deps, program, parameters, id)
-  } catch (error) {
-    if (!(error instanceof ProgramError)) throw error
-    if (deps.signal.aborted || (error.isTransient && attempt < maxStatusAttempts))
-      throw new Retry(error.message, backoff(attempt))
-    log.warn({ ...payload, account, kind, url: program.url, reason: error.message }, 'twilio: callback failed')
+export const reportJob = <P extends object>(
+  services: Services,
+  kind: string,
+  reportOf: (account: string, payload: P) => Promise<Report | null>,
+): JobKind<P, void> => {
+  const { db, log, clock, config } = services
+  const share = makeProgramShare()
+
+  /** Keeps a report while its account is blocked, for a day. @throws Snooze */
+  const keepWhileBlocked = async ({ createdAt }: Job<P>, account: string): Promise<void> => {
+    const age = (clock.now() - createdAt.getTime()) / 1_000
+    if (config.compat === 'off' || age > maxBlockedSeconds || !(await store.isBlocked(db, account))) return
+    const { least, most } = blockedCheckSeconds
+    throw new Snooze('the account is blocked', Math.min(most, Math.max(least, age / 4)))
+  }
+
+  const report = async (job: Job<P>, account: string, signal: AbortSignal): Promise<void> => {
+    const { id, payload, attempt } = job
+    const access = await accessOf(services, account, share, signal)
+    if (!access) return await keepWhileBlocked(job, account)
+    const found = await reportOf(account, payload)
+    if (!found) return
+    try {
+      await requestProgram(access.deps, found.to, found.parameters, id)
+    } catch (error) {
+      if (!(error instanceof ProgramError)) throw error
+      if (signal.aborted || (error.isTransient && attempt < maxStatusAttempts))
+        throw new Retry(error.message, backoff(attempt))
+      const fields: Record<string, unknown> = { ...payload, account, kind, url: found.to.url, reason: error.message }
+      log.warn(fields, 'twilio: callback failed')
+    }
+  }
+
+  return {
+    kind,
+    concurrency: maxHeldCallbacks,
+    batch: callbackBatch,
+    leaseSeconds: 60,
+    maxAttempts: maxStatusAttempts + 1,
+    fair: true,
+    capacity: share.capacity,
+    onStopping: share.close,
+    run: async (job, signal) => {
+      const { account } = job
+      if (account !== null) await share.hold(account, () => report(job, account, signal))
+    },
   }
 }

@@ -29,3 +29,10 @@ test('an address is requested and signed without its fragment', () => {
     'https://example.com/sms?a=1&From=%2B447700900123&Body=a+b',
   )
 })
+
+test('an address is requested and signed as it was given', () => {
+  assert.equal(requestedUrl('https://Example.com'), 'https://Example.com')
+  assert.equal(requestedUrl('https://example.com:443/a%7Eb#rc=1'), 'https://example.com:443/a%7Eb')
+  assert.equal(withQuery('https://example.com', { To: '+1' }), 'https://example.com?To=%2B1')
+  assert.equal(withQuery('https://example.com/?', { To: '+1' }), 'https://example.com/?To=%2B1')
+})

@@ -3,18 +3,14 @@ import { createHmac } from 'node:crypto'
 /** Parameters of a request, in any order. */
 export type Parameters = Readonly<Record<string, string>>
 
-/** Returns an address as it is requested and signed: without its fragment, which has our own overrides. */
-export const requestedUrl = (url: string): string => {
-  const parsed = new URL(url)
-  parsed.hash = ''
-  return parsed.href
-}
+/** Returns an address as it is requested and signed: as it was given, without its fragment, which has our own overrides. */
+export const requestedUrl = (url: string): string => url.split('#', 1)[0] ?? url
 
 /** Returns an address with the parameters of a GET in its query. */
 export const withQuery = (url: string, parameters: Parameters): string => {
-  const parsed = new URL(requestedUrl(url))
-  for (const [name, value] of Object.entries(parameters)) parsed.searchParams.append(name, value)
-  return parsed.href
+  const base = requestedUrl(url)
+  const separator = base.includes('?') ? (/[?&]$/.test(base) ? '' : '&') : '?'
+  return base + separator + new URLSearchParams(parameters)
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   sendFetched,
   sendTimeOf,
 } from '../../../domains/sms/ops.ts'
+import { mayBeCommitted } from '../../../platform/db/unavailability.ts'
 import { routeHotPathWithRarePreparation } from '../../../platform/http/endpoint.ts'
 import { Problem, refuse } from '../../../platform/http/problem.ts'
 import { limiterKeyOf, runInTurn } from '../../../platform/http/request-limiters.ts'
@@ -111,7 +112,11 @@ export const createMessageRoute = (parts: Services) => {
         if (tx !== null || isPlain) return acceptMessage(parts, tx, account, outgoing)
         return inTurn(() => db.begin((own) => acceptMessage(parts, own, account, outgoing)))
       }
-      return presentMessage(account.id, newRow(clock, message, sendAt, await accept(), media?.uploads ?? []))
+      const accepted = await accept().catch((error: unknown) => {
+        // With an Idempotency-Key a repetition is harmless, and its transaction ends later.
+        throw tx === null && mayBeCommitted(error) ? refusals.maybeAccepted() : error
+      })
+      return presentMessage(account.id, newRow(clock, message, sendAt, accepted, media?.uploads ?? []))
     },
   )
 }

@@ -132,7 +132,9 @@ test('lists are paged by next_page_uri, with their filters', async () => {
     ],
     [6, 0, 6, 0, 6],
   )
-  assert.equal((await ask(own, 'GET', '/Messages.json', { PageToken: 'PAx' })).status, 400)
+  const falseToken = await ask(own, 'GET', '/Messages.json', { PageToken: 'PAx' })
+  assert.deepEqual([falseToken.status, falseToken.body.code], [400, 20001])
+  assert.match(falseToken.body.message, /^PageToken must be that of a next_page_uri of this list/)
   for (const strange of ['tomorrow', '2026-02-30', '0000-01-01', '9999-12-31']) {
     const refused = await ask(own, 'GET', '/Messages.json', { 'DateSent<': strange })
     assert.deepEqual([refused.status, refused.body.code], [400, 20001], strange)
@@ -228,4 +230,21 @@ test('a message that waits longer than its ValidityPeriod fails and is refunded'
   })
   assert.equal(error_code, 30036)
   assert.equal((await ask(own, 'GET', '/Balance.json')).body.balance, '1.00')
+})
+
+test('a message whose commit is unknown is answered 500, which does not ask for another attempt', async () => {
+  const { who, own, number } = await open()
+  const answers: ReturnType<typeof ask>[] = []
+  await db.begin(async (tx) => {
+    await tx.run`select 1 from balances where account_id = ${who.id} for update`
+    answers.push(ask(own, 'POST', '/Messages.json', { To: contact, From: number, Body: 'Hello' }))
+    await until(async () => {
+      const { ended } = await tx.one<{ ended: number }>`
+        select count(*) filter (where pg_terminate_backend(pid))::integer as ended from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return ended > 0
+    })
+  })
+  const [answer] = await Promise.all(answers)
+  assert.deepEqual([answer?.status, answer?.body.code], [500, 20500])
 })

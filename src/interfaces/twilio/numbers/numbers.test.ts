@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../../../test/platform.ts'
+import { parseSid } from '../../../platform/lib/sid.ts'
 import { makeTwilioWorld, stockNumbers } from '../testing.ts'
 
 const world = await makeTwilioWorld()
@@ -182,4 +184,26 @@ test('an application is made, listed, changed and deleted', async () => {
     assert.equal((await ask(other.own, method, path)).body.code, 20404, 'the application of another account')
   assert.equal((await ask(own, 'DELETE', path)).status, 204)
   assert.equal((await ask(own, 'GET', path)).body.code, 20404)
+})
+
+test('two changes of a number at the same time keep the address of each other', async () => {
+  const { own } = await open()
+  const [number = ''] = british.slice(-2)
+  const { body } = await ask(own, 'POST', '/IncomingPhoneNumbers.json', { PhoneNumber: number })
+  const path = `/IncomingPhoneNumbers/${body.sid}.json`
+  const [first, second] = ['http://127.0.0.1:8099/in', 'http://127.0.0.1:8099/fallback']
+  const changes: Promise<unknown>[] = []
+  await db.begin(async (tx) => {
+    await tx.run`update twilio_numbers set updated_at = app_now() where virtual_number_id = ${parseSid('PN', body.sid)}`
+    changes.push(ask(own, 'POST', path, { SmsUrl: first }), ask(own, 'POST', path, { SmsFallbackUrl: second }))
+    await until(async () => {
+      const { waiting } = await db.one<{ waiting: number }>`
+        select count(*)::integer as waiting from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      return waiting === 2
+    })
+  })
+  await Promise.all(changes)
+  const { sms_url, sms_fallback_url } = (await ask(own, 'GET', path)).body
+  assert.deepEqual([sms_url, sms_fallback_url], [first, second])
 })

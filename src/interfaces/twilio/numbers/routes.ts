@@ -170,6 +170,7 @@ const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
     routeWithPreparation(c.updateIncoming, checkAddresses, async ({ params, body, tx, audit, ...call }) => {
       const { account } = call
       const found = await numberOf(tx, account.id, params.Sid)
+      await store.lockNumber(tx, account.id, found.id)
       await checkReader(tx, call, body)
       const changed =
         (await changeNumber(tx, changes, account.id, found.id, async (before) => ({

@@ -21,7 +21,8 @@ export type MessageAnswer = {
 const absolute = (base: string, address: string): string => {
   const text = address.trim()
   if (!URL.canParse(text, base)) throw new TwimlError(12200, `${text} is not a valid address`)
-  return new URL(text, base).href
+  // Whole addresses are requested and signed as they were given.
+  return URL.canParse(text) ? text : new URL(text, base).href
 }
 
 const optional = (attributes: TwimlElement['attributes'], ...names: readonly string[]): string | null =>

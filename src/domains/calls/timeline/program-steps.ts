@@ -36,7 +36,7 @@ const insert = (db: Db, steps: readonly WaitingStep[]) => db.run`
   on conflict do nothing`
 
 /** Collects the steps of the programs of this process. They are persisted later, so that they delay no call. */
-export const makeProgramStory = (db: Db) => {
+export const makeProgramSteps = (db: Db) => {
   let waiting: WaitingStep[] = []
   return {
     add: ({ account, id }: Pick<ProgramCall, 'account' | 'id'>, step: ProgramStep): void => {
@@ -82,7 +82,7 @@ export const programFacts = (steps: readonly StepRow[]): TimelineFact[] =>
   }))
 
 /** Deletes the stories of old calls. @param days age after which they are deleted */
-export const deleteOldStories = (days: number): Schedule => ({
+export const deleteOldProgramSteps = (days: number): Schedule => ({
   name: 'forget-call-program-steps',
   every: 600,
   run: async (tx) => {

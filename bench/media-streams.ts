@@ -1,0 +1,272 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { type LightPeer, makeLightPeer } from '../test/media/light-peer.ts'
+import { benchRun } from './bench.ts'
+import { table } from './lib.ts'
+import type { StreamEngineRequest, StreamEngineResponse } from './stream-engine.ts'
+import { cpuSeconds } from './usage.ts'
+
+/**
+ * Measures two-way media streams: telephones speak 50 packets a second, and a server sends every frame back. Each packet
+ * has a number, which passes the engine unchanged. Telephones and server share a process and a clock; the engine, with
+ * one worker, has its own.
+ */
+const run = benchRun()
+const { rounds, seconds } = run
+const count = run.number('streams')
+
+type UnnumberedRequest = {
+  [A in StreamEngineRequest['ask']]: Omit<Extract<StreamEngineRequest, { ask: A }>, 'id'>
+}[StreamEngineRequest['ask']]
+
+const startEngine = async () => {
+  const child = fork(join(import.meta.dirname, 'stream-engine.ts'))
+  await once(child, 'message')
+  const waiting = new Map<number, (value: string) => void>()
+  child.on('message', ({ id, value }: StreamEngineResponse) => {
+    waiting.get(id)?.(value)
+    waiting.delete(id)
+  })
+  let last = 0
+  const ask = (order: UnnumberedRequest) => {
+    const id = ++last
+    return { id, value: new Promise<string>((resolve) => waiting.set(id, resolve) && child.send({ ...order, id })) }
+  }
+  return { pid: child.pid ?? 0, ask, stop: () => child.kill() }
+}
+
+type Engine = Awaited<ReturnType<typeof startEngine>>
+
+const frameBytes = 160
+const marker = 0x20
+
+/** A frame with a number: three octets of base 100 that are not silence, and a marker. */
+const frameOf = (number: number): Buffer => {
+  const frame = Buffer.alloc(frameBytes, marker)
+  for (let at = 0, rest = number; at < 3; at++, rest = Math.floor(rest / 100)) frame[at] = 1 + (rest % 100)
+  return frame
+}
+
+/** Returns the number of a frame; null for silence. */
+const numberOf = (frame: Buffer): number | null =>
+  frame[4] === marker ? [2, 1, 0].reduce((number, at) => number * 100 + (frame[at] ?? 1) - 1, 0) : null
+
+/** Milliseconds of packets and frames by their numbers, of one telephone. */
+type Times = { readonly spoken: Float64Array; readonly served: Float64Array; readonly heard: Float64Array }
+
+const most = 1_000_000
+const timesOf = (): Times => {
+  const length = Math.min(most, (seconds + 30) * 60)
+  return { spoken: new Float64Array(length), served: new Float64Array(length), heard: new Float64Array(length) }
+}
+
+type Line = {
+  readonly peer: LightPeer
+  readonly call: number
+  readonly times: Times
+  socket: WebSocket | null
+  stream: string
+  /** Called with each packet that the telephone hears. */
+  heard: (frame: Buffer) => void
+}
+
+const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+await once(server, 'listening')
+const { port } = server.address() as AddressInfo // it listens on TCP
+const lines = new Map<string, Line>()
+let isEcho = true
+
+server.on('connection', (socket, { url = '' }) => {
+  const line = lines.get(url)
+  if (!line) return socket.terminate()
+  line.socket = socket
+  socket.on('message', (data: Buffer) => {
+    const frame = JSON.parse(data.toString())
+    if (frame.event === 'start') line.stream = frame.streamSid
+    if (frame.event !== 'media') return
+    const number = numberOf(Buffer.from(frame.media.payload, 'base64'))
+    if (number === null) return
+    line.times.served[number] ||= performance.now()
+    if (isEcho)
+      socket.send(JSON.stringify({ event: 'media', streamSid: line.stream, media: { payload: frame.media.payload } }))
+  })
+})
+
+const openLine = async (engine: Engine, hasStream: boolean): Promise<Line> => {
+  const times = timesOf()
+  const ears = { heard: (_: Buffer) => {} }
+  const peer = await makeLightPeer('rtp', {
+    frame: (number) => {
+      times.spoken[number] = performance.now()
+      return frameOf(number)
+    },
+    heard: (payload) => ears.heard(payload),
+  })
+  const offered = engine.ask({ ask: 'offer', sdp: await peer.offer() })
+  const line: Line = Object.assign(ears, { peer, call: offered.id, times, socket: null, stream: '' })
+  line.heard = (payload) => {
+    const number = numberOf(payload)
+    if (number !== null) times.heard[number] ||= performance.now()
+  }
+  await peer.accept(await offered.value)
+  const path = `/${offered.id}`
+  lines.set(path, line)
+  await engine.ask({ ask: 'begin', call: line.call, url: hasStream ? `ws://127.0.0.1:${port}${path}` : null }).value
+  return line
+}
+
+const openLines = async (engine: Engine, lineCount: number, hasStreams: boolean): Promise<Line[]> => {
+  const open: Line[] = []
+  for (let i = 0; i < lineCount; i++) {
+    const line = await openLine(engine, hasStreams)
+    open.push(line)
+    line.peer.startSending()
+    // Spreads the calls over the 20 ms interval, as in practice.
+    await setTimeout(1)
+  }
+  await setTimeout(1_000)
+  return open
+}
+
+const closeLines = async (engine: Engine, open: readonly Line[]): Promise<void> => {
+  for (const { peer, call } of open) {
+    peer.stopSending()
+    await engine.ask({ ask: 'end', call }).value
+    await peer.close()
+  }
+  lines.clear()
+}
+
+type Spread = { readonly p50: number; readonly p95: number; readonly p99: number }
+
+const spreadOf = (values: readonly number[]): Spread => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+}
+
+/** Milliseconds between two times of each packet. */
+const delays = (open: readonly Line[], from: keyof Times, to: keyof Times, first: readonly number[]): Spread =>
+  spreadOf(
+    open.flatMap(({ times }, line) => {
+      const [begun, ended] = [times[from], times[to]]
+      return Array.from(ended, (at, i) => (i >= (first[line] ?? 0) && at > 0 ? at - (begun[i] ?? 0) : -1)).filter(
+        (ms) => ms >= 0,
+      )
+    }),
+  )
+
+type Figures = {
+  readonly toServer: Spread
+  readonly toTelephone: Spread
+  readonly roundTrip: Spread
+  /** Share of the spoken packets that did not come back. */
+  readonly loss: number
+  /** Share of a core. */
+  readonly cpu: number
+}
+
+const measure = async (engine: Engine, lineCount: number): Promise<Figures> => {
+  const open = await openLines(engine, lineCount, true)
+  const first = open.map(({ peer }) => peer.sent)
+  const used = cpuSeconds(engine.pid)
+  await setTimeout(seconds * 1_000)
+  const cpu = (cpuSeconds(engine.pid) - used) / seconds
+  const last = open.map(({ peer }) => peer.sent)
+  // The last packets come back.
+  await setTimeout(1_000)
+  const lost = open.reduce(
+    (sum, { times }, i) => sum + times.heard.subarray(first[i], last[i]).filter((at) => at === 0).length,
+    0,
+  )
+  const spoken = last.reduce((sum, one, i) => sum + one - (first[i] ?? 0), 0)
+  const figures = {
+    toServer: delays(open, 'spoken', 'served', first),
+    toTelephone: delays(open, 'served', 'heard', first),
+    roundTrip: delays(open, 'spoken', 'heard', first),
+    loss: lost / spoken,
+    cpu,
+  }
+  await closeLines(engine, open)
+  return figures
+}
+
+/** The share of a core for the same calls, each of which plays a tone in place of a stream. */
+const measurePlain = async (engine: Engine, lineCount: number): Promise<number> => {
+  const open = await openLines(engine, lineCount, false)
+  const used = cpuSeconds(engine.pid)
+  await setTimeout(seconds * 1_000)
+  const cpu = (cpuSeconds(engine.pid) - used) / seconds
+  await closeLines(engine, open)
+  return cpu
+}
+
+/** Milliseconds from `clear` to the first silent packet, 40 times. */
+const measureClear = async (engine: Engine): Promise<Spread> => {
+  isEcho = false
+  const [line] = await openLines(engine, 1, true)
+  if (!line?.socket) throw new Error('the stream is not open')
+  const { socket, stream } = line
+  const say = (frame: object) => socket.send(JSON.stringify({ streamSid: stream, ...frame }))
+  const sound = Buffer.alloc(frameBytes * 500, marker).toString('base64')
+  const hear = (isWanted: (frame: Buffer) => boolean) =>
+    new Promise<number>((resolve) => {
+      line.heard = (frame) => {
+        if (isWanted(frame)) resolve(performance.now())
+      }
+    })
+  const times: number[] = []
+  for (let i = 0; i < 40; i++) {
+    say({ event: 'media', media: { payload: sound } })
+    await hear((frame) => frame[0] === marker)
+    // At any moment between two ticks.
+    await setTimeout(100 + (i % 20))
+    const began = performance.now()
+    say({ event: 'clear' })
+    times.push((await hear((frame) => frame[0] !== marker)) - began)
+  }
+  await closeLines(engine, [line])
+  isEcho = true
+  return spreadOf(times)
+}
+
+const ms = (value: number): string => `${value.toFixed(1)} ms`
+const rows: string[][] = []
+const note = (what: string, { p50, p95, p99 }: Spread) => rows.push([what, ms(p50), ms(p95), ms(p99)])
+const noteAll = (what: string, { toServer, toTelephone, roundTrip }: Figures) => {
+  note(`${what}: packet in to frame at the server`, toServer)
+  note(`${what}: frame sent to packet at the telephone`, toTelephone)
+  note(`${what}: round trip`, roundTrip)
+}
+
+const engine = await startEngine()
+for (let round = 0; round < rounds; round++) {
+  const alone = await measure(engine, 1)
+  const clear = await measureClear(engine)
+  const plain = await measurePlain(engine, count)
+  const many = await measure(engine, count)
+  noteAll('one stream', alone)
+  noteAll(`${count} streams`, many)
+  note('clear to the first silent packet', clear)
+  run.record({
+    roundTrip: alone.roundTrip.p95,
+    roundTripTail: alone.roundTrip.p99,
+    clear: clear.p95,
+    'many.toServer': many.toServer.p95,
+    'many.toTelephone': many.toTelephone.p95,
+    'many.roundTrip': many.roundTrip.p95,
+    'many.roundTripTail': many.roundTrip.p99,
+    'many.loss': many.loss * 100,
+    'many.cpu': many.cpu * 100,
+    'many.plain': plain * 100,
+  })
+}
+engine.stop()
+server.close()
+
+console.log(`\nTwo-way streams of G.711 through one worker, ${seconds} s each\n`)
+table(['delay', 'p50', 'p95', 'p99'], rows)

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { OwnFrame } from './stream-frames.ts'
+import { StreamOutbox } from './stream-outbox.ts'
+
+const media = (chunk: number, track: 'inbound' | 'outbound' = 'inbound'): OwnFrame => ({
+  event: 'media',
+  track,
+  chunk,
+  timestamp: (chunk - 1) * 20,
+  payload: Buffer.alloc(160, chunk),
+})
+
+const nameOf = (frame: OwnFrame): string =>
+  frame.event === 'media' ? `${frame.track} ${frame.chunk}` : 'name' in frame ? frame.name : frame.event
+
+/** A socket that takes frames when the test says so. */
+const open = (isBinary = false) => {
+  const sent: (string | Buffer)[] = []
+  const taken: (() => void)[] = []
+  const events: string[] = []
+  const socket = {
+    bufferedAmount: 0,
+    send: (frame: string | Buffer, then: () => void) => {
+      sent.push(frame)
+      taken.push(then)
+    },
+  }
+  const outbox = new StreamOutbox(socket, (frame, sequence) => `${sequence} ${nameOf(frame)}`, isBinary, {
+    dropped: () => events.push('dropped'),
+    failed: (reason, detail) => events.push(`${reason}: ${detail}`),
+  })
+  const stall = () => {
+    socket.bufferedAmount = 8_192
+  }
+  const take = () => {
+    socket.bufferedAmount = 0
+    for (const then of taken.splice(0)) then()
+  }
+  return { outbox, sent, events, stall, take }
+}
+
+test('frames are sent at once and in order while the server takes them', () => {
+  const { outbox, sent } = open()
+  outbox.push({ event: 'start' }, 0)
+  outbox.push(media(1), 0)
+  outbox.push({ event: 'mark', name: 'end' }, 0)
+  assert.deepEqual(sent, ['1 start', '2 inbound 1', '3 end'])
+  assert.equal(outbox.sent, 1)
+})
+
+test('after 2 s of audio the oldest of its track is dropped, told once, and nothing else', () => {
+  const { outbox, sent, events, stall, take } = open()
+  outbox.push({ event: 'start' }, 0)
+  stall()
+  outbox.push({ event: 'mark', name: 'kept' }, 0)
+  for (let chunk = 1; chunk <= 103; chunk++) outbox.push(media(chunk), chunk * 20)
+  for (let chunk = 1; chunk <= 100; chunk++) outbox.push(media(chunk, 'outbound'), 2_000)
+  assert.deepEqual(sent, ['1 start'])
+  assert.deepEqual(events, ['dropped'])
+  assert.equal(outbox.dropped, 3)
+  take()
+  // Sequence numbers have no gap; numbers of frames in a track have.
+  assert.deepEqual(sent.slice(1, 4), ['2 kept', '3 inbound 4', '4 inbound 5'])
+  assert.equal(sent.at(-1), '202 outbound 100')
+  assert.equal(outbox.sent, 200)
+  outbox.push(media(104), 2_100)
+  assert.equal(sent.at(-1), '203 inbound 104')
+})
+
+test('a server that takes nothing for 30 s ends the stream', () => {
+  const { outbox, events, stall, take } = open()
+  outbox.push({ event: 'start' }, 0)
+  stall()
+  outbox.push(media(1), 1_000)
+  outbox.push(media(2), 31_000)
+  assert.deepEqual(events, [])
+  outbox.push(media(3), 31_001)
+  outbox.push(media(4), 31_002)
+  assert.deepEqual(events, ['broken: the server has taken nothing for 30 s'])
+  take()
+})
+
+test('1,000 marks wait at most: then the stream ends', () => {
+  const { outbox, events, stall } = open()
+  stall()
+  for (let i = 0; i < 1_000; i++) outbox.push({ event: 'mark', name: String(i) }, 0)
+  assert.deepEqual(events, [])
+  outbox.push({ event: 'mark', name: 'one more' }, 0)
+  assert.deepEqual(events, ['protocol: more than 1000 marks and keys wait for the server'])
+})
+
+test('at the end everything that waits is sent before the last frame, and nothing after it', () => {
+  const { outbox, sent, stall, take } = open()
+  stall()
+  outbox.push(media(1), 0)
+  outbox.finish({ event: 'stop' })
+  outbox.push(media(2), 0)
+  take()
+  assert.deepEqual(sent, ['1 inbound 1', '2 stop'])
+})
+
+test('with binary framing audio is sent as it is', () => {
+  const { outbox, sent } = open(true)
+  outbox.push({ event: 'start' }, 0)
+  outbox.push(media(7), 0)
+  assert.deepEqual(sent, ['1 start', Buffer.alloc(160, 7)])
+})
