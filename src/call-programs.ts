@@ -7,6 +7,7 @@ import { addTags } from './domains/calls/orders/order-store.ts'
 import { resolveSource } from './domains/calls/orders/source-resolution.ts'
 import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
 import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
+import { makeSounds, type SoundsDeps } from './domains/calls/sounds/sounds.ts'
 import { makeRunStream, type ProgramStreamDeps } from './domains/calls/streams/program-stream.ts'
 import { makeCallRequestWriter, streamHeaders } from './interfaces/twilio/callbacks/call-request.ts'
 import type { Clock } from './platform/lib/clock.ts'
@@ -19,6 +20,7 @@ type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version' | 'conf
   readonly clock: Clock
   readonly sandboxAccounts: SandboxAccounts
   readonly outbound: OutboundPair
+  readonly media: SoundsDeps['media']
 }
 
 /** Makes the programs of calls, with what they need of the platform. */
@@ -42,6 +44,12 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
           'user-agent': `Trunkline/${version}`,
           ...signatureHeaders(await signingKeys(account, application), uuid(), '', Date.now()),
         }
+  // Made with the first sound: of the processes of a home, only the one that runs the calls may use its cache.
+  let sounds: ReturnType<typeof makeSounds> | null = null
+  const soundsOf = () => {
+    sounds ??= makeSounds(deps)
+    return sounds
+  }
   let control: ProgramControl | null = null
   const connected = (): ProgramControl => {
     if (!control) throw new Error('no call control runs in this process')
@@ -54,7 +62,7 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
       const { compileCallDocument } = await import('./interfaces/twilio/twiml/call-verbs.ts')
       return compileCallDocument(base, text)
     },
-    sounds: { prepare: async () => ({ error_code: 'no_engine', detail: 'there are no sounds yet' }) },
+    sounds: { prepare: (...wish) => soundsOf().prepare(...wish) },
     recordings: {
       begin: (...wish) => connected().recordings.begin(...wish),
       finish: (...wish) => connected().recordings.finish(...wish),
@@ -74,5 +82,5 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
   const connect: CallPrograms['connect'] = (next) => {
     control = next
   }
-  return { resolve, signingKeys, runner, connect, outboundOf }
+  return { resolve, signingKeys, runner, connect, outboundOf, close: async () => sounds?.close() }
 }

@@ -139,6 +139,9 @@ const together = new Set([
   'getCallTimelineOfAccount',
   'getAssertedCaller',
   'hangUpCall',
+  // A caller ID and a program; a call that is queued.
+  'createCall',
+  'commandCall',
   'getMsgappChannelQrCode',
   'editFromHandset',
   'reactFromHandset',

@@ -7,6 +7,7 @@ export type Modules =
   | typeof import('../../src/domains/applications/contract.ts')
   | typeof import('../../src/domains/audit/contract.ts')
   | typeof import('../../src/domains/callers/contract.ts')
+  | typeof import('../../src/domains/calls/clips/contract.ts')
   | typeof import('../../src/domains/calls/contract.ts')
   | typeof import('../../src/domains/connections/contract.ts')
   | typeof import('../../src/domains/contacts/contract.ts')

@@ -74,6 +74,7 @@ export const makeStock = (scene: Scene, toy: Scene, pool: Pool): Stock => {
     IMP: pinned('IMP', () => scene.imported()),
     EVT: pinned('EVT', async () => (await recipe('getEvent'))?.params?.event_uuid),
     CDR: pinned('CDR', async () => (await recipe('getCall'))?.params?.call_uuid),
+    CLP: pinned('CLP', () => scene.clip()),
     ASD: pinned('ASD', async () => (await recipe('retrySetAside'))?.params?.uuid),
     DJB: pinned('DJB', async () => (await recipe('deleteDeadJob'))?.params?.job_uuid),
     CNV: pinned('CNV', async () => (await recipe('getInboxConversation'))?.params?.conversation_uuid),

@@ -34,6 +34,10 @@ export const refusals = {
   recordingNotFound: () => notFound('The recording does not exist, or the link has expired', 'recording_not_found'),
   recordingPending: () =>
     unavailable('The recording is not available at this moment: try again', 'recording_pending', retryAfter(5)),
+  unknownClip: (clip: string) => notFound(`There is no clip ${clip}`).at('clip_uuid'),
+  invalidSound: (reason: string) => invalid(`The sound cannot be used: ${reason}`, 'invalid_sound'),
+  tooManyClips: (count: number, limit: number) =>
+    conflict(`The account has ${count} clips; the limit is ${limit}: delete some`, 'too_many_clips'),
   unknownCall: (call: string) => notFound(`Call ${call} does not exist`).at('call_uuid'),
   destinationNotPriced: (number: string) =>
     unprocessable(noPrice(number), 'destination_not_priced').at('to_number', 'number'),

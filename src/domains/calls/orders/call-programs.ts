@@ -16,4 +16,6 @@ export type CallPrograms = {
   readonly runner: ProgramRunner
   /** Connects them with the call control that runs the calls of this process. */
   connect(control: ProgramControl): void
+  /** Ends what prepares sounds. */
+  close(): Promise<void>
 }

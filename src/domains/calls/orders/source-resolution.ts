@@ -11,7 +11,8 @@ const ordinaryTimeoutMs = { native: 8_000, twilio: 15_000 } as const
 
 type ResolutionDeps = { readonly db: Sql; readonly seal: Seal }
 
-const callbacksOf = (row: ApplicationRow): CallCallbacks | null =>
+/** Returns who gets the statuses of the calls of an application; null: nobody. */
+export const callbacksOfApplication = (row: ApplicationRow): CallCallbacks | null =>
   row.status_url === null
     ? null
     : {
@@ -48,6 +49,6 @@ export const resolveSource = async (
     begin: { url: row.url, method: row.method },
     fallback: row.fallback_url === null ? null : { url: row.fallback_url, method: row.fallback_method },
     secret: signingKeyOf(seal.open(row.sealed_secret)),
-    callbacks: callbacksOf(row),
+    callbacks: callbacksOfApplication(row),
   }
 }
