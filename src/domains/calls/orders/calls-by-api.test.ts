@@ -3,8 +3,8 @@ import { after, test } from 'node:test'
 import { Receiver } from '../../../../test/doubles/receiver.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { buyNumber, until } from '../../../../test/platform.ts'
-import { signatureHeaders, signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import { answer, closedAfter, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { signatureHeaders, signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import { openVoicePlatform, startVoicePlatform } from '../call-testing.ts'
 
 const platform = await startVoicePlatform()

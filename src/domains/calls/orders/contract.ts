@@ -199,7 +199,8 @@ export const getProgramSecret = contract({
   method: 'GET',
   url: '/open/voip/signing-secret',
   summary: 'The secret that signs requests to programs and status_url of calls without an application',
-  description: 'The signatures are those of Standard Webhooks. Requests of an application are signed by its own secret.',
+  description:
+    'The signatures are those of Standard Webhooks. Requests of an application are signed by its own secret.',
   status: 200,
   reply: Ok({
     signing_secret: Type.String({ examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw4rW0Xb1JQ5s='] }),

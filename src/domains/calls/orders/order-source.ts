@@ -61,7 +61,8 @@ export const sourceOf = (
   { url, method, fallback_url, verbs }: SourceFields,
   application: ApplicationRow | null,
 ): ProgramSource => {
-  if ([application ?? undefined, url, verbs].filter((one) => one !== undefined).length !== 1) throw refusals.oneProgram()
+  if ([application ?? undefined, url, verbs].filter((one) => one !== undefined).length !== 1)
+    throw refusals.oneProgram()
   if (application) return { kind: 'application', application: application.id, shape: application.format }
   if (verbs !== undefined) return { kind: 'verbs', verbs, base_url: null, shape: 'native' }
   return {

@@ -1,5 +1,11 @@
 import type { Static } from 'typebox'
-import { type Endpoint, ok, route, routeWithoutTransaction, routeWithPreparation } from '../../../platform/http/endpoint.ts'
+import {
+  type Endpoint,
+  ok,
+  route,
+  routeWithoutTransaction,
+  routeWithPreparation,
+} from '../../../platform/http/endpoint.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { formatSigningSecret } from '../../../platform/lib/webhook-signature.ts'
