@@ -59,7 +59,7 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
     writers: { native, twilio: makeCallRequestWriter(deps) },
     compileTwiml: async (base, text) => {
       // The parser is loaded with the first document: few installations need it.
-      const { compileCallDocument } = await import('./interfaces/twilio/twiml/call-verbs.ts')
+      const { compileCallDocument } = await import('./interfaces/twilio/twiml/call-document.ts')
       return compileCallDocument(base, text)
     },
     sounds: { prepare: (...wish) => soundsOf().prepare(...wish) },
