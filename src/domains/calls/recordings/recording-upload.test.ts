@@ -127,7 +127,7 @@ test('a recording repaired after the end of its call is published in a further e
     from events where account_id = ${who.id} order by id`
   assert.deepEqual(
     events.slice(-3).map(({ name }) => name),
-    ['call.status.update', 'call.outbound.completed', 'call.status.update'],
+    ['call.status.update', 'call.outbound.completed', 'call.status.update', 'call.recording.ready'],
   )
   const url = await urlOf(who, id)
   assert.deepEqual(
