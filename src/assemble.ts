@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { makeCallPrograms } from './call-programs.ts'
+import { makeCallPrograms } from './assemble-programs.ts'
 import { makeSandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import { makeVoiceService } from './domains/calls/lease/voice-service.ts'
 import { makeLocalConnections } from './domains/connections/local-connections.ts'

@@ -60,6 +60,7 @@ const assembly = [
   'interfaces/cli/main',
   'start-roles',
   'assemble',
+  'assemble-programs',
   'services',
   'endpoints',
   'bootstrap',

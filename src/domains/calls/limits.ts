@@ -169,6 +169,9 @@ export const maxSoundPreparationMs = 3_000
 /** Repetitions of a sound that has no end. */
 export const maxSoundLoops = 1_000
 
+/** Milliseconds for an answer of a program that is no application, by the shape of its requests. */
+export const ordinaryProgramMs = { native: 8_000, twilio: 15_000 } as const
+
 /** Bytes of a sound that a program names by URL, or that is uploaded as a clip: two minutes of stereo at 44.1 kHz. */
 export const maxSoundBytes = 20_971_520
 

@@ -44,11 +44,8 @@ export const refusals = {
   callOnOtherDevices: () => notSupported('A call on the messaging app runs on other devices: only they can end it'),
   oneProgram: () =>
     invalid('Give exactly one program: application_uuid, url or verbs').at('url', 'verbs', 'application_uuid'),
-  urlRefused: (field: string, fault: string) => invalid(`${field} ${fault}`, 'url_refused').at(field),
   tagsTooLarge: (field: string, most: number) =>
     invalid(`${field} has more than ${most} bytes of JSON`, 'tags_too_large').at(field),
-  unknownApplication: (application: string) =>
-    notFound(`Application ${application} does not exist`).at('application_uuid'),
   documentInvalid: (reason: string) => invalid(reason, 'document_invalid'),
   fieldRequired: (field: string, command: string) => invalid(`${field} is required for ${command}`).at(field),
   queueFull: (most: number, seconds: number) =>

@@ -45,7 +45,7 @@ const hears = (to: string, hertz: number) =>
     const { tones = [] } = (await handset(to)).body.calls.at(-1) ?? {}
     return tones.some((one: { hertz: number }) => one.hertz === hertz)
   })
-/** What a path of the receiver got, oldest first. */
+/** The reports that a path of the receiver got, oldest first. */
 const reports = (path: string) =>
   receiver.calls.filter((one) => one.path === path).map(({ body, headers }) => ({ ...JSON.parse(body), headers }))
 

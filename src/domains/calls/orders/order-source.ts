@@ -4,6 +4,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { type ApplicationRow, findApplication } from '../../applications/ops.ts'
+import { refusals as applicationRefusals } from '../../applications/refusals.ts'
 import { maxTagBytes } from '../limits.ts'
 import { readVerbs } from '../programs/document.ts'
 import { ProgramError } from '../programs/program.ts'
@@ -21,7 +22,7 @@ export type SourceFields = Pick<Body, 'application_uuid' | 'url' | 'method' | 'f
 export const checkAddress = async (outbound: Outbound, field: string, url: string | undefined): Promise<void> => {
   if (url === undefined) return
   const fault = await outbound.check(url)
-  if (fault !== null) throw refusals.urlRefused(field, fault)
+  if (fault !== null) throw applicationRefusals.urlRefused(field, fault)
 }
 
 /** Reads verbs of a request. Addresses in them are absolute. @throws the 400 Problem if they are no document */
@@ -49,7 +50,7 @@ export const applicationOf = async (
 ): Promise<ApplicationRow | null> => {
   if (printed === undefined) return null
   const id = parse('APP', printed)
-  return (id && (await findApplication(sql, account, id))) || refuse(refusals.unknownApplication(printed))
+  return (id && (await findApplication(sql, account, id))) || refuse(applicationRefusals.unknownApplication(printed))
 }
 
 /**
