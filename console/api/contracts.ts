@@ -4,9 +4,11 @@
 export type Modules =
   | typeof import('../../src/domains/accounts/api-keys/contract.ts')
   | typeof import('../../src/domains/accounts/contract.ts')
+  | typeof import('../../src/domains/applications/contract.ts')
   | typeof import('../../src/domains/audit/contract.ts')
   | typeof import('../../src/domains/callers/contract.ts')
   | typeof import('../../src/domains/calls/contract.ts')
+  | typeof import('../../src/domains/calls/orders/contract.ts')
   | typeof import('../../src/domains/connections/contract.ts')
   | typeof import('../../src/domains/contacts/contract.ts')
   | typeof import('../../src/domains/contacts/duplicates/contract.ts')
