@@ -11,7 +11,9 @@ import type { VirtualNumber } from './number-state.tsx'
 
 type Voice = VirtualNumber['voice']
 type Application = ReplyOf<'GET /open/voip/applications'>['applications'][number]
-type VoiceChange = NonNullable<RequestOf<'PUT /open/voip/virtual-numbers/:virtual_number_uuid'>['body']['voice']>
+type VoiceChange = NonNullable<
+  NonNullable<RequestOf<'PUT /open/voip/virtual-numbers/:virtual_number_uuid'>['body']>['voice']
+>
 
 /** The applications of the account; undefined while they are read, and for those who may not list them. */
 export const useApplications = (): readonly Application[] | undefined =>
