@@ -5,7 +5,7 @@ import { Banner } from '../parts/banner.tsx'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { Card } from '../parts/page.tsx'
 import { paths } from '../paths.ts'
-import { phoneBarrier } from '../shell/phone.ts'
+import { phone, phoneBarrier } from '../shell/phone.ts'
 import { words } from '../words/en/applications.ts'
 
 /** Calls the telephone of the browser, and runs the application in the call: so a person hears it. */
@@ -21,7 +21,14 @@ export const CallYourself = ({ application }: { readonly application: string }) 
     stale: ['GET /open/voip/call-history'],
     after: ({ cdr }) => setCall(cdr.uuid),
   })
-  const reason = barrier ? words.hear.barriers[barrier] : callerIds.data && !from ? words.hear.noNumber : undefined
+  const { line } = phone.value
+  const reason = barrier
+    ? words.hear.barriers[barrier]
+    : callerIds.data && !from
+      ? words.hear.noNumber
+      : line === 'ready' || line === 'elsewhere'
+        ? undefined
+        : words.hear.noLine
   const act = () => {
     const to = account.value?.user_uuid
     if (from && to) void ring({ body: { from_number: from, to, application_uuid: application } })

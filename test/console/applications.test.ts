@@ -99,10 +99,7 @@ test('applications: made, run by a number, heard in the browser, and told by the
   await page.getByRole('button', { name: 'Call me' }).click()
   await page.getByText('Accept the call to hear the application.').waitFor()
   await isWellMade(page, 'an application that calls')
-  await page
-    .getByRole('button', { name: /^Accept/ })
-    .first()
-    .click()
+  await page.getByRole('region', { name: 'Telephone' }).getByRole('button', { name: 'Accept' }).click()
   await page.getByRole('link', { name: 'Story of the call' }).click()
   await tellsStory(page)
 

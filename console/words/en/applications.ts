@@ -58,6 +58,7 @@ export const words = section('applications', {
       elsewhere: 'The telephone works only at the address of this installation.',
       insecure: 'The telephone needs HTTPS, or the name localhost.',
     },
+    noLine: 'Your telephone is not connected. Open it at the top of the page to see why.',
     noNumber: 'The account needs a number first, which the call shows.',
   },
   secret: {
