@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
-import { needs } from '../needs.ts'
+import { furtherWalk } from '../needs.ts'
 import { buyNumber, until } from '../platform.ts'
 import { isWellMade, joinPlatform, mediaFlags, openPlatform } from './fixture.ts'
 
@@ -21,13 +21,30 @@ const olive = await joinPlatform(platform, 'Olive Oatley', 'owner')
 
 const server = createServer((_, response) => {
   response.setHeader('content-type', 'application/json')
-  response.end(JSON.stringify([{ verb: 'play', tone: { hertz: [700], on_ms: 1_000 } }, { verb: 'hangup' }]))
+  response.end(JSON.stringify([{ verb: 'play', tone: { hertz: [700], on_ms: 3_000 } }, { verb: 'hangup' }]))
 })
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 const { port } = server.address() as AddressInfo // it listens on TCP
 after(() => void server.close())
 const address = `http://127.0.0.1:${port}/menu`
+
+/** Runs in a page: keeps its connections, for the energy of what the person hears. */
+const ears = `
+  window.connections = []
+  window.RTCPeerConnection = class extends RTCPeerConnection {
+    constructor(...options) {
+      super(...options)
+      connections.push(this)
+    }
+  }
+  window.heard = async () => {
+    let energy = 0
+    for (const connection of connections)
+      for (const [, { type, totalAudioEnergy = 0 }] of await connection.getStats())
+        if (type === 'inbound-rtp') energy += totalAudioEnergy
+    return energy
+  }`
 
 const visit = (page: Page, path: string) => page.goto(`${url}/console/${olive.account}${path}`)
 
@@ -41,7 +58,7 @@ const tellsStory = async (page: Page): Promise<void> => {
 }
 
 test('applications: made, run by a number, heard in the browser, and told by the page of the call', {
-  ...needs('chromium'),
+  ...furtherWalk(),
 }, async () => {
   const page = await signIn(olive, '/calls/applications')
   await page.getByText('No applications yet').waitFor()
@@ -94,12 +111,14 @@ test('applications: made, run by a number, heard in the browser, and told by the
   await tellsStory(page)
   await isWellMade(page, 'the story of a program')
 
+  await page.addInitScript(ears)
   await page.goto(ofApplication)
   await page.getByRole('list', { name: 'Numbers that run it' }).getByRole('link').waitFor()
   await page.getByRole('button', { name: 'Call me' }).click()
   await page.getByText('Accept the call to hear the application.').waitFor()
   await isWellMade(page, 'an application that calls')
   await page.getByRole('region', { name: 'Telephone' }).getByRole('button', { name: 'Accept' }).click()
+  await until(async () => (await page.evaluate<number>('heard()')) > 0)
   await page.getByRole('link', { name: 'Story of the call' }).click()
   await tellsStory(page)
 
