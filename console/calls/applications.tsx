@@ -65,15 +65,7 @@ export const ApplicationsPage = ({ search }: PageOf<typeof paths.applications>) 
     </Button>
   )
   return (
-    <Page
-      title={words.title}
-      lead={
-        <>
-          {words.about} <ProgramDocs />
-        </>
-      }
-      actions={add}
-    >
+    <Page title={words.title} lead={words.about} actions={add}>
       <ListTable
         of={applications}
         label={words.caption}
