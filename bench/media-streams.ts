@@ -205,8 +205,8 @@ const measurePlain = async (engine: Engine, lineCount: number): Promise<number> 
   return cpu
 }
 
-/** Milliseconds from `clear` to the first silent packet, 40 times. */
-const measureClear = async (engine: Engine): Promise<Spread> => {
+/** Milliseconds from a first frame to its packet, and from `clear` to the first silent packet, 40 times. */
+const measureClear = async (engine: Engine): Promise<{ readonly first: Spread; readonly clear: Spread }> => {
   isEcho = false
   const [line] = await openLines(engine, 1, true)
   if (!line?.socket) throw new Error('the stream is not open')
@@ -219,19 +219,20 @@ const measureClear = async (engine: Engine): Promise<Spread> => {
         if (isWanted(frame)) resolve(performance.now())
       }
     })
-  const times: number[] = []
+  const [firsts, clears]: [number[], number[]] = [[], []]
   for (let i = 0; i < 40; i++) {
+    const spoken = performance.now()
     say({ event: 'media', media: { payload: sound } })
-    await hear((frame) => frame[0] === marker)
+    firsts.push((await hear((frame) => frame[0] === marker)) - spoken)
     // At any moment between two ticks.
     await setTimeout(100 + (i % 20))
     const began = performance.now()
     say({ event: 'clear' })
-    times.push((await hear((frame) => frame[0] !== marker)) - began)
+    clears.push((await hear((frame) => frame[0] !== marker)) - began)
   }
   await closeLines(engine, [line])
   isEcho = true
-  return spreadOf(times)
+  return { first: spreadOf(firsts), clear: spreadOf(clears) }
 }
 
 const ms = (value: number): string => `${value.toFixed(1)} ms`
@@ -246,15 +247,17 @@ const noteAll = (what: string, { toServer, toTelephone, roundTrip }: Figures) =>
 const engine = await startEngine()
 for (let round = 0; round < rounds; round++) {
   const alone = await measure(engine, 1)
-  const clear = await measureClear(engine)
+  const { first, clear } = await measureClear(engine)
   const plain = await measurePlain(engine, count)
   const many = await measure(engine, count)
   noteAll('one stream', alone)
   noteAll(`${count} streams`, many)
+  note('first frame of a sound to its packet', first)
   note('clear to the first silent packet', clear)
   run.record({
     roundTrip: alone.roundTrip.p95,
     roundTripTail: alone.roundTrip.p99,
+    first: first.p95,
     clear: clear.p95,
     'many.toServer': many.toServer.p95,
     'many.toTelephone': many.toTelephone.p95,

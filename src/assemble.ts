@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { makeCallPrograms } from './call-programs.ts'
+import { makeCallPrograms } from './assemble-programs.ts'
 import { makeSandboxAccounts } from './domains/accounts/sandbox-accounts.ts'
 import { makeVoiceService } from './domains/calls/lease/voice-service.ts'
 import { makeLocalConnections } from './domains/connections/local-connections.ts'
@@ -87,7 +87,8 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
     home: resolve(config.home),
   })
   const proxies = makeProxyTrust(config.trustProxy)
-  const callPrograms = makeCallPrograms({ ...options, clock, sandboxAccounts, outbound })
+  const chat = makeChat({ ...options, sandboxAccounts, changes, outbound, quotas, clock })
+  const callPrograms = makeCallPrograms({ ...options, clock, sandboxAccounts, outbound, media: chat.media })
   const voice = makeVoiceService({
     ...{ ...options, proxies, sandboxAccounts, changes, prices, clock, quotas, callPrograms },
   })
@@ -145,7 +146,7 @@ export const assemble = async (options: StartOptions): Promise<Services> => {
       local,
     ),
     outbound,
-    chat: makeChat({ ...options, sandboxAccounts, changes, outbound, quotas, clock }),
+    chat,
     lifecycle: { ready: false, stopping: false },
   }
 }

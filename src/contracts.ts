@@ -3,6 +3,7 @@ import * as accounts from './domains/accounts/contract.ts'
 import * as applications from './domains/applications/contract.ts'
 import * as audit from './domains/audit/contract.ts'
 import * as callers from './domains/callers/contract.ts'
+import * as clips from './domains/calls/clips/contract.ts'
 import * as calls from './domains/calls/contract.ts'
 import * as callOrders from './domains/calls/orders/contract.ts'
 import * as connections from './domains/connections/contract.ts'
@@ -111,6 +112,7 @@ export const contracts: readonly Contract[] = [
   calls,
   callOrders,
   applications,
+  clips,
   messages,
   messageTimelines,
   contacts,

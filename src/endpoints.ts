@@ -2,6 +2,7 @@ import { accountRoutes } from './domains/accounts/routes.ts'
 import { applicationRoutes } from './domains/applications/routes.ts'
 import { auditRoutes } from './domains/audit/routes.ts'
 import { callerRoutes } from './domains/callers/routes.ts'
+import { clipRoutes } from './domains/calls/clips/routes.ts'
 import { callOrderRoutes } from './domains/calls/orders/routes.ts'
 import { callRoutes } from './domains/calls/routes.ts'
 import { connectionRoutes } from './domains/connections/routes.ts'
@@ -97,6 +98,7 @@ export const makeEndpoints = (services: Services): Endpoint[] => [
   ...callRoutes(services),
   ...callOrderRoutes(services),
   ...applicationRoutes(services),
+  ...clipRoutes(services),
   ...contactRoutes(services),
   ...duplicateRoutes(services),
   ...contactPictureRoutes(services),

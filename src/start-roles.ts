@@ -351,6 +351,7 @@ export const startRoles = async (services: Services, tls: TlsFiles | null = null
       await projector?.stop()
       await deliveries?.stop()
       await remoteConnections.end()
+      await services.callPrograms.close()
       await networks.close()
       outbound.close()
       for (const timer of timers) await timer.end()

@@ -42,6 +42,7 @@ const lists: readonly { readonly id: string; readonly request: () => Promise<Req
   { id: 'listSmsChannels', rows: 'channels', request: async () => ({}) },
   { id: 'listCallerIds', rows: 'caller_ids', request: async () => ({}) },
   { id: 'listDocuments', rows: 'documents', request: async () => ({}) },
+  { id: 'listClips', rows: 'clips', request: async () => ({}) },
   { id: 'listUsers', rows: 'users', request: async () => ({ params: { account_uuid: tenant.uuid } }) },
   { id: 'listRegistrations', rows: 'registrations', request: async () => ({ query: { state: 'all' } }) },
 ]

@@ -129,7 +129,7 @@ const ask = async ({ scene, pool, stock }: Stage, contract: Contract, input: Inp
 
 /** True if a path has more than the account. */
 const hasSid = (params: Contract['params']): boolean =>
-  fields(params).some(([name]) => name === 'Sid' || name === 'CountryCode')
+  fields(params).some(([name]) => ['Sid', 'CallSid', 'CountryCode'].includes(name))
 
 /**
  * Endpoints that need related inputs (a message and the handset that wrote it), short-lived things, or a name. The
@@ -139,6 +139,9 @@ const together = new Set([
   'getCallTimelineOfAccount',
   'getAssertedCaller',
   'hangUpCall',
+  // A caller ID and a program; a call that is queued.
+  'createCall',
+  'commandCall',
   'getMsgappChannelQrCode',
   'editFromHandset',
   'reactFromHandset',

@@ -20,6 +20,7 @@ export const listedTables: ReadonlySet<string> = new Set([
   'api_requests',
   'audit',
   'audit_targets',
+  'call_clips',
   'caller_ids',
   'calls',
   'contacts',
@@ -110,6 +111,8 @@ const rowsOf = ({ account, smsChannel, chatChannel, webhook, group }: RowOwner):
     select '${account}', id, '${chatChannel}', 'inbound', '[]', uuid_send(id), 'a', ${at} from row`,
   `dead_jobs (account_id, id, kind, payload, run_at, fence, attempts, created_at, died_at)
     select '${account}', id, (array['sms', 'filler'])[1 + n % 2], '{}', ${at}, 1, 1, ${at}, ${at} from row`,
+  `call_clips (account_id, id, name, media_id, media_type, size, created_at)
+    select '${account}', id, 'a', id, 'audio/mpeg', 1, ${at} from row`,
   `events (account_id, id, name, payload, created_at)
     select '${account}', id, 'contact.created', '{}', ${at} from row`,
   `api_requests (account_id, id, at, request_id, key_id, method, route, status, ms)

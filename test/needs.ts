@@ -36,6 +36,7 @@ export const packages = {
   php: 'php-cli',
   go: 'golang-go',
   ruby: 'ruby',
+  'espeak-ng': 'espeak-ng',
 } as const
 
 type Program = keyof typeof packages

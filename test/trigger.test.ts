@@ -83,6 +83,13 @@ const readAll = async (body: Answer['body']) => {
 }
 
 type Kind = keyof typeof channelEvents
+/** Events of calls for which the sandbox has only an example, as the test has no such call. */
+const withoutCall: readonly EventName[] = [
+  'call.outbound.completed',
+  'call.answered',
+  'call.recording.ready',
+  'call.program.failed',
+]
 const kinds = ['sms', 'call', 'msgapp'] as const satisfies Kind[]
 let channels: { readonly [kind in Kind]: string }
 const tried = new Map<EventName, { uuid: string; bodies: Answer['body'][] }>()
@@ -92,7 +99,7 @@ test('every event that is triggered reaches a webhook on a channel, with ids of 
   const trigger = async (event: EventName, channel: string) => {
     const hook = await subscribe(event, channel)
     tried.set(event, hook)
-    if (event === 'call.outbound.completed') return
+    if (withoutCall.includes(event)) return
     const { via, channel_uuid } = await must('POST', `/sandbox/events/${event}`)
     assert.equal(channel_uuid, channel, `${event} happens on the channel of its webhook, and not on the newest`)
     assert.equal(via === 'example', event === 'msgapp.number.status', `${event} by ${via}`)
@@ -153,11 +160,8 @@ test('the test of a webhook sends an event that happened, with its ids, or names
     assert.equal(answer.status, 202, `${event}: ${JSON.stringify(answer.body)}`)
     const body = await until(async () => bodies.slice(before).find(({ test }) => test === true))
     assert.equal(body.event, event)
-    if (event === 'call.outbound.completed') {
-      assert.match(
-        body.note,
-        /call\.outbound\.completed on that channel is available: the account has had no such call/,
-      )
+    if (withoutCall.includes(event)) {
+      assert.match(body.note, new RegExp(`${event} on that channel is available: the account has had no such call`))
       continue
     }
     await readAll(body)

@@ -41,6 +41,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
       'test/chaos/{carrier-leases,http-carrier,inbox,links,msgapp,webhooks}.test.ts',
       'test/cluster/*.test.ts',
       'src/domains/calls/recordings/recording-encryption-crash.test.ts',
+      'src/domains/calls/orders/orders-crash.test.ts',
       'src/domains/callers/code-by-call-crash.test.ts',
       'src/domains/backup/{running,create/interrupted-backup}.test.ts',
       'src/domains/msgapp/networks/{whatsapp-web-kills,whatsapp-cloud-faults}.test.ts',

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import type { Contract } from '../../src/platform/http/endpoint.ts'
+import { shortWav } from '../recipes/scene.ts'
 import { fields, type Node, nodeOf } from '../recipes/schema.ts'
 import { hostileText, isIdPlaceholder, nearlyValid, valid } from './values.ts'
 
@@ -105,10 +106,22 @@ const file = fc.oneof(
   { weight: 1, arbitrary: hostileText },
 )
 
+/** Sounds, with other bytes behind them or without, and bytes that are none. */
+const sound = fc.oneof(
+  { weight: 3, arbitrary: hostileText.map((text) => shortWav + text) },
+  { weight: 1, arbitrary: hostileText.map((text) => shortWav.slice(0, 40) + text) },
+  { weight: 1, arbitrary: hostileText },
+)
+
+const fileOf = (media: string, example: unknown): fc.Arbitrary<string> => {
+  if (media === 'text/csv') return csvOf(String(example))
+  return media === 'audio/wav' ? sound : file
+}
+
 const bodyOf = ({ body }: Contract, make: Make): fc.Arbitrary<unknown> => {
   if (body === undefined) return fc.constant(undefined)
   const { contentMediaType: media, examples } = nodeOf(body)
-  return media === undefined ? make(nodeOf(body)) : media === 'text/csv' ? csvOf(String(examples?.[0])) : file
+  return media === undefined ? make(nodeOf(body)) : fileOf(media, examples?.[0])
 }
 
 /** Requests to an endpoint that its schema allows. */
@@ -149,7 +162,7 @@ export type Pool = {
 }
 
 const shown =
-  /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|CDR|KEY|CNX|TRF|DOC|IMP|CON|WPN|WAG|MSG|CNV|NTE|TAG|RPL|VIW|JOB|MED)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
+  /\b(?:ACC|USR|DID|SMS|SMI|SMO|VCI|CDR|KEY|CNX|TRF|DOC|IMP|CON|WPN|WAG|MSG|CNV|NTE|TAG|RPL|VIW|JOB|MED|CLP)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g
 const bare = /"(?:uuid|next_cursor|id)":"([^"]{1,120})"/g
 const numbers = /\+441632\d{6}/g
 

@@ -1,5 +1,7 @@
 import { accountRecipes } from './accounts.ts'
+import { applicationRecipes } from './applications.ts'
 import { callRecipes } from './calls.ts'
+import { clipRecipes } from './clips.ts'
 import { connectionRecipes } from './connections.ts'
 import { contactRecipes } from './contacts.ts'
 import { documentRecipes } from './documents.ts'
@@ -26,6 +28,7 @@ import { webhookRecipes } from './webhooks.ts'
 export const recipes: Recipes = {
   ...accountRecipes,
   ...callRecipes,
+  ...clipRecipes,
   ...connectionRecipes,
   ...contactRecipes,
   ...eventRecipes,
@@ -45,5 +48,6 @@ export const recipes: Recipes = {
   ...requestRecipes,
   ...smsRecipes,
   ...twilioRecipes,
+  ...applicationRecipes,
   ...webhookRecipes,
 }

@@ -19,7 +19,11 @@ type Make = (scene: Scene) => Request | Promise<Request>
  * Brings an endpoint to each of its answers. `ok` is the successful request. Refusals common to all endpoints are made
  * from it (schema.ts); only the others need a recipe.
  */
-export type Recipe = { readonly ok: Make } & { readonly [problem in ProblemName]?: Make }
+export type Recipe = {
+  readonly ok: Make
+  /** The request that is answered with the other status of its contract, where that is not the repeated `ok`. */
+  readonly again?: Make
+} & { readonly [problem in ProblemName]?: Make }
 
 /** Recipes by the id of their contract. */
 export type Recipes = { readonly [contract: string]: Recipe }

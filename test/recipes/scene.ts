@@ -14,6 +14,9 @@ import { putPrices } from '../prices.ts'
 import { temporaryFolder } from '../servers.ts'
 import { makeWorld, type Tenant, type World } from '../world.ts'
 
+/** A WAV file of 16 samples in ASCII: 8 bits, 8,000 Hz. */
+export const shortWav = `RIFF4\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\x10\0\0\0${'@'.repeat(16)}`
+
 /** The group of numbers that recipes buy from. */
 export const group = { id: 'GB-local-20-london', name: 'Sceneton', free: 8000, region: 44, city: 4401 }
 
@@ -99,6 +102,8 @@ export type Scene = {
   imported(): Promise<string>
   /** An uploaded document. */
   document(): Promise<string>
+  /** An uploaded sound. */
+  clip(): Promise<string>
   /** A number with a document that satisfies its regulatory requirement. */
   registration(): Promise<{ number: string; document: string }>
   contact(): Promise<string>
@@ -181,6 +186,16 @@ export const makeScene = async (world: World, mark: string, given?: Tenant): Pro
       })
       assert.equal(answer.statusCode, 201, answer.body)
       return answer.json().document.uuid
+    },
+    clip: async () => {
+      const answer = await world.app.inject({
+        method: 'POST',
+        url: `/open/voip/clips?name=${encodeURIComponent(unique(mark))}`,
+        headers: { 'x-user-api-key': tenant.key, 'content-type': 'audio/wav' },
+        payload: shortWav,
+      })
+      assert.equal(answer.statusCode, 201, answer.body)
+      return answer.json().clip.uuid
     },
     registration: async () => {
       const [{ uuid: number }, document] = [await scene.number(), await scene.document()]

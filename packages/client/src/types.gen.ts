@@ -1345,6 +1345,20 @@ export type Application = {
   updated_at: string
 }
 
+export type Clip = {
+  /** Starts with CLP */
+  uuid: string
+  name: string
+  media_type: 'audio/wav' | 'audio/mpeg'
+  /** Bytes */
+  size: number
+  /** Duration of a WAV file */
+  seconds?: number
+  /** Temporary link to the file */
+  url: string
+  created_at: string
+}
+
 export type MessageMedia = {
   /** Temporary link to the file; absent while there is none */
   url?: string
@@ -4312,7 +4326,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'application_in_use' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'call_queue_full' | 'caller_id' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'compat_off' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'document_invalid' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'emergency' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'media_unavailable' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'tags_too_large' | 'token_invalid' | 'too_many_applications' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_user' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'voice_field' | 'voice_twice' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'application_in_use' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'call_queue_full' | 'caller_id' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'compat_off' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'document_invalid' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'emergency' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invalid_sound' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'media_unavailable' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'tags_too_large' | 'token_invalid' | 'too_many_applications' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_clips' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_user' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'voice_field' | 'voice_twice' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -4785,6 +4799,14 @@ export type AccountOperations = {
       cdrs: readonly (Call)[]
     }, 'cdrs'>
     /**
+     * The secret that signs requests to programs and status_url of calls without an application.
+     * The signatures are those of Standard Webhooks. Requests of an application are signed by its own secret.
+     */
+    programSecret(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      signing_secret: string
+    }>
+    /**
      * Timeline of a call: SIP messages, steps of its program, audio statistics, charge; its outcome and the next step.
      * Use it to find out why a call failed or sounded bad. Requests of a program are entries program_request, its verbs program_verb, with verb, url without its query, answer_status, ms and error_code. Addresses of trunks are not shown.
      */
@@ -4919,6 +4941,67 @@ export type AccountOperations = {
       expires_at?: string
       /** The last 10, newest first */
       events: readonly (MsgappChannelEvent)[]
+    }>
+  }
+  readonly clips: {
+    /**
+     * Delete a clip permanently.
+     * Calls that play it go on. Later programs that name it get clip_not_found.
+     */
+    delete(args: {
+      /** Starts with CLP */
+      clip_uuid: string
+    }, options?: CallOptions): Promise<Success>
+    /**
+     * Read the metadata of a clip.
+     * The reply describes the file, with a temporary link to it.
+     */
+    get(args: {
+      /** Starts with CLP */
+      clip_uuid: string
+    }, options?: CallOptions): Promise<{
+      success: true
+      clip: Clip
+    }>
+    /**
+     * List the clips of the account, newest first.
+     * The list has the metadata of each clip, and a temporary link to its file.
+     */
+    list(args?: {
+      /** From 0. Beyond the first 10,000 rows, page by cursor */
+      page_number?: number | undefined
+      /** Default: 50 */
+      results_per_page?: number | undefined
+      /** next_cursor of the previous page; page_number has no effect then */
+      cursor?: string | undefined
+    }, options?: CallOptions): List<{
+      success: true
+      /** Rows in this page */
+      count: number
+      /** The requested page, from 0 */
+      page: number
+      /** All matches; at most 10,000 */
+      total: number
+      /** There are more matches than total, which is exact up to 10,000 */
+      total_capped?: true
+      /** For the next page; absent on the last one */
+      next_cursor?: string
+      clips: readonly (Clip)[]
+    }, 'clips'>
+    /**
+     * Upload a sound that calls can play: the body is the file itself.
+     * WAV (PCM of 8, 16 or 24 bits, µ-law or A-law, 4,000 to 192,000 Hz, one or two channels) or MP3, up to 20 MiB. It is converted to the sound of a telephone, 8 kHz, when it is played. An account may have 1,000 clips.
+     */
+    upload(args: {
+      /** Name for people */
+      name: string
+      /** Content of the file. */
+      file: FileContent
+      /** Media type of the file. */
+      media_type: 'audio/wav' | 'audio/x-wav' | 'audio/wave' | 'audio/vnd.wave' | 'audio/mpeg' | 'audio/mp3' | 'application/octet-stream'
+    }, options?: CallOptions): Promise<{
+      success: true
+      clip: Clip
     }>
   }
   readonly compat: {

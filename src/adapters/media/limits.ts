@@ -132,6 +132,15 @@ export const maxInvalidFrames = 100
 /** Octets in the buffer of a stream's socket: 30 frames of G.711. More could not be dropped for a slow server. */
 export const maxSocketBytes = 8_192
 
+/** Frames of a track between two pings: 0.5 s. */
+export const pingFrames = 25
+
+/**
+ * Frames of a track that a server has not confirmed by a pong: 1.5 s, and the way to the server and back takes less than
+ * 1 s. Without this limit, a server that reads nothing would get minutes of old audio from the buffers of the system.
+ */
+export const maxUnconfirmedFrames = 75
+
 /** Frames of a track that wait for a slow server: 2 s. */
 export const maxWaitingFrames = 100
 

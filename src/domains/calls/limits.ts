@@ -168,3 +168,63 @@ export const maxSoundPreparationMs = 3_000
 
 /** Repetitions of a sound that has no end. */
 export const maxSoundLoops = 1_000
+
+/** Milliseconds for an answer of a program that is no application, by the shape of its requests. */
+export const ordinaryProgramMs = { native: 8_000, twilio: 15_000 } as const
+
+/** Bytes of a sound that a program names by URL, or that is uploaded as a clip: two minutes of stereo at 44.1 kHz. */
+export const maxSoundBytes = 20_971_520
+
+/** Octets of a converted sound, 44 minutes: the media engine reads a whole file. */
+export const maxConvertedBytes = 20_971_520
+
+/** Milliseconds until a sound can be played. A longer silence is taken for a broken call. */
+export const soundReadyMs = 3_000
+
+/** Milliseconds of a fetch. It goes on for later calls after `soundReadyMs`. */
+export const soundFetchMs = 15_000
+
+/** Milliseconds of a conversion: an MP3 file of 44 minutes takes less. */
+export const soundConversionMs = 20_000
+
+/** Milliseconds after which the thread that converts ends without work, and frees the tables of the MP3 decoder. */
+export const converterIdleMs = 30_000
+
+/** Seconds for which a sound without Cache-Control is fresh, and the longest time. */
+export const soundFreshSeconds = { default: 300, longest: 2_592_000 }
+
+/** Bytes of the cache of sounds, and of one account within it: no account can displace the sounds of all others. */
+export const soundCacheBytes = { total: 1_073_741_824, perAccount: 268_435_456 }
+
+/** Milliseconds after its last use during which a sound stays: a player may be about to open it. */
+export const soundGraceMs = 30_000
+
+/** Sounds that are fetched and converted at a time, each with a file of up to 20 MiB. Others wait, accounts in turn. */
+export const soundsAtATime = { perKey: 16, total: 64, queue: { perKey: 100, total: 1_000 } }
+
+/** Characters of a text that is spoken: five minutes. */
+export const maxSpokenCharacters = 4_096
+
+/** Milliseconds of a process that speaks. The longest text takes 0.2 s. */
+export const speechProcessMs = 5_000
+
+/** Texts that wait to be spoken. More would be too late for their calls. */
+export const speechQueue = { perKey: 100, total: 1_000 }
+
+/** Clips of an account: each is a row of a list. */
+export const maxClips = 1_000
+
+/** Chunks of a WAV file before its samples: more than any program writes. */
+export const maxWavChunks = 1_000
+
+/** Faults of a usable MP3 file beyond one for each frame. */
+export const maxMp3Faults = 32
+
+/** Positions between two input samples for which weights are stored: an error of -50 dB, less than that of G.711. */
+export const maxResamplerPhases = 512
+
+/** Milliseconds between two updates of the time of a file in the cache. */
+export const soundTouchMs = 60_000
+
+/** Bytes of a text that is spoken as tones: 50 s. */
+export const maxToneBytes = 1_024

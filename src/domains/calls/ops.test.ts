@@ -78,7 +78,9 @@ test('a call is charged per started minute, from its hold', async () => {
   assert.deepEqual(
     (await eventsOf(who)).map(({ name, status }) => `${name} ${status}`),
     [
+      'call.initiated RINGING',
       'call.status.update RINGING',
+      'call.answered ANSWERED',
       'call.status.update ANSWERED',
       'call.status.update COMPLETED',
       'call.outbound.completed COMPLETED',

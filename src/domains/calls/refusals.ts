@@ -34,17 +34,18 @@ export const refusals = {
   recordingNotFound: () => notFound('The recording does not exist, or the link has expired', 'recording_not_found'),
   recordingPending: () =>
     unavailable('The recording is not available at this moment: try again', 'recording_pending', retryAfter(5)),
+  unknownClip: (clip: string) => notFound(`There is no clip ${clip}`).at('clip_uuid'),
+  invalidSound: (reason: string) => invalid(`The sound cannot be used: ${reason}`, 'invalid_sound'),
+  tooManyClips: (count: number, limit: number) =>
+    conflict(`The account has ${count} clips; the limit is ${limit}: delete some`, 'too_many_clips'),
   unknownCall: (call: string) => notFound(`Call ${call} does not exist`).at('call_uuid'),
   destinationNotPriced: (number: string) =>
     unprocessable(noPrice(number), 'destination_not_priced').at('to_number', 'number'),
   callOnOtherDevices: () => notSupported('A call on the messaging app runs on other devices: only they can end it'),
   oneProgram: () =>
     invalid('Give exactly one program: application_uuid, url or verbs').at('url', 'verbs', 'application_uuid'),
-  urlRefused: (field: string, fault: string) => invalid(`${field} ${fault}`, 'url_refused').at(field),
   tagsTooLarge: (field: string, most: number) =>
     invalid(`${field} has more than ${most} bytes of JSON`, 'tags_too_large').at(field),
-  unknownApplication: (application: string) =>
-    notFound(`Application ${application} does not exist`).at('application_uuid'),
   documentInvalid: (reason: string) => invalid(reason, 'document_invalid'),
   fieldRequired: (field: string, command: string) => invalid(`${field} is required for ${command}`).at(field),
   queueFull: (most: number, seconds: number) =>

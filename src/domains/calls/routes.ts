@@ -1,5 +1,4 @@
 import { mainCountryOf } from '@trunkline/phone/phone.ts'
-import type { Sql } from '../../platform/db/sql.ts'
 import { hasOneOf } from '../../platform/http/capability.ts'
 import { ok, route, routeWithoutTransaction } from '../../platform/http/endpoint.ts'
 import { cursorsOf } from '../../platform/http/list-cursor.ts'
@@ -12,7 +11,7 @@ import { dollars } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { refusals as accountRefusals } from '../accounts/refusals.ts'
 import { findConnection } from '../connections/ops.ts'
-import { type NarrowingCall, narrowingOf } from '../inbox/narrowing/ops.ts'
+import { narrowingOf } from '../inbox/narrowing/ops.ts'
 import { calledNumber } from '../numbers/ops.ts'
 import { presentTimeline, publicationOf } from '../timelines/ops.ts'
 import { userOf } from '../users/ops.ts'
@@ -28,24 +27,12 @@ import * as story from './timeline/call-timeline.ts'
 import { callVerdict } from './timeline/end-reasons.ts'
 import { programFacts, readSteps } from './timeline/program-steps.ts'
 import { redact } from './timeline/redact.ts'
+import { callOf, visibleCallOf } from './visible-call.ts'
 
 const numberOf = (value: string | undefined) => (value === undefined ? null : phoneNumber(value))
 
 const cursors = cursorsOf(c.getCallHistory)
 const openCursors = cursorsOf(c.listOpenCalls)
-
-const callOf = async (db: Sql, account: string | null, printed: string) => {
-  const id = parse('CDR', printed)
-  return (account && id && (await store.find(db, account, id))) || refuse(refusals.unknownCall(printed))
-}
-
-/** Finds a call that a reader may see. @throws Problem 404 */
-const visibleCallOf = async (db: Sql, call: NarrowingCall, printed: string) => {
-  const row = await callOf(db, call.account.id, printed)
-  const narrowing = await narrowingOf(db, call, 'read_only')
-  const isSeen = narrowing === null || (await store.visible(db, narrowing, [row.id])).has(row.id)
-  return isSeen ? row : refuse(refusals.unknownCall(printed))
-}
 
 const timelineOf = async (
   { db, clock }: Services,
@@ -97,7 +84,7 @@ const accountCallRoutes = (parts: Services) => {
 
     route(c.getCall, async ({ params, ...call }) => {
       const { account, key } = call
-      const row = await visibleCallOf(db, call, params.call_uuid)
+      const row = await visibleCallOf(db, call, params.call_uuid, 'read_only')
       const agent = row.user_id ? await userOf(db, account.id, row.user_id) : null
       const nameOf = await callNames(db, [row], key)
       return ok({
@@ -116,7 +103,7 @@ const accountCallRoutes = (parts: Services) => {
     }),
 
     route(c.getCallTimeline, async ({ params, ...call }) => {
-      const row = await visibleCallOf(db, call, params.call_uuid)
+      const row = await visibleCallOf(db, call, params.call_uuid, 'read_only')
       return timelineOf(parts, row, hasOneOf(call.key, 'money', 'inbox'), (line) => redact(row, line))
     }),
   ]

@@ -59,7 +59,7 @@ export type CallRow = {
   program: ProgramSource | null
   placement: CallPlacing | null
   due_at: Date | null
-  /** Who gets the statuses of the call. */
+  /** The receiver of the statuses of the call. */
   callbacks: CallCallbacks | null
   /** The call whose program dialled this one, and the number of calls before it that way. */
   parent_id: string | null

@@ -20,7 +20,8 @@ export const refusals = {
     invalid('Give voice or inbound_user_uuid, not both', 'voice_twice').at('voice', 'inbound_user_uuid'),
   voiceField: (kind: string, field: string) =>
     invalid(`voice of the kind ${kind} needs ${field}`, 'voice_field').at(`/voice/${field}`),
-  urlRefused: (field: string, why: string) => invalid(`voice.${field} is refused: ${why}`, 'url_refused').at(`/voice/${field}`),
+  urlRefused: (field: string, why: string) =>
+    invalid(`voice.${field} is refused: ${why}`, 'url_refused').at(`/voice/${field}`),
   alreadySuspended: () => conflict('The number is suspended already', 'number_suspended'),
   notSuspended: () => conflict('The number is not suspended', 'number_not_suspended'),
   numberUnavailable: (number: string) => conflict(`${number} is not available`, 'number_unavailable').at('number'),
@@ -81,7 +82,8 @@ export const refusals = {
       'The supplier holds no more numbers at present: buy the number at once, or try again later',
       'holds_used_up',
     ),
-  noActiveUser: (user: string) => notFound(`There is no active user ${user}`).at('inbound_user_uuid', 'voice.user_uuid'),
+  noActiveUser: (user: string) =>
+    notFound(`There is no active user ${user}`).at('inbound_user_uuid', 'voice.user_uuid'),
   /** The same for a missing connection, so that callers cannot find out which ones exist. */
   wrongSignature: () => unauthorized('The signature is not the supplier’s', 'wrong_signature'),
   supplierBusy: () =>

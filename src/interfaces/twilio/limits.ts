@@ -109,3 +109,6 @@ export const maxCallTimeLimit = 86_400
 
 /** Values that a request gives a stream: Twilio's limit. */
 export const maxStreamParameters = 99
+
+/** Notes of a document of a call: further ones are not taken. */
+export const maxDocumentNotes = 50

@@ -74,11 +74,11 @@ export const refusals = {
   numberOrAreaCode: () => coded(invalid('Give PhoneNumber or AreaCode').at('PhoneNumber'), 21421),
   nothingInAreaCode: (area: string) =>
     coded(invalid(`There is no free number in the area code ${area}`, 'number_unavailable').at('AreaCode'), 21452),
-  noCallee: () => coded(invalid("A 'To' phone number is required").at('To'), 21201),
-  noCaller: () => coded(invalid("A 'From' phone number is required").at('From'), 21213),
+  noCallee: () => coded(invalid("A call needs 'To'").at('To'), 21201),
+  noCaller: () => coded(invalid("A call needs 'From'").at('From'), 21213),
   noProgram: () => coded(invalid('Give Url, Twiml or ApplicationSid').at('Url'), 21205),
   badCallUrl: (field: string, url: string, why: string) =>
-    coded(invalid(`${field} is not a valid URL: ${url} (${why})`).at(field), 21205),
+    coded(invalid(`${field} of a call is not a valid URL: ${url} (${why})`).at(field), 21205),
   badTwiml: (why: string, code: number) => coded(invalid(`Twiml is not valid: ${why}`).at('Twiml'), code),
   badApplication: (sid: string) =>
     coded(invalid(`ApplicationSid ${sid} is no application of the account`).at('ApplicationSid'), 21218),

@@ -45,6 +45,7 @@ export type Prefix =
   | 'RPL' // a canned reply
   | 'VIW' // a saved view
   | 'MED' // an uploaded file
+  | 'CLP' // a sound that calls can play
   | 'JOB' // work of one request that goes on after its reply
   | 'DJB' // a job of the queue that failed permanently
 

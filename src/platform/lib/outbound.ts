@@ -42,6 +42,8 @@ export type GetRequest = {
   readonly headers?: Readonly<Record<string, string>>
   /** Maximum pause, in milliseconds. */
   readonly idleMs: number
+  /** Redirects that are followed; the response of a further one is returned. Default: three. */
+  readonly maxRedirects?: number
   readonly signal?: AbortSignal
 }
 
@@ -51,6 +53,7 @@ export type GetResult = {
   readonly type: string | null
   readonly length: number | null
   readonly retryAfter: string | null
+  readonly headers: IncomingHttpHeaders
   readonly body: Readable
 }
 
@@ -73,7 +76,7 @@ export type Outbound = {
 /** The client for sandbox accounts and the one for all others. */
 export type OutboundPair = { of(isSandbox: boolean): Outbound; close(): void }
 
-const maxRedirects = 3
+const defaultRedirects = 3
 const redirects = new Set([301, 302, 303, 307, 308])
 
 const isSameOrigin = (one: string, other: string): boolean =>
@@ -127,7 +130,12 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
     }
   }
 
-  const get = async ({ url, headers: own = {}, ...options }: GetRequest): Promise<GetResult> => {
+  const get = async ({
+    url,
+    headers: own = {},
+    maxRedirects = defaultRedirects,
+    ...options
+  }: GetRequest): Promise<GetResult> => {
     for (let address = url, hops = 0; ; hops++) {
       const answer = await open(address, { ...options, headers: isSameOrigin(address, url) ? own : {} })
       const { statusCode: status = 0, headers } = answer
@@ -144,6 +152,7 @@ export const makeOutbound = (policy: OutboundPolicy): Outbound => {
           type: headers['content-type'] ?? null,
           length: Number.isFinite(length) ? length : null,
           retryAfter: headers['retry-after'] ?? null,
+          headers,
           body: answer,
         }
       }

@@ -98,6 +98,7 @@ export class LegStream {
       const socket = await openStreamSocket(target, headers, {
         opened: () => this.open(),
         received: (frame, isBinary) => this.receive(frame, isBinary),
+        ponged: (text) => this.outbox?.confirm(text),
         ended: (end) => this.loseSocket(end),
       })
       this.socket = socket
@@ -112,7 +113,8 @@ export class LegStream {
     const { socket, options } = this
     if (!socket || this.isOver) return
     this.openedAt = performance.now()
-    const outbox = new StreamOutbox(socket, makeFrameWriter(options), options.framing === 'binary', {
+    const format = { isBinary: options.framing === 'binary', tracks: options.tracks.length }
+    const outbox = new StreamOutbox(socket, makeFrameWriter(options), format, {
       dropped: () => this.events.dropped?.('sent'),
       failed: (reason, detail) => this.end(reason, detail),
     })

@@ -19,17 +19,24 @@ const open = (isBinary = false) => {
   const sent: (string | Buffer)[] = []
   const taken: (() => void)[] = []
   const events: string[] = []
+  const pings: string[] = []
   const socket = {
     bufferedAmount: 0,
     send: (frame: string | Buffer, then: () => void) => {
       sent.push(frame)
       taken.push(then)
     },
+    ping: (text: string) => pings.push(text),
   }
-  const outbox = new StreamOutbox(socket, (frame, sequence) => `${sequence} ${nameOf(frame)}`, isBinary, {
-    dropped: () => events.push('dropped'),
-    failed: (reason, detail) => events.push(`${reason}: ${detail}`),
-  })
+  const outbox = new StreamOutbox(
+    socket,
+    (frame, sequence) => `${sequence} ${nameOf(frame)}`,
+    { isBinary, tracks: 1 },
+    {
+      dropped: () => events.push('dropped'),
+      failed: (reason, detail) => events.push(`${reason}: ${detail}`),
+    },
+  )
   const stall = () => {
     socket.bufferedAmount = 8_192
   }
@@ -37,7 +44,7 @@ const open = (isBinary = false) => {
     socket.bufferedAmount = 0
     for (const then of taken.splice(0)) then()
   }
-  return { outbox, sent, events, stall, take }
+  return { outbox, sent, events, pings, stall, take }
 }
 
 test('frames are sent at once and in order while the server takes them', () => {
@@ -105,4 +112,28 @@ test('with binary framing audio is sent as it is', () => {
   outbox.push({ event: 'start' }, 0)
   outbox.push(media(7), 0)
   assert.deepEqual(sent, ['1 start', Buffer.alloc(160, 7)])
+})
+
+test('a server that answers pings gets at most 75 frames that it has not read, and the rest after its next pong', () => {
+  const { outbox, sent, events, pings } = open()
+  outbox.push({ event: 'start' }, 0)
+  outbox.push(media(1), 0)
+  assert.deepEqual(pings, ['1'])
+  outbox.confirm('1')
+  for (let chunk = 2; chunk <= 200; chunk++) outbox.push(media(chunk), chunk * 20)
+  assert.deepEqual(pings, ['1', '26', '51', '76'])
+  assert.equal(sent.at(-1), '77 inbound 76')
+  assert.deepEqual(events, ['dropped'])
+  // Old, false and early pongs confirm nothing.
+  for (const text of ['0', '1', '', 'x', '1.5', '-1', '77']) outbox.confirm(text)
+  assert.equal(sent.length, 77)
+  outbox.confirm('76')
+  assert.deepEqual(sent.slice(77, 79), ['78 inbound 101', '79 inbound 102'])
+  assert.equal(outbox.sent, 76 + 75)
+})
+
+test('a server that answers no ping is bounded by the socket alone', () => {
+  const { outbox, sent } = open()
+  for (let chunk = 1; chunk <= 500; chunk++) outbox.push(media(chunk), chunk * 20)
+  assert.equal(sent.length, 500)
 })

@@ -1,4 +1,11 @@
-import { maxSocketBytes, maxWaitingFrames, maxWaitingNotices, stalledMs } from '../limits.ts'
+import {
+  maxSocketBytes,
+  maxUnconfirmedFrames,
+  maxWaitingFrames,
+  maxWaitingNotices,
+  pingFrames,
+  stalledMs,
+} from '../limits.ts'
 import type { FrameWriter, OwnFrame } from './stream-frames.ts'
 
 /** The part of a WebSocket that an outbox uses. */
@@ -7,6 +14,8 @@ export type FrameSocket = {
   readonly bufferedAmount: number
   /** @param sent called once the system has taken the frame, or the connection is lost */
   send(frame: string | Buffer, sent: () => void): void
+  /** Asks the server to send this text back once it has read everything before. */
+  ping(text: string): void
 }
 
 export type OutboxEvents = {
@@ -16,14 +25,17 @@ export type OutboxEvents = {
   failed(reason: 'broken' | 'protocol', detail: string): void
 }
 
+export type OutboxOptions = { readonly isBinary: boolean; readonly tracks: number }
+
 /**
- * Frames to a server, in order. Few octets are given to the socket at a time, as it drops nothing. While they
+ * Frames to a server, in order. Few octets are given to the socket at a time, as it drops nothing, and few frames that
+ * the server has not confirmed by a pong. A server that never answers a ping is bounded by the socket alone. While they
  * wait, the oldest audio of a track is dropped after 2 s. Other frames are kept.
  */
 export class StreamOutbox {
   private readonly socket: FrameSocket
   private readonly write: FrameWriter
-  private readonly isBinary: boolean
+  private readonly options: OutboxOptions
   private readonly events: OutboxEvents
   private waiting: OwnFrame[] = []
   private readonly audio = { inbound: 0, outbound: 0 }
@@ -31,13 +43,15 @@ export class StreamOutbox {
   /** Since when the first frame waits, by the monotonic clock; null if none does. */
   private stalledAt: number | null = null
   private isOver = false
+  /** Frames of audio that the server has read; null before its first pong. */
+  private confirmed: number | null = null
   sent = 0
   dropped = 0
 
-  constructor(socket: FrameSocket, write: FrameWriter, isBinary: boolean, events: OutboxEvents) {
+  constructor(socket: FrameSocket, write: FrameWriter, options: OutboxOptions, events: OutboxEvents) {
     this.socket = socket
     this.write = write
-    this.isBinary = isBinary
+    this.options = options
     this.events = events
   }
 
@@ -68,8 +82,18 @@ export class StreamOutbox {
     this.isOver = true
   }
 
+  /** The server has read everything before a ping. @param text that of the ping */
+  confirm(text: string): void {
+    const count = Number(text)
+    if (!Number.isInteger(count) || count > this.sent || count < (this.confirmed ?? 0)) return
+    this.confirmed = count
+    this.drain()
+  }
+
   private get hasRoom(): boolean {
-    return this.socket.bufferedAmount < maxSocketBytes
+    const { sent, confirmed, socket, options } = this
+    if (confirmed !== null && sent - confirmed >= maxUnconfirmedFrames * options.tracks) return false
+    return socket.bufferedAmount < maxSocketBytes
   }
 
   private readonly drain = (): void => {
@@ -87,10 +111,11 @@ export class StreamOutbox {
   }
 
   private give(frame: OwnFrame): void {
-    if (frame.event === 'media') this.sent++
+    const { socket, options } = this
     this.sequence++
-    const isRaw = this.isBinary && frame.event === 'media'
-    this.socket.send(isRaw ? frame.payload : this.write(frame, this.sequence), this.drain)
+    const isRaw = options.isBinary && frame.event === 'media'
+    socket.send(isRaw ? frame.payload : this.write(frame, this.sequence), this.drain)
+    if (frame.event === 'media' && this.sent++ % (pingFrames * options.tracks) === 0) socket.ping(String(this.sent))
   }
 
   private dropOldest(track: 'inbound' | 'outbound'): void {

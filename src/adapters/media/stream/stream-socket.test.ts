@@ -35,7 +35,7 @@ const serve = async (t: TestContext, trusted: boolean) => {
 
 const endOf = async (target: Omit<MediaStreamTarget, 'isSecure' | 'path'>): Promise<SocketEnd> => {
   const ended = Promise.withResolvers<SocketEnd>()
-  const events = { opened: () => {}, received: () => {}, ended: ended.resolve }
+  const events = { opened: () => {}, received: () => {}, ponged: () => {}, ended: ended.resolve }
   await openStreamSocket({ ...target, isSecure: true, path: '/' }, { 'x-signature': 'abc' }, events)
   return ended.promise
 }

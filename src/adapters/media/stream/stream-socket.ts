@@ -25,6 +25,8 @@ export type StreamSocketEvents = {
   opened(): void
   /** A frame: text, or binary. */
   received(frame: Buffer, isBinary: boolean): void
+  /** The server has read everything before a ping. @param text that of the ping */
+  ponged(text: string): void
   /** Once. */
   ended(end: SocketEnd): void
 }
@@ -33,6 +35,7 @@ export type StreamSocketEvents = {
 export type StreamSocket = {
   readonly bufferedAmount: number
   send(frame: string | Buffer, sent: () => void): void
+  ping(text: string): void
   /** Closes the connection, at the latest after 5 s. No further event follows. */
   close(code: number, reason: string): void
 }
@@ -120,6 +123,9 @@ export const openStreamSocket = async (
     count(frame.length)
     events.received(frame, isBinary)
   })
+  socket.on('pong', (text) => {
+    if (!isOver) events.ponged(text.toString())
+  })
   socket.on('error', (error) => {
     const code = 'code' in error ? String(error.code) : ''
     fault ??= errorMessage(error) || code
@@ -138,6 +144,7 @@ export const openStreamSocket = async (
       return socket.bufferedAmount
     },
     send: (frame, sent) => socket.send(frame, sent),
+    ping: (text) => socket.ping(text),
     close: (code, reason) => {
       isOver = true
       clearTimeout(opening)

@@ -3,7 +3,7 @@ import type { ResolvedProgram } from '../programs/program.ts'
 import type { ProgramDeps, ProgramRunner } from '../programs/program-deps.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
 
-/** What programs need of call control. */
+/** The part of call control that programs need. */
 export type ProgramControl = Pick<ProgramDeps, 'placeChild' | 'recordings' | 'onStep'>
 
 /** The programs of calls in the process that runs the calls. */
@@ -16,4 +16,6 @@ export type CallPrograms = {
   readonly runner: ProgramRunner
   /** Connects them with the call control that runs the calls of this process. */
   connect(control: ProgramControl): void
+  /** Ends what prepares sounds. */
+  close(): Promise<void>
 }

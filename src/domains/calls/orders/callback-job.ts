@@ -25,7 +25,7 @@ export type CallbackPayload = {
   readonly call: string
   readonly event: CallbackEvent
   readonly status: Status
-  /** Of the callbacks of this call, from 0. */
+  /** Its number among the callbacks of this call, from 0. */
   readonly sequence: number
   readonly at: string
 }

@@ -4,6 +4,7 @@ import { Receiver } from '../../../../test/doubles/receiver.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { buyNumber, until } from '../../../../test/platform.ts'
 import { answer, closedAfter, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { signatureHeaders, signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import { openVoicePlatform, startVoicePlatform } from '../call-testing.ts'
 
 const platform = await startVoicePlatform()
@@ -44,7 +45,7 @@ const hears = (to: string, hertz: number) =>
     const { tones = [] } = (await handset(to)).body.calls.at(-1) ?? {}
     return tones.some((one: { hertz: number }) => one.hertz === hertz)
   })
-/** What a path of the receiver got, oldest first. */
+/** The reports that a path of the receiver got, oldest first. */
 const reports = (path: string) =>
   receiver.calls.filter((one) => one.path === path).map(({ body, headers }) => ({ ...JSON.parse(body), headers }))
 
@@ -73,6 +74,12 @@ test('a call by the API rings a handset, which hears the prompt; its callbacks c
   )
   assert.equal(new Set(got.map(({ headers }) => headers['webhook-id'])).size, 4)
   assert.equal(got[3].result.price, '0.012')
+  const { signing_secret } = (await call('GET', '/open/voip/signing-secret')).body
+  for (const { headers, body } of receiver.calls.filter((one) => one.path === path)) {
+    const sent = Number(headers['webhook-timestamp']) * 1_000
+    const expected = signatureHeaders([signingKeyOf(signing_secret)], String(headers['webhook-id']), body, sent)
+    assert.equal(headers['webhook-signature'], expected['webhook-signature'])
+  }
 })
 
 test('a callback that is refused is tried again with its id before the next one comes', async () => {

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import { refuse } from '../../../platform/http/problem.ts'
+import type { ApplicationRow } from '../../applications/ops.ts'
 import type { CallCommand } from '../programs/call-command.ts'
 import { verbSchemas } from '../programs/verbs.ts'
 import { refusals } from '../refusals.ts'
@@ -16,15 +17,15 @@ const verbOf = (name: 'play' | 'say' | 'record_call' | 'stream', body: Body) => 
   return verb ?? refuse(refusals.documentInvalid(`the fields are not those of ${name}`))
 }
 
-/** Reads a command of a request. @throws the 400 Problem if a field of it is missing or wrong */
-export const readCommand = (body: Body): CallCommand => {
+/** Reads a command of a request. @param application that it names @throws the 400 Problem if a field of it is missing or wrong */
+export const readCommand = (body: Body, application: ApplicationRow | null): CallCommand => {
   const { command, digits, data, name } = body
   switch (command) {
     case 'hangup':
     case 'stop':
       return { command }
     case 'redirect':
-      return { command, program: sourceOf(body) }
+      return { command, program: sourceOf(body, application) }
     case 'play':
     case 'say':
       return { command: 'play', verb: verbOf(command, body) }

@@ -190,3 +190,21 @@ export const commandCall = contract({
   },
   cli: 'calls command',
 })
+
+export const getProgramSecret = contract({
+  ...account,
+  id: 'getProgramSecret',
+  client: 'calls.programSecret',
+  needs: 'develop',
+  method: 'GET',
+  url: '/open/voip/signing-secret',
+  summary: 'The secret that signs requests to programs and status_url of calls without an application',
+  description:
+    'The signatures are those of Standard Webhooks. Requests of an application are signed by its own secret.',
+  status: 200,
+  reply: Ok({
+    signing_secret: Type.String({ examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw4rW0Xb1JQ5s='] }),
+  }),
+  errors: {},
+  cli: 'calls signing-secret',
+})

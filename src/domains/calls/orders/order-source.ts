@@ -3,7 +3,8 @@ import type { Sql } from '../../../platform/db/sql.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
-import { findApplication } from '../../applications/ops.ts'
+import { type ApplicationRow, findApplication } from '../../applications/ops.ts'
+import { refusals as applicationRefusals } from '../../applications/refusals.ts'
 import { maxTagBytes } from '../limits.ts'
 import { readVerbs } from '../programs/document.ts'
 import { ProgramError } from '../programs/program.ts'
@@ -21,7 +22,7 @@ export type SourceFields = Pick<Body, 'application_uuid' | 'url' | 'method' | 'f
 export const checkAddress = async (outbound: Outbound, field: string, url: string | undefined): Promise<void> => {
   if (url === undefined) return
   const fault = await outbound.check(url)
-  if (fault !== null) throw refusals.urlRefused(field, fault)
+  if (fault !== null) throw applicationRefusals.urlRefused(field, fault)
 }
 
 /** Reads verbs of a request. Addresses in them are absolute. @throws the 400 Problem if they are no document */
@@ -41,26 +42,29 @@ export const checkSource = async (outbound: Outbound, { url, fallback_url, verbs
   await checkAddress(outbound, 'fallback_url', fallback_url)
 }
 
-/** @throws the 404 Problem for an application that the account does not have */
-export const checkApplication = async (sql: Sql, account: string, application: string | undefined): Promise<void> => {
-  if (application === undefined) return
-  const id = parse('APP', application)
-  if (!id || !(await findApplication(sql, account, id))) throw refusals.unknownApplication(application)
+/** Returns the application that a request names, if it names one. @throws the 404 Problem if the account has none such */
+export const applicationOf = async (
+  sql: Sql,
+  account: string,
+  { application_uuid: printed }: SourceFields,
+): Promise<ApplicationRow | null> => {
+  if (printed === undefined) return null
+  const id = parse('APP', printed)
+  return (id && (await findApplication(sql, account, id))) || refuse(applicationRefusals.unknownApplication(printed))
 }
 
 /**
  * Returns the program that a request names.
- * @param applicationOf returns an application of the account by its printed id @throws the 404 Problem
+ * @param application that it names, if it does
  * @throws the 400 Problem for none or several
  */
-export const sourceOf = ({ application_uuid, url, method, fallback_url, verbs }: SourceFields): ProgramSource => {
-  if ([application_uuid, url, verbs].filter((one) => one !== undefined).length !== 1) throw refusals.oneProgram()
-  if (application_uuid !== undefined)
-    return {
-      kind: 'application',
-      application: parse('APP', application_uuid) ?? refuse(refusals.oneProgram()),
-      shape: 'native',
-    }
+export const sourceOf = (
+  { url, method, fallback_url, verbs }: SourceFields,
+  application: ApplicationRow | null,
+): ProgramSource => {
+  if ([application ?? undefined, url, verbs].filter((one) => one !== undefined).length !== 1)
+    throw refusals.oneProgram()
+  if (application) return { kind: 'application', application: application.id, shape: application.format }
   if (verbs !== undefined) return { kind: 'verbs', verbs, base_url: null, shape: 'native' }
   return {
     ...{ kind: 'url', url: url ?? '', method: method ?? 'POST', shape: 'native' },

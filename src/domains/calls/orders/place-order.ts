@@ -9,7 +9,7 @@ import { programCallOf } from './program-call.ts'
 /** A call of the API, ready to be placed. */
 export type PlacedOrder = VoicePlan & { readonly program: VoiceProgram }
 
-/** What happens after the answer, before the program: the recording begins, then the digits are sent. */
+/** After the answer and before the program, the recording begins and the digits are sent. */
 const preambleOf = ({ record, send_digits: digits }: CallPlacing): readonly Verb[] => [
   ...(record ? [{ verb: 'record_call', do: 'start' } as const] : []),
   ...(digits === null ? [] : [{ verb: 'dtmf', digits } as const]),

@@ -1,21 +1,29 @@
 import type { Static } from 'typebox'
-import { type Endpoint, ok, routeWithoutTransaction, routeWithPreparation } from '../../../platform/http/endpoint.ts'
-import { refuse } from '../../../platform/http/problem.ts'
+import {
+  type Endpoint,
+  ok,
+  route,
+  routeWithoutTransaction,
+  routeWithPreparation,
+} from '../../../platform/http/endpoint.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
-import { parse, print } from '../../../platform/lib/id.ts'
+import { print } from '../../../platform/lib/id.ts'
+import { formatSigningSecret } from '../../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../../services.ts'
+import type { ApplicationRow } from '../../applications/ops.ts'
 import { presentCall } from '../call-presenter.ts'
 import { ordinaryCallSeconds, ringTimeoutSeconds } from '../limits.ts'
 import type { CommandOutcome } from '../programs/call-command.ts'
 import type { CallOrder } from '../programs/program-source.ts'
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { refusals } from '../refusals.ts'
-import { find } from '../store.ts'
+import { visibleCallOf } from '../visible-call.ts'
 import { addressesOf, readCommand } from './command-reader.ts'
 import { runCommandOnCall } from './commands.ts'
 import * as c from './contract.ts'
 import { queueOrder, storeRefusedCall } from './ops.ts'
-import { checkAddress, checkApplication, checkSource, checkTags, sourceOf } from './order-source.ts'
+import { applicationOf, checkAddress, checkSource, checkTags, sourceOf } from './order-source.ts'
+import { callbacksOfApplication } from './source-resolution.ts'
 
 type NewCall = Static<typeof c.createCall.body>
 
@@ -27,25 +35,19 @@ const placingOf = ({ ring_timeout, max_seconds, send_digits, record, headers }: 
   headers: headers ?? {},
 })
 
-const orderOf = (body: NewCall): CallOrder => {
-  const program = sourceOf(body)
-  const application = program.kind === 'application' ? program.application : null
-  return {
-    program,
-    placing: placingOf(body),
-    callbacks:
-      body.status_url === undefined
-        ? null
-        : {
-            url: body.status_url,
-            method: 'POST',
-            events: body.status_events ?? ['completed'],
-            shape: 'native',
-            application,
-          },
-    tags: body.tags ?? {},
-  }
+/** Returns who gets the statuses: the address of the request, else that of its application. */
+const callbacksOf = ({ status_url: url, status_events }: NewCall, application: ApplicationRow | null) => {
+  if (url === undefined) return application && callbacksOfApplication(application)
+  const events = status_events ?? (['completed'] as const)
+  return { url, method: 'POST', events, shape: 'native', application: application?.id ?? null } as const
 }
+
+const orderOf = (body: NewCall, application: ApplicationRow | null): CallOrder => ({
+  program: sourceOf(body, application),
+  placing: placingOf(body),
+  callbacks: callbacksOf(body, application),
+  tags: body.tags ?? {},
+})
 
 const createCallRoute = (parts: Services): Endpoint => {
   const { outbound } = parts
@@ -59,8 +61,7 @@ const createCallRoute = (parts: Services): Endpoint => {
         await checkAddress(outbound.of(isSandbox), 'status_url', body.status_url)
       },
       async ({ account, body, tx, audit }) => {
-        await checkApplication(tx, account.id, body.application_uuid)
-        const order = orderOf(body)
+        const order = orderOf(body, await applicationOf(tx, account.id, body))
         const from = phoneNumber(body.from_number)
         const { row, queuedMs } = await queueOrder(parts, tx, account.id, { to: body.to, from, order })
         const uuid = print('CDR', row.id)
@@ -83,12 +84,11 @@ const presentOutcome = (outcome: CommandOutcome) =>
 
 const commandCallRoute = (parts: Services): Endpoint => {
   const { db, outbound } = parts
-  return routeWithoutTransaction(c.commandCall, async ({ account, params, body, isSandbox, reply, audit }) => {
-    const call = parse('CDR', params.call_uuid)
-    const row = (call && (await find(db, account.id, call))) || refuse(refusals.unknownCall(params.call_uuid))
-    await checkApplication(db, account.id, body.application_uuid)
+  return routeWithoutTransaction(c.commandCall, async ({ params, body, isSandbox, reply, audit, ...call }) => {
+    const row = await visibleCallOf(db, call, params.call_uuid)
+    const application = await applicationOf(db, row.account_id, body)
     if (row.is_msgapp) throw refusals.callOnOtherDevices()
-    const command = readCommand(body)
+    const command = readCommand(body, application)
     for (const [field, address] of addressesOf(body)) await checkAddress(outbound.of(isSandbox), field, address)
     const outcome = await runCommandOnCall(parts, row, command, (tx) => audit(tx, { after: { command: body.command } }))
     if (outcome === null) reply.code(202)
@@ -96,5 +96,12 @@ const commandCallRoute = (parts: Services): Endpoint => {
   })
 }
 
-/** Calls by the API, and commands on calls. */
-export const callOrderRoutes = (parts: Services) => [createCallRoute(parts), commandCallRoute(parts)]
+/** Calls by the API, commands on calls, and the secret that signs requests of programs without an application. */
+export const callOrderRoutes = (parts: Services) => [
+  createCallRoute(parts),
+  commandCallRoute(parts),
+  route(c.getProgramSecret, async ({ account }) => {
+    const [key = Buffer.alloc(0)] = await parts.callPrograms.signingKeys(account.id, null)
+    return ok({ signing_secret: formatSigningSecret(key) })
+  }),
+]

@@ -2,16 +2,15 @@ import type { Sql } from '../../../platform/db/sql.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import { signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import { type ApplicationRow, findApplication } from '../../applications/ops.ts'
+import { ordinaryProgramMs } from '../limits.ts'
 import { readVerbs } from '../programs/document.ts'
 import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
 import type { CallCallbacks, ProgramSource } from '../programs/program-source.ts'
 
-/** Milliseconds for an answer of a program that is no application, by the shape of its requests. */
-const ordinaryTimeoutMs = { native: 8_000, twilio: 15_000 } as const
-
 type ResolutionDeps = { readonly db: Sql; readonly seal: Seal }
 
-const callbacksOf = (row: ApplicationRow): CallCallbacks | null =>
+/** Returns who gets the statuses of the calls of an application; null: nobody. */
+export const callbacksOfApplication = (row: ApplicationRow): CallCallbacks | null =>
   row.status_url === null
     ? null
     : {
@@ -30,7 +29,7 @@ export const resolveSource = async (
 ): Promise<ResolvedProgram> => {
   const common = {
     ...{ account, application: null, fallback: null, callbacks: null, secret: null },
-    ...{ shape: source.shape, timeoutMs: ordinaryTimeoutMs[source.shape] },
+    ...{ shape: source.shape, timeoutMs: ordinaryProgramMs[source.shape] },
   }
   if (source.kind === 'verbs') return { ...common, begin: readVerbs(source.verbs, source.base_url) }
   if (source.kind === 'url') {
@@ -48,6 +47,6 @@ export const resolveSource = async (
     begin: { url: row.url, method: row.method },
     fallback: row.fallback_url === null ? null : { url: row.fallback_url, method: row.fallback_method },
     secret: signingKeyOf(seal.open(row.sealed_secret)),
-    callbacks: callbacksOf(row),
+    callbacks: callbacksOfApplication(row),
   }
 }

@@ -195,7 +195,7 @@ test('a sound that never gets ready is left within 3 s', async (t) => {
 
 test('a recording begins with a beep, and ends by a key', async (t) => {
   const { receive, requested, finished, over } = await open(t, {
-    '/begin': [{ verb: 'record', action: '/message', finish_on_key: '#' }],
+    '/begin': [{ verb: 'record', action: '/message', finish_on_key: '#', timeout: 0 }],
     '/message': [],
   })
   const { peer } = await receive()

@@ -17,7 +17,7 @@ const isLeft = `ready_at > 'epoch'`
 
 export const findRecordingRow = (sql: Sql, account: string, id: string) => sql.maybe<RecordingRow>`
   select id, account_id, call_id, seconds, created_at, ready_at from call_recordings
-  where account_id = ${account} and id = ${id} and ready_at is distinct from 'epoch'`
+  where account_id = ${account} and id = ${id} and (ready_at is null or ready_at > 'epoch')`
 
 /** Returns the newest recording of a call that is being made. */
 export const findRecordingInProgress = (sql: Sql, account: string, call: string) => sql.maybe<RecordingRow>`

@@ -126,12 +126,12 @@ test('a recording repaired after the end of its call is published in a further e
     select payload::jsonb ->> 'event' as name, payload::jsonb ->> 'recording_url' as url
     from events where account_id = ${who.id} order by id`
   assert.deepEqual(
-    events.slice(-3).map(({ name }) => name),
-    ['call.status.update', 'call.outbound.completed', 'call.status.update'],
+    events.slice(-4).map(({ name }) => name),
+    ['call.status.update', 'call.outbound.completed', 'call.status.update', 'call.recording.ready'],
   )
   const url = await urlOf(who, id)
   assert.deepEqual(
-    events.slice(-3).map(({ url }) => url),
+    events.slice(-4, -1).map(({ url }) => url),
     [null, null, url],
   )
 })

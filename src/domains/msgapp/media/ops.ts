@@ -96,8 +96,8 @@ export type HeadersFor = (source: {
 /** A file whose bytes are in the store. */
 export type StoredMedia = store.MediaRow & { readonly key: string }
 
-/** The bytes of an upload, with its MIME type and name. */
-export type UploadFile = FileNames & { readonly body: Readable }
+/** The bytes of an upload, with its MIME type and name. `most`: its limit in bytes. Default: that of files of messages. */
+export type UploadFile = FileNames & { readonly body: Readable; readonly most?: number }
 
 /** The MIME type and the name of a file. */
 type FileNames = { readonly mime: string; readonly name: string }
@@ -382,8 +382,9 @@ const makeMediaUploads = (
     upload: async (account, source) => {
       await checkQuota(account)
       const { signal } = new AbortController()
-      const file = await files.spool(account, source.body, maxUploadBytes, signal).catch((error: unknown) => {
-        throw error instanceof TooLarge ? refusals.uploadTooLarge(maxUploadBytes) : error
+      const { body, most = maxUploadBytes } = source
+      const file = await files.spool(account, body, most, signal).catch((error: unknown) => {
+        throw error instanceof TooLarge ? refusals.uploadTooLarge(most) : error
       })
       return await storeAndRemove(account, source, file)
     },
@@ -460,6 +461,10 @@ export const takeUploads = async (
   const missing = uploads.find((id) => !taken.has(id))
   if (missing !== undefined) throw refusals.unknownUpload(print('MED', missing))
 }
+
+/** Keeps an upload until `removeFiles`, whatever its age. @throws the 404 Problem */
+export const keepUpload = (tx: Tx, account: string, upload: string): Promise<void> =>
+  takeUploads(tx, account, [upload], store.permanentChannel)
 
 /** Makes a file of a message from an upload, which stays and may be sent again. @returns its id @throws the 404 Problem */
 export const useUpload = async (tx: Tx, account: string, printed: string, channel: string): Promise<string> => {

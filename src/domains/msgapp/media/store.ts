@@ -90,6 +90,9 @@ export const markFailed = (sql: Sql, account: string, id: string, reason: string
 /** Channel of files that were uploaded and belong to no message. */
 const noChannel = '00000000-0000-0000-0000-000000000000'
 
+/** Channel of files that are kept until they are deleted, such as sounds of calls. They belong to no message. */
+export const permanentChannel = '00000000-0000-0000-0000-000000000001'
+
 export type NewUpload = { id: string; type: ChatMediaType; mime: string; name: string; digest: Buffer }
 
 /** Adds an uploaded file, before its bytes are in the store. */
@@ -160,6 +163,7 @@ export const expireOld = (tx: Tx, days: number, most: number) => tx.many<{ accou
   from (
     select account_id, id from msgapp_media
     where key is not null and error is null and created_at < app_now() - make_interval(days => ${days})
+      and channel_id <> ${permanentChannel}
     order by created_at limit ${most} for update skip locked
   ) old
   where m.account_id = old.account_id and m.id = old.id

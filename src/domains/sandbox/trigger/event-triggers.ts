@@ -48,13 +48,21 @@ export const triggerSms = async (
   return 'account'
 }
 
-/** Places a call from a handset. An outbound call needs a browser. @returns null when the event cannot be triggered */
+/** Events of calls that a call of a handset to a number does not cause: it may ring nobody. */
+const otherCallEvents: readonly EventName[] = [
+  'call.outbound.completed',
+  'call.answered',
+  'call.recording.ready',
+  'call.program.failed',
+]
+
+/** Places a call from a handset. @returns null when the event cannot be triggered */
 export const triggerCall = async (
   { simulator }: Services,
   name: EventName,
   line: NumberRef,
 ): Promise<Origin | null> => {
-  if (name === 'call.outbound.completed') return null
+  if (otherCallEvents.includes(name)) return null
   await simulator.dial(caller, line.number, { seconds: 3 })
   return 'handset'
 }

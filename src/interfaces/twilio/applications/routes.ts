@@ -1,5 +1,4 @@
 import {
-  type ApplicationFields,
   type ApplicationRow,
   addApplication,
   changeApplication,
@@ -60,7 +59,7 @@ const present = (row: ApplicationRow) => {
 }
 
 /** Returns the fields that a request sets. */
-const fieldsOf = (body: Settings): Partial<ApplicationFields> => {
+const fieldsOf = (body: Settings): Parameters<typeof changeApplication>[3] => {
   const { FriendlyName: name, VoiceUrl: url, VoiceFallbackUrl: fallback, StatusCallback: status } = body
   const { VoiceMethod: method, VoiceFallbackMethod: fallbackMethod, StatusCallbackMethod: statusMethod } = body
   return {

@@ -1,10 +1,5 @@
 import { countryOf, mainCountryOf } from '@trunkline/phone/phone.ts'
-import type {
-  ProgramCall,
-  ProgramErrorCode,
-  ProgramRequest,
-  VerbResult,
-} from '../../../domains/calls/programs/program.ts'
+import type { ProgramCall, ProgramErrorCode, ProgramRequest, VerbResult } from '../../../domains/calls/compat/ops.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
 import { rfc2822 } from '../times.ts'
 import type { Parameters } from './signature.ts'
@@ -122,12 +117,14 @@ const dialled: ResultReader = ({ status, call_uuid, seconds, recording_uuid }, u
 }
 
 /** By the verb whose result it is. Other results have no parameters there. */
-const readers: Readonly<Record<string, ResultReader>> = { gather: gathered, record: recorded, dial: dialled }
+const readers: ReadonlyMap<string, ResultReader> = new Map(
+  Object.entries({ gather: gathered, record: recorded, dial: dialled }),
+)
 
 /** Returns the parameters of a request to the program of a call. */
 export const programParameters = (urlOf: RecordingUrl, { call, verb, result, error }: ProgramRequest): Parameters => ({
   ...callParameters(call),
-  ...(verb && result ? readers[verb.name]?.(result, (id) => urlOf(call.account, id)) : {}),
+  ...(verb && result ? readers.get(verb.name)?.(result, (id) => urlOf(call.account, id)) : {}),
   ...(error === null ? {} : { ErrorCode: String(errorCodeOf(error.code)), ErrorUrl: error.url ?? '' }),
 })
 

@@ -1,5 +1,4 @@
-import { ProgramError, type RequestWriter } from '../../../domains/calls/programs/program.ts'
-import { recordingLinks } from '../../../domains/calls/recordings/recording-links.ts'
+import { makeRecordingLinks, programError, type RequestWriter } from '../../../domains/calls/compat/ops.ts'
 import type { LinkDeps } from '../../../platform/lib/signed-links.ts'
 import { type AccessDeps, signerOf } from './account-access.ts'
 import { programParameters } from './call-parameters.ts'
@@ -10,7 +9,7 @@ import { signatureOf } from './signature.ts'
 const requireSigner = async (deps: AccessDeps, account: string, url: string) => {
   const signer = await signerOf(deps, account)
   if (signer === null)
-    throw new ProgramError('unreachable', 'The account has no token of the Twilio-compatible interface', url)
+    throw programError('unreachable', 'The account has no token of the Twilio-compatible interface', url)
   return signer
 }
 
@@ -19,7 +18,7 @@ const requireSigner = async (deps: AccessDeps, account: string, url: string) => 
  * account. It throws a ProgramError for an account that has no token any more.
  */
 export const makeCallRequestWriter = (deps: AccessDeps & LinkDeps): RequestWriter => {
-  const { pathUrlOfRecording } = recordingLinks(deps)
+  const { pathUrlOfRecording } = makeRecordingLinks(deps)
   return async ({ account }, to, content, id) =>
     writeRequest(await requireSigner(deps, account, to.url), to, programParameters(pathUrlOfRecording, content), id)
 }

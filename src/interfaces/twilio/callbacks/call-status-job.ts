@@ -1,7 +1,10 @@
-import type { CallbackPayload } from '../../../domains/calls/orders/callback-job.ts'
-import { callbackKinds } from '../../../domains/calls/orders/callback-kinds.ts'
-import { programCallOf } from '../../../domains/calls/orders/program-call.ts'
-import { type CallRow, find } from '../../../domains/calls/store.ts'
+import {
+  type CallbackPayload,
+  type CallRow,
+  callOf,
+  callStatusKind,
+  describeCall,
+} from '../../../domains/calls/compat/ops.ts'
 import type { JobKind } from '../../../platform/jobs/job-kind.ts'
 import type { Services } from '../../../services.ts'
 import { rfc2822 } from '../times.ts'
@@ -11,7 +14,7 @@ import type { Parameters } from './signature.ts'
 
 /** Returns the parameters of the report of a status of a call, as it was at its moment. */
 export const callStatusParameters = (row: CallRow, { event, status, sequence, at }: CallbackPayload): Parameters => ({
-  ...callParameters({ ...programCallOf(row), status }),
+  ...callParameters({ ...describeCall(row), status }),
   CallStatus: event === 'initiated' ? 'initiated' : callStatusOf(status),
   CallbackSource: 'call-progress-events',
   SequenceNumber: String(sequence),
@@ -33,8 +36,8 @@ const sipCodeOf = ({ end_reason: reason, answered_at }: CallRow): Parameters => 
 
 /** Reports the statuses of calls whose callbacks have the shape of Twilio, those of one call in order. */
 export const callStatusJob = (services: Services): JobKind<CallbackPayload, void> =>
-  reportJob<CallbackPayload>(services, callbackKinds.twilio, async (account, payload) => {
-    const row = await find(services.db, account, payload.call)
+  reportJob<CallbackPayload>(services, callStatusKind, async (account, payload) => {
+    const row = await callOf(services.db, account, payload.call)
     if (!row?.callbacks) return null
     const { url, method } = row.callbacks
     return { to: { url, method }, parameters: callStatusParameters(row, payload) }

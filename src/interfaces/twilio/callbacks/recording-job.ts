@@ -1,6 +1,4 @@
-import { recordingLinks } from '../../../domains/calls/recordings/recording-links.ts'
-import { twilioRecordingKind } from '../../../domains/calls/recordings/recording-status.ts'
-import { findRecordingRow } from '../../../domains/calls/recordings/recording-store.ts'
+import { findRecording, makeRecordingLinks, recordingStatusKind } from '../../../domains/calls/compat/ops.ts'
 import type { JobKind } from '../../../platform/jobs/job-kind.ts'
 import type { Services } from '../../../services.ts'
 import { recordingParameters } from './call-parameters.ts'
@@ -15,9 +13,9 @@ type RecordingPayload = {
 
 /** Reports stored recordings to the addresses that the programs of their calls named. */
 export const recordingJob = (services: Services): JobKind<RecordingPayload, void> => {
-  const { pathUrlOfRecording } = recordingLinks(services)
-  return reportJob<RecordingPayload>(services, twilioRecordingKind, async (account, { recording, url, method }) => {
-    const row = await findRecordingRow(services.db, account, recording)
+  const { pathUrlOfRecording } = makeRecordingLinks(services)
+  return reportJob<RecordingPayload>(services, recordingStatusKind, async (account, { recording, url, method }) => {
+    const row = await findRecording(services.db, account, recording)
     return row && { to: { url, method }, parameters: recordingParameters(pathUrlOfRecording, row) }
   })
 }

@@ -1,4 +1,4 @@
-import { callbackKinds } from '../../../domains/calls/orders/callback-kinds.ts'
+import { callStatusKind } from '../../../domains/calls/compat/ops.ts'
 import { onRecorded } from '../../../domains/events/ops.ts'
 import { notify } from '../../../platform/jobs/queue.ts'
 import type { CompatAccounts } from '../compat-accounts.ts'
@@ -15,7 +15,7 @@ export const wakeAfterEvents = (accounts: CompatAccounts): (() => void) => {
     if (!isOn) return
     notify(statusKind)
     notify(inboundKind)
-    notify(callbackKinds.twilio)
+    notify(callStatusKind)
   }
   return onRecorded((_webhooks, concerned) => {
     for (const account of concerned) {

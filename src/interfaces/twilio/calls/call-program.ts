@@ -1,5 +1,4 @@
-import { ProgramError } from '../../../domains/calls/programs/program.ts'
-import type { ProgramSource } from '../../../domains/calls/programs/program-source.ts'
+import { isProgramError, type ProgramSource } from '../../../domains/calls/compat/ops.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { errorCodeOf } from '../callbacks/call-parameters.ts'
 import { methodOf } from '../compat-schemas.ts'
@@ -29,12 +28,12 @@ export const checkAddresses = async (outbound: Outbound, body: AddressFields): P
 /** Compiles the TwiML of a request. @throws Problem 400 */
 const documentOf = async (twiml: string): Promise<ProgramSource> => {
   // The parser is loaded with the first document: few installations need it.
-  const { compileCallDocument } = await import('../twiml/call-verbs.ts')
+  const { compileCallDocument } = await import('../twiml/call-document.ts')
   try {
     const { verbs } = compileCallDocument(null, twiml)
     return { kind: 'verbs', verbs, base_url: null, shape: 'twilio' }
   } catch (error) {
-    if (!(error instanceof ProgramError)) throw error
+    if (!isProgramError(error)) throw error
     throw refusals.badTwiml(error.message, errorCodeOf(error.code))
   }
 }

@@ -98,7 +98,11 @@ export const createCall = contract({
       ),
       ...program,
       ApplicationSid: Type.Optional(
-        Type.String({ maxLength: 100, description: 'An application of the account; instead of Url' }),
+        Type.String({
+          maxLength: 100,
+          description: 'An application of the account; instead of Url',
+          examples: ['AP01a1fcca93ab7cbc9f10be702f775479'],
+        }),
       ),
       StatusCallback: Type.Optional(Url('Gets the statuses of the call')),
       StatusCallbackMethod: Type.Optional(Method),
@@ -155,7 +159,13 @@ export const listCalls = contract({
     To: Type.Optional(Type.String({ maxLength: 100 })),
     From: Type.Optional(Type.String({ maxLength: 100 })),
     Status: Type.Optional(Enum([...statuses])),
-    ParentCallSid: Type.Optional(Type.String({ maxLength: 100, description: 'Calls that the Dial of a call made' })),
+    ParentCallSid: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        description: 'Calls that the Dial of a call made',
+        examples: ['CA01a1fcca93ab7cbc9f10be702f775479'],
+      }),
+    ),
     StartTime: Type.Optional(Type.String({ maxLength: 40, description: 'A day, YYYY-MM-DD in UTC' })),
     'StartTime<': Type.Optional(Type.String({ maxLength: 40, description: 'That day and before' })),
     'StartTime>': Type.Optional(Type.String({ maxLength: 40, description: 'That day and after' })),

@@ -1,14 +1,14 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Static } from 'typebox'
 import { findApplication } from '../../../domains/applications/ops.ts'
-import { ordinaryCallSeconds } from '../../../domains/calls/limits.ts'
-import { queueOrder, storeRefusedCall } from '../../../domains/calls/orders/ops.ts'
 import {
   type CallbackEvent,
   type CallOrder,
   callbackEvents,
+  ordinaryCallSeconds,
   type ProgramSource,
-} from '../../../domains/calls/programs/program-source.ts'
+} from '../../../domains/calls/compat/ops.ts'
+import { queueOrder, storeRefusedCall } from '../../../domains/calls/orders/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { type Endpoint, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
@@ -19,9 +19,9 @@ import { methodOf } from '../compat-schemas.ts'
 import { minRingTimeout, ordinaryRingTimeout } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
+import { presentCall } from './call-fields.ts'
 import { checkAddresses, programOf } from './call-program.ts'
 import * as c from './contract.ts'
-import { presentCall } from './presenter.ts'
 
 type NewCall = Static<typeof c.createCall.body>
 

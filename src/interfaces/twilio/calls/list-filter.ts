@@ -1,6 +1,6 @@
 import { dialledForms } from '@trunkline/phone/number-forms.ts'
 import { e164 } from '@trunkline/phone/phone.ts'
-import type { CallFilter, Status } from '../../../domains/calls/store.ts'
+import type { CallFilter, CallStatus } from '../../../domains/calls/compat/ops.ts'
 import { boundOf } from '../../../platform/http/paging.ts'
 import { daysOf } from '../day-filter.ts'
 import type { statuses } from './statuses.ts'
@@ -28,12 +28,12 @@ type Row = {
   readonly from_number: string | null
   readonly to_number: string
   readonly caller_id_used: string
-  readonly status: Status
+  readonly status: CallStatus
   readonly queued: boolean
 }
 
 /** Our statuses by those of Twilio. */
-const ourStatuses: { readonly [status in NonNullable<CallQuery['Status']>]: readonly Status[] } = {
+const ourStatuses: { readonly [status in NonNullable<CallQuery['Status']>]: readonly CallStatus[] } = {
   queued: ['QUEUED'],
   initiated: ['QUEUED'],
   ringing: ['RINGING'],
@@ -55,13 +55,13 @@ const formsOf = (text: string): readonly string[] => dialledForms(e164(text.trim
 export const filterOf = (query: CallQuery): Criteria => {
   const days = daysOf(query, 'StartTime')
   const [to, from] = [query.To, query.From].map((text) => (text === undefined ? null : formsOf(text)))
-  const wanted = query.Status === undefined ? null : ourStatuses[query.Status]
+  const accepted = query.Status === undefined ? null : ourStatuses[query.Status]
   return {
     filter: {
       ...{ direction: null, to: null, from: null, user: null, recorded: null, minDuration: null, digits: null },
       others: null,
       number: to ?? from ?? null,
-      status: wanted?.length === 1 ? (wanted[0] ?? null) : null,
+      status: accepted?.length === 1 ? (accepted[0] ?? null) : null,
       since: days.since,
     },
     bound: days.until === null ? null : boundOf(days.until.toISOString()),
@@ -70,7 +70,7 @@ export const filterOf = (query: CallQuery): Criteria => {
       return (
         (to == null || to.includes(row.to_number)) &&
         (from == null || from.includes(caller)) &&
-        (wanted?.includes(row.status) ?? true) &&
+        (accepted?.includes(row.status) ?? true) &&
         (query.Status !== 'queued' || row.queued) &&
         (query.Status !== 'initiated' || !row.queued)
       )

@@ -1,7 +1,14 @@
 import type { Static } from 'typebox'
-import { runCommandOnCall } from '../../../domains/calls/orders/commands.ts'
-import type { CallCommand, CommandOutcome } from '../../../domains/calls/programs/call-command.ts'
-import { byIds, type CallRow, find, page as pageOfCalls, visible } from '../../../domains/calls/store.ts'
+import {
+  type CallCommand,
+  type CallRow,
+  type CommandOutcome,
+  callOf,
+  callsByIds,
+  pageOfCalls,
+  runCommandOnCall,
+  visibleCalls,
+} from '../../../domains/calls/compat/ops.ts'
 import { type NarrowingCall, narrowingOf } from '../../../domains/inbox/narrowing/ops.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { type Endpoint, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
@@ -12,11 +19,11 @@ import type { Services } from '../../../services.ts'
 import { olderOf, pageFields, pageOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
+import { presentCall } from './call-fields.ts'
 import { checkAddresses, programOf } from './call-program.ts'
 import * as c from './contract.ts'
 import { createCallRoute } from './create-route.ts'
 import { filterOf } from './list-filter.ts'
-import { presentCall } from './presenter.ts'
 
 const list = c.listCalls.id
 
@@ -26,11 +33,11 @@ type CallFinder = (sql: Sql, call: NarrowingCall, sid: string) => Promise<CallRo
 export const findVisibleCall: CallFinder = async (sql, call, sid) => {
   const { account } = call
   const id = parseSid('CA', sid)
-  const row = id === null ? null : await find(sql, account.id, id)
+  const row = id === null ? null : await callOf(sql, account.id, id)
   const unknown = () => refuse(refusals.unknownResource(`Calls/${sid}`))
   if (row === null || (await store.deletedCallsAmong(sql, account.id, [row.id])).has(row.id)) return unknown()
   const narrowing = await narrowingOf(sql, call, 'read_only')
-  return narrowing === null || (await visible(sql, narrowing, [row.id])).has(row.id) ? row : unknown()
+  return narrowing === null || (await visibleCalls(sql, narrowing, [row.id])).has(row.id) ? row : unknown()
 }
 
 type CommandDeps = Parameters<typeof runCommandOnCall>[0]
@@ -67,7 +74,7 @@ const commandOf = async (row: CallRow, body: Static<typeof c.updateCall.body>): 
 const childrenOf = async (sql: Sql, account: string, sid: string): Promise<CallRow[]> => {
   const parent = parseSid('CA', sid)
   const ids = parent === null ? [] : await store.childrenOf(sql, account, parent)
-  const rows = new Map((await byIds(sql, account, ids)).map((row) => [row.id, row]))
+  const rows = new Map((await callsByIds(sql, account, ids)).map((row) => [row.id, row]))
   return ids.flatMap((id) => rows.get(id) ?? [])
 }
 
@@ -97,7 +104,7 @@ export const callRoutes = (parts: Services): Endpoint[] => {
       const next = found && found.rows.length > page.size && last ? { time: last.at, id: last.id } : found?.examined
       const ids = rows.map(({ id }) => id)
       const deleted = await store.deletedCallsAmong(db, account.id, ids)
-      const seen = narrowing === null || isList ? null : await visible(db, narrowing, ids)
+      const seen = narrowing === null || isList ? null : await visibleCalls(db, narrowing, ids)
       const shown = rows.filter((row) => !deleted.has(row.id) && isShown(row) && (seen?.has(row.id) ?? true))
       return {
         ...pageFields(list, path, query, page, shown.length, next ?? null),

@@ -83,7 +83,11 @@ const settings = {
   VoiceFallbackUrl: Type.Optional(Url('Is requested if VoiceUrl fails')),
   VoiceFallbackMethod: Type.Optional(Method),
   VoiceApplicationSid: Type.Optional(
-    Type.String({ maxLength: 100, description: 'An application of the account, in place of VoiceUrl; empty: none' }),
+    Type.String({
+      maxLength: 100,
+      description: 'An application of the account, in place of VoiceUrl; empty: none',
+      examples: ['AP01a1fcca93ab7cbc9f10be702f775479'],
+    }),
   ),
   StatusCallback: Type.Optional(Url('Gets the end of each call; with VoiceUrl')),
   StatusCallbackMethod: Type.Optional(Method),

@@ -1,13 +1,13 @@
 import type { Static } from 'typebox'
-import { recordingLinks } from '../../../domains/calls/recordings/recording-links.ts'
 import {
+  findRecording,
   findRecordingInProgress,
-  findRecordingRow,
+  makeRecordingLinks,
   pageOfRecordings,
   type RecordingRow,
   removeRecording,
-} from '../../../domains/calls/recordings/recording-store.ts'
-import { visible } from '../../../domains/calls/store.ts'
+  visibleCalls,
+} from '../../../domains/calls/compat/ops.ts'
 import { type NarrowingCall, narrowingOf } from '../../../domains/inbox/narrowing/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { type Endpoint, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
@@ -21,22 +21,22 @@ import { daysOf } from '../day-filter.ts'
 import { olderOf, pageFields, pageOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
-import { presentRecording, type RecordingState } from './presenter.ts'
+import { presentRecording, type RecordingState } from './recording-fields.ts'
 
 type PageQuery = Static<typeof c.listCallRecordings.query>
 
 /** Finds a recording of a call that the reader may see. @throws Problem 404 */
 const recordingOf = async (sql: Sql, call: NarrowingCall, sid: string, callSid?: string): Promise<RecordingRow> => {
   const id = parseSid('RE', sid)
-  const row = id === null ? null : await findRecordingRow(sql, call.account.id, id)
+  const row = id === null ? null : await findRecording(sql, call.account.id, id)
   const unknown = () => refuse(refusals.unknownResource(`Recordings/${sid}`))
   if (row === null || (callSid !== undefined && parseSid('CA', callSid) !== row.call_id)) return unknown()
   const narrowing = await narrowingOf(sql, call, 'read_only')
-  return narrowing === null || (await visible(sql, narrowing, [row.call_id])).has(row.call_id) ? row : unknown()
+  return narrowing === null || (await visibleCalls(sql, narrowing, [row.call_id])).has(row.call_id) ? row : unknown()
 }
 
 const readRoutes = ({ db, ...parts }: Services): Endpoint[] => {
-  const { urlOfRecording, pathUrlOfRecording } = recordingLinks(parts)
+  const { urlOfRecording, pathUrlOfRecording } = makeRecordingLinks(parts)
 
   /** Returns a page of recordings of calls that the reader may see. */
   const pageIn = async (
@@ -55,7 +55,7 @@ const readRoutes = ({ db, ...parts }: Services): Endpoint[] => {
     const last = found.length > page.size ? rows.at(-1) : undefined
     const narrowing = await narrowingOf(db, call, 'read_only')
     const calls = rows.map(({ call_id }) => call_id)
-    const seen = narrowing === null ? null : await visible(db, narrowing, calls)
+    const seen = narrowing === null ? null : await visibleCalls(db, narrowing, calls)
     const shown = rows.filter(({ call_id }) => seen?.has(call_id) ?? true)
     return {
       ...pageFields(list, path, query, page, shown.length, last ? { time: last.at, id: last.id } : null),
@@ -96,7 +96,7 @@ const readRoutes = ({ db, ...parts }: Services): Endpoint[] => {
 const stateCommands = { paused: 'pause', 'in-progress': 'resume', stopped: 'stop' } as const
 
 const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
-  const { pathUrlOfRecording } = recordingLinks(parts)
+  const { pathUrlOfRecording } = makeRecordingLinks(parts)
   const deps = { db, changes: parts.changes }
   return [
     route(c.deleteRecording, async ({ params, tx, audit, ...call }) => {
@@ -116,7 +116,7 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
         audit(tx, { target: print('CDR', row.id), after: { command: 'record_call' } }),
       )
       const id = outcome?.recording
-      const recording = id === undefined ? null : await findRecordingRow(db, row.account_id, id.slice(-36))
+      const recording = id === undefined ? null : await findRecording(db, row.account_id, id.slice(-36))
       return recording === null
         ? refuse(refusals.notInProgress('its recording did not begin in time'))
         : presentRecording(recording, pathUrlOfRecording)

@@ -1,4 +1,4 @@
-import type { CallRow } from '../../../domains/calls/store.ts'
+import type { CallRow } from '../../../domains/calls/compat/ops.ts'
 import { type Endpoint, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'

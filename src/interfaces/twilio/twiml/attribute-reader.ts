@@ -1,15 +1,13 @@
-import { ProgramError } from '../../../domains/calls/programs/program.ts'
+import { programError } from '../../../domains/calls/compat/ops.ts'
+import { maxDocumentNotes } from '../limits.ts'
 import type { TwimlElement } from './parser.ts'
-
-/** Notes of a document beyond this number are not taken. */
-const maxNotes = 50
 
 /** Collects what of a document has no effect. */
 export type Notes = { readonly lines: readonly string[]; add(line: string): void }
 
 export const makeNotes = (): Notes => {
   const lines: string[] = []
-  return { lines, add: (line) => void (lines.length < maxNotes && !lines.includes(line) && lines.push(line)) }
+  return { lines, add: (line) => void (lines.length < maxDocumentNotes && !lines.includes(line) && lines.push(line)) }
 }
 
 /** Returns an address in full. @param base address of the document; null if it has none @throws ProgramError */
@@ -17,7 +15,7 @@ export const absolute = (base: string | null, address: string, where: string): s
   const text = address.trim()
   if (URL.canParse(text, base ?? undefined)) return new URL(text, base ?? undefined).href
   const why = base === null && text !== '' ? ', and the document has no address itself' : ''
-  throw new ProgramError('attribute', `${where}: ${text === '' ? 'an empty text' : text} is not a full address${why}`)
+  throw programError('attribute', `${where}: ${text === '' ? 'an empty text' : text} is not a full address${why}`)
 }
 
 /**
@@ -83,7 +81,7 @@ export const attributesOf = ({ name: element, attributes }: TwimlElement, base: 
     /** Refuses attributes that would change what the caller hears or whom the callee meets. @throws ProgramError */
     refuse: (...names: readonly string[]): void => {
       const found = names.find((name) => read(name))
-      if (found !== undefined) throw new ProgramError('attribute', `${element} with ${found} is not offered`)
+      if (found !== undefined) throw programError('attribute', `${element} with ${found} is not offered`)
     },
     /** Notes the attributes that have no effect. */
     end: (): void => {

@@ -7,3 +7,6 @@ create table twilio_deleted_calls (
   deleted_at timestamptz not null default app_now(),
   primary key (account_id, call_id)
 );
+
+-- Lists of the recordings of an account, newest first.
+create index call_recordings_by_account on call_recordings (account_id, created_at desc, id desc) where ready_at is not null;

@@ -7,16 +7,20 @@ import { addTags } from './domains/calls/orders/order-store.ts'
 import { resolveSource } from './domains/calls/orders/source-resolution.ts'
 import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
 import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
-import { makeCallRequestWriter } from './interfaces/twilio/callbacks/call-request.ts'
+import { makeSounds, type SoundsDeps } from './domains/calls/sounds/sounds.ts'
+import { makeRunStream, type ProgramStreamDeps } from './domains/calls/streams/program-stream.ts'
+import { makeCallRequestWriter, streamHeaders } from './interfaces/twilio/callbacks/call-request.ts'
 import type { Clock } from './platform/lib/clock.ts'
+import { uuid } from './platform/lib/id.ts'
 import type { OutboundPair } from './platform/lib/outbound.ts'
-import { signingKeyOf } from './platform/lib/webhook-signature.ts'
+import { signatureHeaders, signingKeyOf } from './platform/lib/webhook-signature.ts'
 import type { StartOptions } from './services.ts'
 
 type ProgramsDeps = Pick<StartOptions, 'db' | 'seal' | 'log' | 'version' | 'config' | 'publicUrl'> & {
   readonly clock: Clock
   readonly sandboxAccounts: SandboxAccounts
   readonly outbound: OutboundPair
+  readonly media: SoundsDeps['media']
 }
 
 /** Makes the programs of calls, with what they need of the platform. */
@@ -31,6 +35,21 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
     agent: `Trunkline/${version}`,
     keysOf: (account) => signingKeys(account, null),
   })
+  const onError = (error: unknown) => log.error({ err: error }, 'calls: a program failed on our side')
+  const outboundOf: CallPrograms['outboundOf'] = (account) => outbound.of(sandboxAccounts.has(account))
+  const streamHeadersOf: ProgramStreamDeps['headersOf'] = async ({ account, application, shape }, url) =>
+    shape === 'twilio'
+      ? streamHeaders(deps, account, url)
+      : {
+          'user-agent': `Trunkline/${version}`,
+          ...signatureHeaders(await signingKeys(account, application), uuid(), '', Date.now()),
+        }
+  // Made with the first sound: of the processes of a home, only the one that runs the calls may use its cache.
+  let sounds: ReturnType<typeof makeSounds> | null = null
+  const soundsOf = () => {
+    sounds ??= makeSounds(deps)
+    return sounds
+  }
   let control: ProgramControl | null = null
   const connected = (): ProgramControl => {
     if (!control) throw new Error('no call control runs in this process')
@@ -40,16 +59,16 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
     writers: { native, twilio: makeCallRequestWriter(deps) },
     compileTwiml: async (base, text) => {
       // The parser is loaded with the first document: few installations need it.
-      const { compileCallDocument } = await import('./interfaces/twilio/twiml/call-verbs.ts')
+      const { compileCallDocument } = await import('./interfaces/twilio/twiml/call-document.ts')
       return compileCallDocument(base, text)
     },
-    sounds: { prepare: async () => ({ error_code: 'no_engine', detail: 'there are no sounds yet' }) },
+    sounds: { prepare: (...wish) => soundsOf().prepare(...wish) },
     recordings: {
       begin: (...wish) => connected().recordings.begin(...wish),
       finish: (...wish) => connected().recordings.finish(...wish),
     },
     trimRecording: trimWav,
-    runStream: async () => ({ error_code: 'no_engine', detail: 'there are no streams yet' }),
+    runStream: makeRunStream({ outboundOf, headersOf: streamHeadersOf, onError }),
     placeChild: (...wish) => connected().placeChild(...wish),
     resolve: (call, source) => resolve(call.account, source),
     storeTags: async (call, tags) => void (await addTags(db, call.account, call.id, tags)),
@@ -58,10 +77,10 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
       log.warn({ account: call.account, call: call.id, application, ...failure }, 'calls: a program failed')
       await db.begin((tx) => publishProgramFailed(tx, call.account, call.id, application, failure))
     },
-    onError: (error) => log.error({ err: error }, 'calls: a program failed on our side'),
+    onError,
   })
   const connect: CallPrograms['connect'] = (next) => {
     control = next
   }
-  return { resolve, signingKeys, runner, connect, outboundOf: (account) => outbound.of(sandboxAccounts.has(account)) }
+  return { resolve, signingKeys, runner, connect, outboundOf, close: async () => sounds?.close() }
 }

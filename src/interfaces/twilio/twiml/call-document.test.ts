@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Value from 'typebox/value'
 import { verbSchemas } from '../../../domains/calls/programs/verbs.ts'
-import { compileCallDocument } from './call-verbs.ts'
+import { compileCallDocument } from './call-document.ts'
 
 const base = 'https://example.com/calls/menu?x=1'
 const compile = (inner: string, from: string | null = base) => {

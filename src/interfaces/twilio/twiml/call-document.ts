@@ -1,6 +1,5 @@
 import { e164 } from '@trunkline/phone/phone.ts'
-import { type ProgramDocument, ProgramError } from '../../../domains/calls/programs/program.ts'
-import type { Verb, VerbOf } from '../../../domains/calls/programs/verbs.ts'
+import { type ProgramDocument, programError, type Verb, type VerbOf } from '../../../domains/calls/compat/ops.ts'
 import { maxSpokenLength } from '../limits.ts'
 import { type Attributes, absolute, attributesOf, makeNotes, type Notes, present } from './attribute-reader.ts'
 import { childrenOf, parseTwiml, type TwimlElement, textOf } from './parser.ts'
@@ -17,8 +16,8 @@ type Compiler = (element: TwimlElement, attributes: Attributes, source: Source) 
 const elementsOf = ({ children }: TwimlElement): readonly TwimlElement[] =>
   children.filter((child) => typeof child !== 'string')
 
-const unknownVerb = (name: string, where = 'a call'): ProgramError =>
-  new ProgramError('verb', `${where} cannot have ${name}: this verb of TwiML is not offered`)
+const unknownVerb = (name: string, where = 'a call') =>
+  programError('verb', `${where} cannot have ${name}: this verb of TwiML is not offered`)
 
 /** Refuses elements that are nested where none may be. */
 const withoutElements = (element: TwimlElement): void => {
@@ -44,8 +43,7 @@ const say = (element: TwimlElement, attributes: Attributes, { notes }: Source): 
   const text = spokenOf(element, notes).replace(/\s+/g, ' ').trim()
   const [voice, language] = [attributes.text('voice'), attributes.text('language')]
   const loop = attributes.number('loop', 0, 1_000)
-  if (text.length > maxSpokenLength)
-    throw new ProgramError('attribute', `Say has more than ${maxSpokenLength} characters`)
+  if (text.length > maxSpokenLength) throw programError('attribute', `Say has more than ${maxSpokenLength} characters`)
   if (text === '') {
     notes.add('Say: it has no text')
     return []
@@ -71,7 +69,7 @@ const play = (
   const loop = attributes.number('loop', 0, 1_000)
   const digits = attributes.text('digits')?.replace(/[a-d]/g, (key) => key.toUpperCase())
   if (digits && !keysForm.test(digits))
-    throw new ProgramError('attribute', 'Play digits must be 1 to 64 of 0 to 9, A to D, *, #, w and W')
+    throw programError('attribute', 'Play digits must be 1 to 64 of 0 to 9, A to D, *, #, w and W')
   if (url === '' && !digits) notes.add('Play: it has no address')
   return [
     ...(digits ? [{ verb: 'dtmf' as const, digits }] : []),
@@ -107,10 +105,7 @@ const promptsOf = (element: TwimlElement, source: Source): NonNullable<VerbOf<'g
 const gather: Compiler = (element, attributes, source) => {
   const inputs = (attributes.text('input') ?? 'dtmf').split(/[\s,]+/).filter((one) => one !== '')
   if (inputs.length > 0 && !inputs.includes('dtmf'))
-    throw new ProgramError(
-      'attribute',
-      `Gather with input="${inputs.join(' ')}" is not offered: keys alone are gathered`,
-    )
+    throw programError('attribute', `Gather with input="${inputs.join(' ')}" is not offered: keys alone are gathered`)
   if (inputs.length > 1) source.notes.add('Gather: speech is not recognised, keys alone are gathered')
   const timeout =
     attributes.text('timeout') === 'auto' ? attributes.invalid('timeout') : attributes.number('timeout', 0, 600)
@@ -208,10 +203,10 @@ const dial: Compiler = (element, attributes, source) => {
     .trim()
   const targets = [...(text === '' ? [] : [numberOf(text)]), ...elements.map((one) => targetOf(one, source))]
   const [target] = targets
-  if (!target) throw new ProgramError('attribute', 'Dial has no number and no Client')
+  if (!target) throw programError('attribute', 'Dial has no number and no Client')
   if (targets.length > 1) {
     const names = elements.map(({ name }) => name).join(', ')
-    throw new ProgramError('attribute', `Dial with several targets is not offered: ${names}`)
+    throw programError('attribute', `Dial with several targets is not offered: ${names}`)
   }
   const record = attributes.word('record', recordWords)
   if (record?.startsWith('record-from-ringing')) source.notes.add('Dial: it is recorded from the answer on')
@@ -255,7 +250,7 @@ const parametersOf = (element: TwimlElement, { base, notes }: Source): Record<st
     const [name = '', value = ''] = [attributes.text('name'), attributes.text('value')]
     attributes.end()
     if (name.length > 500 || value.length > 500)
-      throw new ProgramError('attribute', 'Parameter: name and value have at most 500 characters each')
+      throw programError('attribute', 'Parameter: name and value have at most 500 characters each')
     return name === '' ? [] : [[name, value] as const]
   })
   return parameters.length === 0 ? undefined : Object.fromEntries(parameters)
@@ -269,7 +264,7 @@ const streamOf = (
 ): VerbOf<'stream'> => {
   const url = new URL(absolute(null, attributes.text('url') ?? '', 'Stream url'))
   if (url.protocol !== 'wss:' && url.protocol !== 'ws:')
-    throw new ProgramError('attribute', 'Stream url must begin with wss:')
+    throw programError('attribute', 'Stream url must begin with wss:')
   // Values belong into Parameter: the query and the fragment are not requested.
   if (url.search !== '') source.notes.add('Stream: the query of its url is not requested, use Parameter')
   url.search = ''
@@ -290,57 +285,65 @@ const streamOf = (
   }
 }
 
-/** What Start and Stop can have. */
-const backgroundVerbs: Readonly<Record<'Start' | 'Stop', Readonly<Record<string, Compiler>>>> = {
-  Start: {
-    Stream: (element, attributes, source) => [streamOf(element, attributes, source, 'in')],
-    Recording: (element, attributes) => {
-      withoutElements(element)
-      return [{ verb: 'record_call', do: 'start', ...present(recordingCallbackOf(attributes)) }]
-    },
-  },
-  Stop: {
-    Stream: (_element, attributes) => [
-      { verb: 'stop_stream', ...present({ name: attributes.text('name')?.slice(0, 64) || undefined }) },
+/** The elements of Start and Stop. */
+const backgroundVerbs = {
+  Start: new Map<string, Compiler>([
+    ['Stream', (element, attributes, source) => [streamOf(element, attributes, source, 'in')]],
+    [
+      'Recording',
+      (element, attributes) => {
+        withoutElements(element)
+        return [{ verb: 'record_call', do: 'start', ...present(recordingCallbackOf(attributes)) }]
+      },
     ],
-    Recording: () => [{ verb: 'record_call', do: 'stop' }],
-  },
-}
+  ]),
+  Stop: new Map<string, Compiler>([
+    [
+      'Stream',
+      (_element, attributes) => [
+        { verb: 'stop_stream', ...present({ name: attributes.text('name')?.slice(0, 64) || undefined }) },
+      ],
+    ],
+    ['Recording', () => [{ verb: 'record_call', do: 'stop' }]],
+  ]),
+} as const
 
 const background =
   (name: 'Start' | 'Stop'): Compiler =>
   (element, _attributes, source) =>
     elementsOf(element).flatMap((child) => {
-      const make = Object.entries(backgroundVerbs[name]).find(([known]) => known === child.name)?.[1]
+      const make = backgroundVerbs[name].get(child.name)
       if (!make) throw unknownVerb(child.name, name)
       return compileWith(make, child, source)
     })
 
 const connect: Compiler = (element, attributes, source) => {
   const [child, second] = elementsOf(element)
-  if (!child) throw new ProgramError('attribute', 'Connect has no Stream')
+  if (!child) throw programError('attribute', 'Connect has no Stream')
   if (child.name !== 'Stream') throw unknownVerb(child.name, 'Connect')
-  if (second) throw new ProgramError('attribute', `Connect with several elements is not offered: ${second.name}`)
+  if (second) throw programError('attribute', `Connect with several elements is not offered: ${second.name}`)
   const make: Compiler = (stream, own, from) => [{ ...streamOf(stream, own, from, 'both'), ...attributes.action(null) }]
   return compileWith(make, child, source)
 }
 
-const compilers: Readonly<Record<string, Compiler>> = {
-  Say: say,
-  Play: play,
-  Pause: pause,
-  Gather: gather,
-  Record: record,
-  Dial: dial,
-  Redirect: redirect,
-  Reject: (_element, attributes) => [
-    { verb: 'reject', ...present({ reason: attributes.word('reason', ['rejected', 'busy']) }) },
-  ],
-  Hangup: () => [{ verb: 'hangup' }],
-  Connect: connect,
-  Start: background('Start'),
-  Stop: background('Stop'),
-}
+const compilers: ReadonlyMap<string, Compiler> = new Map(
+  Object.entries<Compiler>({
+    Say: say,
+    Play: play,
+    Pause: pause,
+    Gather: gather,
+    Record: record,
+    Dial: dial,
+    Redirect: redirect,
+    Reject: (_element, attributes) => [
+      { verb: 'reject', ...present({ reason: attributes.word('reason', ['rejected', 'busy']) }) },
+    ],
+    Hangup: () => [{ verb: 'hangup' }],
+    Connect: connect,
+    Start: background('Start'),
+    Stop: background('Stop'),
+  }),
+)
 
 function compileWith(make: Compiler, element: TwimlElement, source: Source): readonly Verb[] {
   const attributes = attributesOf(element, source.base, source.notes)
@@ -354,7 +357,7 @@ const parse = (text: string): readonly TwimlElement[] => {
     return parseTwiml(text)
   } catch (error) {
     if (!(error instanceof TwimlError)) throw error
-    throw new ProgramError(error.code === 11750 ? 'too_large' : 'malformed', error.message)
+    throw programError(error.code === 11750 ? 'too_large' : 'malformed', error.message)
   }
 }
 
@@ -366,7 +369,7 @@ const parse = (text: string): readonly TwimlElement[] => {
 export const compileCallDocument = (base: string | null, text: string): ProgramDocument => {
   const source: Source = { base, notes: makeNotes() }
   const verbs = parse(text).flatMap((element) => {
-    const make = Object.entries(compilers).find(([name]) => name === element.name)?.[1]
+    const make = compilers.get(element.name)
     if (!make) throw unknownVerb(element.name)
     return compileWith(make, element, source)
   })

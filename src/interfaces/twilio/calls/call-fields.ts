@@ -1,6 +1,5 @@
 import { formatNumber } from '@trunkline/phone/phone.ts'
-import { programCallOf } from '../../../domains/calls/orders/program-call.ts'
-import type { CallRow } from '../../../domains/calls/store.ts'
+import { type CallRow, describeCall } from '../../../domains/calls/compat/ops.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
 import { callStatusOf, type TwilioCallStatus } from '../callbacks/call-parameters.ts'
@@ -13,7 +12,7 @@ export const statusOf = ({ status, queued }: Pick<CallRow, 'status' | 'queued'>)
 /** A call that a person made has no parent of its own here: it is shown as the side that was dialled. */
 const directionOf = (row: CallRow) => {
   if (row.direction === 'I') return 'inbound' as const
-  return programCallOf(row).origin === 'api' ? ('outbound-api' as const) : ('outbound-dial' as const)
+  return describeCall(row).origin === 'api' ? ('outbound-api' as const) : ('outbound-dial' as const)
 }
 
 /** Maps a call to its form in Twilio's interface. */

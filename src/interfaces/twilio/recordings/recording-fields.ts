@@ -1,4 +1,4 @@
-import type { RecordingRow } from '../../../domains/calls/recordings/recording-store.ts'
+import type { RecordingRow } from '../../../domains/calls/compat/ops.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
 import { rfc2822 } from '../times.ts'
 
