@@ -19,7 +19,7 @@ type VoiceChange = NonNullable<
 export const useApplications = (): readonly Application[] | undefined =>
   useQuery('GET /open/voip/applications', { enabled: may('develop') }).data?.applications
 
-/** What calls to a number do, in words: a person, a program, or nothing. */
+/** The target of calls to a number in words: a person, a program, or no one. */
 export const voiceText = (
   { kind, user_uuid, application_uuid, url = '' }: Voice,
   users: readonly Person[] | undefined,
