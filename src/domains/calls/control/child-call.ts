@@ -1,5 +1,5 @@
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
-import { hopsHeader, type VoiceDecision, type VoicePlan } from '../../../ports/voice.ts'
+import type { VoiceDecision, VoicePlan } from '../../../ports/voice.ts'
 import { callerIdOf, type UsableCallerId } from '../../callers/ops.ts'
 import { maxCallDepth, maxChildSeconds, ringTimeoutSeconds } from '../limits.ts'
 import type { ProgramCall } from '../programs/program.ts'
@@ -7,7 +7,7 @@ import type { PlacedChild } from '../programs/program-deps.ts'
 import type { VerbOf } from '../programs/verbs.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
 import { type CallRow, find, type NewCall } from '../store.ts'
-import type { Admission, CallControlDeps } from './call-control.ts'
+import type { Admission, CallControlDeps } from './call-admission.ts'
 import { checkDestination, countAttempt, getsRecord, limitsOf } from './call-limits.ts'
 import { type Destination, findDestination } from './destination.ts'
 
@@ -90,8 +90,7 @@ export const makePlaceChild =
         ...decided.value,
         ringSeconds: dial.timeout ?? ringTimeoutSeconds.dial,
         mostSeconds: dial.max_seconds ?? maxChildSeconds,
-        // A carrier that brings the call back to us shows how many calls led to it.
-        headers: found.isTrunk ? { [hopsHeader]: String(call.depth) } : {},
+        hops: parent.depth + 1,
       },
     }
   }
