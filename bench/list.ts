@@ -350,7 +350,11 @@ export const benches: readonly Bench[] = [
     figures: {
       request: { label: 'INVITE to the request of the program, p95', unit: 'ms', isHeadline: true },
       requestMedian: { label: 'the same, p50', unit: 'ms' },
-      prompt: { label: 'answer of the program to the first packet of a cached prompt, p95', unit: 'ms', isHeadline: true },
+      prompt: {
+        label: 'answer of the program to the first packet of a cached prompt, p95',
+        unit: 'ms',
+        isHeadline: true,
+      },
       promptMedian: { label: 'the same, p50', unit: 'ms' },
       key: { label: 'key press to the request of the program, p95', unit: 'ms', isHeadline: true },
       keyMedian: { label: 'the same, p50', unit: 'ms' },
