@@ -119,6 +119,8 @@ export const paths = {
     '/console/:account/calls',
     ...(['q', 'status', 'direction', 'number', 'user', 'recorded', 'longer', 'since', 'until'] as const),
   ),
+  applications: path('/console/:account/calls/applications', 'create'),
+  application: path('/console/:account/calls/applications/:application', 'act'),
   call: path('/console/:account/calls/:call', 'raw', 'marks', 'at'),
 
   money: path('/console/:account/money', 'kind', 'since', 'until', 'entry', 'at', 'low'),

@@ -99,7 +99,7 @@ const run = async (browser: Browser): Promise<void> => {
     names.push(name)
   }
   // Empty pages are what a new account shows.
-  for (const name of ['start', 'numbers', 'logs', 'webhooks'])
+  for (const name of ['start', 'numbers', 'logs', 'webhooks', 'applications'])
     await visit(`empty-${name}`, base + (accountPages.find((one) => one.name === name)?.path ?? ''))
   const { pages, stop } = await makeExampleData(platform)
   if (isReadme)

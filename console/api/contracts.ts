@@ -9,6 +9,7 @@ export type Modules =
   | typeof import('../../src/domains/callers/contract.ts')
   | typeof import('../../src/domains/calls/clips/contract.ts')
   | typeof import('../../src/domains/calls/contract.ts')
+  | typeof import('../../src/domains/calls/orders/contract.ts')
   | typeof import('../../src/domains/connections/contract.ts')
   | typeof import('../../src/domains/contacts/contract.ts')
   | typeof import('../../src/domains/contacts/duplicates/contract.ts')

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { useQuery } from '../api/query.ts'
 import { isOperator, may } from '../api/session.ts'
@@ -86,12 +87,26 @@ const CallBack = ({ call }: { call: Call }) => {
   )
 }
 
+/** Milliseconds after which what happened in a call is surely stored. */
+const storedAfterMs = 2_000
+
 /** A call: what happened, the sound of its sides, its recording and its cost. */
 export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths.call>) => {
   const request = { params: { call_uuid: uuid }, live: ['call', 'webhook.delivery'] }
   const found = useQuery('GET /open/voip/call/:call_uuid', request)
-  const timeline = useQuery('GET /open/voip/call/:call_uuid/timeline', request)
   const call = found.data?.cdr
+  // No event tells of each step of a program.
+  const timeline = useQuery('GET /open/voip/call/:call_uuid/timeline', {
+    ...request,
+    ...(call?.active ? { every: storedAfterMs } : {}),
+  })
+  const { refresh } = timeline
+  const end = call?.end_time
+  useEffect(() => {
+    if (!end || Date.now() - Date.parse(end) > 5 * storedAfterMs) return undefined
+    const timer = setTimeout(refresh, storedAfterMs)
+    return () => clearTimeout(timer)
+  }, [end])
   const sides = found.data && sidesOf(found.data)
   const title = call ? words.one.with(otherName(call)) : words.one.plain
   const error = found.error ?? timeline.error

@@ -18,6 +18,20 @@ export const calls: Section = {
       load: () => import('./calls.tsx').then(({ CallsPage }) => CallsPage),
     }),
     page({
+      path: paths.applications,
+      title: () => words.pages.applications,
+      needs: 'develop',
+      isListed: true,
+      load: () => import('./applications.tsx').then(({ ApplicationsPage }) => ApplicationsPage),
+    }),
+    page({
+      path: paths.application,
+      title: () => words.pages.application,
+      needs: 'develop',
+      load: () => import('./application.tsx').then(({ ApplicationPage }) => ApplicationPage),
+    }),
+    // Behind the pages above: their names would match as a call.
+    page({
       path: paths.call,
       title: () => words.pages.call,
       needs: 'read_only',

@@ -15,7 +15,6 @@ import { ownAmong, useUsers } from '../shell/users.ts'
 import { add, compare, multiply } from '../words/decimal.ts'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
-import { ringOptions } from './number-settings.tsx'
 import type { Group } from './number-state.tsx'
 
 /** The thing that another account took: a number, or the last one of the group. */
@@ -156,7 +155,10 @@ export const Checkout = ({ group, number, isHeld, onTaken }: Props) => {
               label={words.checkout.rings}
               hint={words.checkout.ringsHint}
               initial={ownAmong(users)}
-              options={ringOptions(users, null)}
+              options={[
+                { value: '', text: words.ringsNoOne },
+                ...(users ?? []).map(({ uuid, name }) => ({ value: uuid, text: name })),
+              ]}
             />
           )}
           <FormActions>

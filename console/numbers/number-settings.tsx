@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useAct } from '../api/query.ts'
 import { Button } from '../parts/button.tsx'
-import { CheckboxField, SelectField } from '../parts/choice-fields.tsx'
+import { CheckboxField } from '../parts/choice-fields.tsx'
 import { Combobox } from '../parts/combobox.tsx'
 import { Form, FormActions } from '../parts/form.tsx'
 import { Card } from '../parts/page.tsx'
@@ -12,26 +12,16 @@ import type { Person } from '../shell/users.ts'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
 import type { VirtualNumber } from './number-state.tsx'
+import { VoiceFields, voiceChange } from './voice.tsx'
 
 const zoneOption = (zone: string) => ({ value: zone, text: zone })
 
 const zonesWith = (zone: string) =>
   [...new Set([zone, 'UTC', ...Intl.supportedValuesOf('timeZone')])].toSorted().map(zoneOption)
 
-/** Choices for who answers calls. A user who is not in the list stays a choice. */
-export const ringOptions = (users: readonly Person[] | undefined, current: string | null) => {
-  const known = users ?? []
-  const hidden = current !== null && !known.some(({ uuid }) => uuid === current)
-  return [
-    { value: '', text: words.ringsNoOne },
-    ...known.map(({ uuid, name }) => ({ value: uuid, text: name })),
-    ...(hidden ? [{ value: current, text: words.ringsUnknown }] : []),
-  ]
-}
-
 type Props = { readonly number: VirtualNumber; readonly users: readonly Person[] | undefined }
 
-/** Name, routing of calls, recording and time zone of a number. */
+/** Name, what calls do, recording and time zone of a number. */
 export const NumberSettings = ({ number, users }: Props) => {
   const [zone, setZone] = useState(number.timezone)
   const change = useAct('PUT /open/voip/virtual-numbers/:virtual_number_uuid', {
@@ -44,11 +34,12 @@ export const NumberSettings = ({ number, users }: Props) => {
   })
   const submit = (values: Readonly<Record<string, string>>) => {
     if (change.isPending) return
+    const voice = voiceChange(number.voice, values)
     void change({
       params: { virtual_number_uuid: number.uuid },
       body: {
         friendly_name: values.friendly_name,
-        inbound_user_uuid: values.inbound_user_uuid || null,
+        ...(voice ? { voice } : {}),
         record_inbound: values.record_inbound === 'true',
         timezone: zone,
       },
@@ -65,15 +56,7 @@ export const NumberSettings = ({ number, users }: Props) => {
           maxLength={100}
           required
         />
-        <SelectField
-          // The choices arrive after the number.
-          key={users ? 'users' : 'none'}
-          name="inbound_user_uuid"
-          label={words.rings}
-          hint={words.one.ringsHint}
-          initial={number.inbound_user_uuid ?? ''}
-          options={ringOptions(users, number.inbound_user_uuid)}
-        />
+        <VoiceFields voice={number.voice} users={users} />
         <CheckboxField
           name="record_inbound"
           label={words.one.record}

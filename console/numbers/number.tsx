@@ -17,6 +17,7 @@ import { NumberDocuments } from './number-documents.tsx'
 import { NumberSettings } from './number-settings.tsx'
 import { NumberStatus, numberEvents, type Texts, useTexts, type VirtualNumber } from './number-state.tsx'
 import { NumberTimeline } from './number-timeline.tsx'
+import { useApplications, voiceText } from './voice.tsx'
 
 const crumbs = () => [{ text: words.title, href: paths.numbers() }]
 
@@ -120,6 +121,7 @@ export const NumberPage = ({ params: { number: uuid }, search }: PageOf<typeof p
     live: numberEvents,
   })
   const { users } = useUsers()
+  const applications = useApplications()
   // A released number has a timeline, and nothing else.
   const isGone = error?.status === 404
   const mayChange = may('numbers')
@@ -147,7 +149,7 @@ export const NumberPage = ({ params: { number: uuid }, search }: PageOf<typeof p
       </Page>
     )
   const hasName = number.friendly_name !== number.formatted_phone_number
-  const rings = number.inbound_user_uuid
+  const { kind } = number.voice
   return (
     <Page
       title={number.formatted_phone_number}
@@ -156,9 +158,9 @@ export const NumberPage = ({ params: { number: uuid }, search }: PageOf<typeof p
       lead={
         <span class="row">
           {hasName && <span dir="auto">{number.friendly_name}</span>}
-          <Status tone="neutral" icon={rings ? 'phone-incoming' : 'phone'}>
-            {words.rings}{' '}
-            {rings ? (users?.find((one) => one.uuid === rings)?.name ?? words.ringsUnknown) : words.ringsNoOne}
+          <Status tone="neutral" icon={kind === 'user' ? 'phone-incoming' : kind === 'none' ? 'phone' : 'terminal'}>
+            {kind === 'user' || kind === 'none' ? words.rings : words.voice.runs}{' '}
+            {voiceText(number.voice, users, applications)}
           </Status>
         </span>
       }

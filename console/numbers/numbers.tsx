@@ -13,6 +13,7 @@ import { type Person, useUsers } from '../shell/users.ts'
 import { words } from '../words/en/numbers.ts'
 import * as format from '../words/format.ts'
 import { NumberStatus, numberEvents, type Texts, useTexts, type VirtualNumber } from './number-state.tsx'
+import { useApplications, voiceText } from './voice.tsx'
 
 const statuses = ['ACTIVE', 'AWAITING_REGISTRATION', 'PENDING_ACTIVATION', 'SUSPENDED'] as const
 const isStatus = (text: string | undefined): text is (typeof statuses)[number] => statuses.some((one) => one === text)
@@ -26,7 +27,11 @@ const featuresOf = (texts: Texts | undefined): string => {
   return names.join(', ')
 }
 
-const columnsOf = (users: readonly Person[] | undefined, texts: ReadonlyMap<string, Texts>) => [
+const columnsOf = (
+  users: readonly Person[] | undefined,
+  applications: ReturnType<typeof useApplications>,
+  texts: ReadonlyMap<string, Texts>,
+) => [
   {
     key: 'number',
     title: words.number,
@@ -49,13 +54,12 @@ const columnsOf = (users: readonly Person[] | undefined, texts: ReadonlyMap<stri
   { key: 'features', title: words.features, cell: ({ uuid }: VirtualNumber) => featuresOf(texts.get(uuid)) },
   {
     key: 'rings',
-    title: words.rings,
-    cell: ({ inbound_user_uuid: user }: VirtualNumber) =>
-      user === null ? (
-        <span class="soft">{words.ringsNoOne}</span>
-      ) : (
-        <span dir="auto">{users?.find(({ uuid }) => uuid === user)?.name ?? words.ringsUnknown}</span>
-      ),
+    title: words.voice.label,
+    cell: ({ voice }: VirtualNumber) => (
+      <span class={voice.kind === 'none' ? 'soft' : ''} dir="auto">
+        {voiceText(voice, users, applications)}
+      </span>
+    ),
   },
   {
     key: 'cost',
@@ -78,7 +82,7 @@ export const NumbersPage = ({ search }: PageOf<typeof paths.numbers>) => {
   const status = isStatus(search.status) ? search.status : undefined
   const query = { q: search.q || undefined, status, country: search.country || undefined }
   const numbers = useList('GET /open/voip/virtual-numbers', { query, live: numberEvents })
-  const columns = columnsOf(useUsers().users, useTexts())
+  const columns = columnsOf(useUsers().users, useApplications(), useTexts())
   const isFiltered = Object.values(query).some((value) => value !== undefined)
   const rows = numbers.rows ?? []
   const countries = [

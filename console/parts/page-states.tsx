@@ -10,7 +10,7 @@ import { RequestId } from './values.tsx'
 
 export type EmptyProps = {
   readonly icon?: IconName
-  /** What would be here. */
+  /** Names the content that is absent. */
   readonly title: string
   readonly children?: ComponentChildren
   /** The one act that makes it so. */

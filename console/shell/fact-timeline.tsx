@@ -30,6 +30,12 @@ const detailText = (entry: Entry, name: string): string | undefined => {
   return value === undefined ? undefined : String(value)
 }
 
+/** A request without an answer or with a refusal is bad, as an error is. */
+const programTone = ({ what, detail: { error_code: code, answer_status: status = 0 } = {} }: Entry): TimelineTone => {
+  if (code) return 'bad'
+  return what === 'program_verb' || (Number(status) >= 200 && Number(status) < 300) ? 'good' : 'bad'
+}
+
 const toneOf = (entry: Entry): TimelineTone => {
   if (entry.what === 'receipt') {
     const status = detailText(entry, 'status')
@@ -40,6 +46,7 @@ const toneOf = (entry: Entry): TimelineTone => {
     const status = Number(entry.detail?.response_status ?? 0)
     return status >= 200 && status < 300 ? 'good' : 'bad'
   }
+  if (entry.what === 'program_request' || entry.what === 'program_verb') return programTone(entry)
   return tones[entry.what] ?? 'plain'
 }
 
@@ -47,6 +54,7 @@ const toneOf = (entry: Entry): TimelineTone => {
 const Detail = ({ entry, sides }: { entry: Entry; sides: Sides | undefined }) => {
   const [code, event, latency] = ['error_code', 'event_name', 'latency_ms'].map((name) => detailText(entry, name))
   const segments = Number(entry.detail?.segments ?? 0)
+  const [url, answer, ms] = ['url', 'answer_status', 'ms'].map((name) => detailText(entry, name))
   return (
     <span class="row">
       {entry.leg && (
@@ -55,6 +63,13 @@ const Detail = ({ entry, sides }: { entry: Entry; sides: Sides | undefined }) =>
         </span>
       )}
       {segments > 0 && <span>{words.timeline.segments(segments)}</span>}
+      {url && (
+        <bdi dir="ltr" class="break">
+          {url}
+        </bdi>
+      )}
+      {url && <span>{answer ? words.timeline.answered(answer) : words.timeline.noAnswer}</span>}
+      {ms !== undefined && <span>{words.timeline.took(duration(Number(ms)))}</span>}
       {code && <code>{code}</code>}
       {event && <code>{event}</code>}
       {latency !== undefined && <span>{words.timeline.took(duration(Number(latency)))}</span>}
@@ -91,7 +106,10 @@ const ending = /^([a-z_]+)(?: (\d{3}))?: (.+)$/
 export const isSilent = (text: string): boolean => /^no codec; received 0 packets.*; sent 0 packets/.test(text)
 
 /** The short text of the log as a sentence. */
-const inWords = ({ what }: Entry, text: string): string => {
+const inWords = ({ what, detail }: Entry, text: string): string => {
+  const verb = detail?.verb
+  if (what === 'program_request') return verb ? words.call.resultOf(String(verb)) : words.call.programRequest
+  if (what === 'program_verb') return words.call.verb(String(verb ?? ''))
   if (what === 'media' && isSilent(text)) return words.call.noSound
   const [, how, status, reason = ''] = (what === 'note' && ending.exec(text)) || []
   const [, name] = Object.entries(words.call.ends).find(([each]) => each === how) ?? []
@@ -168,6 +186,11 @@ export const FactTimeline = ({ reply: { timeline, outcome, next_step: next }, si
           {next.kind === 'top_up' && may('money') && (
             <ButtonLink href={paths.money()} icon="wallet">
               {words.timeline.topUp}
+            </ButtonLink>
+          )}
+          {next.kind === 'check_program' && may('develop') && (
+            <ButtonLink href={paths.applications()} icon="terminal">
+              {words.timeline.applications}
             </ButtonLink>
           )}
           {next.kind === 'buy_number' && may('numbers') && (

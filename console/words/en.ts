@@ -1,3 +1,4 @@
+import type { words as applications } from './en/applications.ts'
 import type { words as calls } from './en/calls.ts'
 import type { words as channels } from './en/channels.ts'
 import type { words as contacts } from './en/contacts.ts'
@@ -24,6 +25,7 @@ import type { words as you } from './en/you.ts'
 
 /** The texts of a whole language: a translation is a value of this type. Every section adds one line. */
 export type Catalogue = {
+  readonly applications: typeof applications
   readonly calls: typeof calls
   readonly channels: typeof channels
   readonly contacts: typeof contacts

@@ -9,11 +9,19 @@ type Call = Platform['call']
 /** Addresses of pages that need ids, as what follows `/console/ACC…`. */
 export type ExamplePages = Readonly<Record<string, string>>
 
-/** A receiver of webhooks: it accepts calls to /crm, and refuses all others. */
+/** A greeting and a question for one key, which nobody presses. */
+const menu = [
+  { verb: 'say', text: 'Welcome. Press 1 for deliveries.' },
+  { verb: 'gather', num_digits: 1, timeout: 1 },
+  { verb: 'hangup' },
+]
+
+/** A receiver of webhooks, and a program of calls at /menu: it accepts requests to /crm, and refuses all others. */
 const startReceiver = async (): Promise<{ readonly url: string; stop(): void }> => {
   const server = createServer((request, reply) => {
     const isGood = request.url === '/crm'
     request.resume().on('end', () => {
+      if (request.url === '/menu') return reply.setHeader('content-type', 'application/json').end(JSON.stringify(menu))
       reply.writeHead(isGood ? 200 : 503, { 'content-type': 'application/json' })
       reply.end(isGood ? '{"received": true}' : '{"error": "the queue is full"}')
     })
@@ -112,6 +120,29 @@ const makeWebhooks = async (call: Call, url: string, channel_uuid: string): Prom
   return made.body.webhooks[0].uuid
 }
 
+/** Makes an application, has a number run it, and calls the number. @returns the paths of their pages */
+const makeApplication = async (call: Call, url: string): Promise<ExamplePages> => {
+  const fields = { name: 'Menu', url: `${url}/menu`, fallback_url: `${url}/closed` }
+  const { application } = (await call('POST', '/open/voip/applications', fields)).body
+  await call('POST', '/open/voip/applications', { name: 'Survey', url: `${url}/survey`, format: 'twilio' })
+  const [{ uuid, phone_number: to }] = (await call('GET', '/open/voip/virtual-numbers')).body.numbers
+  await call('PUT', `/open/voip/virtual-numbers/${uuid}`, {
+    voice: { kind: 'application', application_uuid: application.uuid },
+  })
+  await call('POST', '/sandbox/handsets/+447700900456/calls', { to })
+  const { cdrs } = await until(async () => {
+    const { body } = await call('GET', '/open/voip/call-history?number=%2B447700900456')
+    return body.cdrs.length > 0 && !body.cdrs[0].active && body
+  })
+  return {
+    application: `/calls/applications/${application.uuid}`,
+    'application-in-use': `/calls/applications/${application.uuid}?act=remove`,
+    'application-number': `/numbers/${uuid}`,
+    'application-call': `/calls/${cdrs[0].uuid}`,
+    'new-application': '/calls/applications?create=1',
+  }
+}
+
 /** Fills the account. @returns the pages that need ids, and what ends the receiver of its webhooks */
 export const makeExampleData = async (platform: Platform): Promise<{ readonly pages: ExamplePages; stop(): void }> => {
   const { url } = platform
@@ -136,6 +167,7 @@ export const makeExampleData = async (platform: Platform): Promise<{ readonly pa
     await call('POST', '/open/contacts', { first_name, last_name, contact_details: [{ type: 'PH', value }] })
   const [delivered, , failed] = await makeTexts(call, number)
   const cdr = await makeCalls(call, number)
+  const applicationPages = await makeApplication(call, receiver.url)
   await makePeople(call, url)
   await call('POST', '/open/keys', { label: 'Shop, production', scopes: ['inbox', 'read_only'] })
   await call('POST', '/open/keys', { label: 'Reports', scopes: ['read_only', 'money'] })
@@ -151,6 +183,7 @@ export const makeExampleData = async (platform: Platform): Promise<{ readonly pa
   const conversation = await makeConversation(call)
   return {
     pages: {
+      ...applicationPages,
       conversation: `/inbox/all/${conversation}`,
       contact: `/contacts/${contact.uuid}`,
       number: `/numbers/${bought.uuid}`,

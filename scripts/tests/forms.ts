@@ -78,7 +78,7 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
   {
     why: 'walks of the console; the fast form opens every section and answers a message (smoke.test.ts)',
     files: [
-      'test/console/{inbox,inbox-sending,contacts,numbers,developers,people,logs,phone}.test.ts',
+      'test/console/{inbox,inbox-sending,contacts,numbers,developers,people,logs,phone,applications}.test.ts',
       'test/console/{parts,security,mailed-links,ground,notifications,pseudo,channels}.test.ts',
       'test/console/{address,message-content,names,overlays,targets}.test.ts',
     ],

@@ -4,7 +4,7 @@ import type { MediaCall, MediaLeg, MediaLegStats, MediaRecording, MediaSrtp } fr
 import type { LinkState } from './sms.ts'
 
 /**
- * The port of voice: types and names only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their
+ * The port of voice: types only. The gateway speaks SIP to browsers (over WebSocket) and to trunks, and bridges their
  * media. Call control decides what is allowed and stores the CDRs. The gateway calls it before every relevant step, and
  * continues only after the promise resolves.
  */
@@ -44,9 +44,6 @@ export type VoiceOutboundCall = {
   readonly from: string | null
   readonly headers: { readonly [name: string]: string }
 }
-
-/** Header of our INVITEs with the number of calls that dialled one another, so that a forwarding loop ends. */
-export const hopsHeader = 'X-Trunkline-Hops'
 
 /** A call from a trunk. Numbers are E.164 where the trunk's numbers are, otherwise as sent. */
 export type VoiceInboundCall = {
@@ -92,6 +89,8 @@ export type VoicePlan = {
   readonly mostSeconds: number | null
   /** Headers of the INVITE, each beginning with X-, of a call that `run` places. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Calls that dialled one another up to this one, told to trunks so that a forwarding loop ends. Default: none. */
+  readonly hops?: number
   /** Runs the call in place of a bridge. A call that comes in then searches for no target. */
   readonly program?: VoiceProgram
 }

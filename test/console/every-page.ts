@@ -18,7 +18,7 @@ export const ownPages: readonly { readonly name: string; readonly path: string }
 const uuid = '01a20000-0000-7000-8000-000000000000'
 const thingIds: Readonly<Record<string, string>> = {
   ...{ number: `DID${uuid}`, contact: `PER${uuid}`, message: `SMO${uuid}`, call: `CDR${uuid}`, webhook: `WHK${uuid}` },
-  ...{ delivery: `EVT${uuid}`, event: `EVT${uuid}`, channel: `WPN${uuid}` },
+  ...{ delivery: `EVT${uuid}`, application: `APP${uuid}`, event: `EVT${uuid}`, channel: `WPN${uuid}` },
 }
 
 /** Pages of one thing each, with ids that no account has: their waiting and refused states need no data. */

@@ -30,6 +30,8 @@ const addresses = {
   start: '/console/:account/start',
   logs: '/console/:account/logs',
   calls: '/console/:account/calls',
+  applications: '/console/:account/calls/applications',
+  application: '/console/:account/calls/applications/:application',
   sendings: '/console/:account/logs/sendings',
   sending: '/console/:account/logs/sendings/:sending',
   message: '/console/:account/logs/messages/:message',

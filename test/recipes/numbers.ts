@@ -1,4 +1,5 @@
 import { uuid } from '../../src/platform/lib/id.ts'
+import { madeApplication } from './applications.ts'
 import type { Recipes } from './recipe.ts'
 import { group, type Scene } from './scene.ts'
 
@@ -54,7 +55,11 @@ export const numberRecipes: Recipes = {
   changeVirtualNumber: {
     ok: async (scene) => ({
       params: await owned(scene),
-      body: { friendly_name: scene.mark, inbound_user_uuid: await scene.user() },
+      body: {
+        friendly_name: scene.mark,
+        inbound_user_uuid: await scene.user(),
+        voice: { kind: 'user', user_uuid: await scene.user(), ...(await madeApplication(scene)).params },
+      },
     }),
   },
   deleteVirtualNumber: { ok: async (scene) => ({ params: await owned(scene) }) },

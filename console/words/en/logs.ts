@@ -77,6 +77,9 @@ export const words = section('logs', {
   },
   call: {
     noSound: 'No sound went in either direction',
+    programRequest: 'Program requested',
+    resultOf: (verb: string) => `Result of ${verb} sent to the program`,
+    verb: (verb: string) => `Program: ${verb}`,
     /** The end of a call, by the name that its log has. */
     ends: {
       completed: 'Ended',
@@ -91,6 +94,7 @@ export const words = section('logs', {
       suspended: 'Ended by a suspension',
       operator: 'Ended by the operator',
       interrupted: 'Interrupted',
+      program_error: 'Ended by a fault of the program',
     },
     endStatus: (end: string, status: string) => `${end} (${status})`,
   },
@@ -105,6 +109,9 @@ export const words = section('logs', {
     redeliver: 'Deliver again',
     redelivered: 'The event is being delivered again',
     topUp: 'Open the balance',
+    applications: 'Open the applications',
+    answered: (status: string) => `answer ${status}`,
+    noAnswer: 'no answer',
     segments: (count: number) => counted(count, { one: 'part', other: 'parts' }),
     took: (time: string) => `after ${time}`,
     empty: 'Nothing is stored about it any more.',

@@ -69,6 +69,8 @@ export const words = section('shell', {
     sending: 'Sending',
     call: 'Call',
     calls: 'Calls',
+    applications: 'Applications',
+    application: 'Application',
     money: 'Ledger',
     holds: 'Held money',
     usage: 'Usage',

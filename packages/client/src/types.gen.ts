@@ -522,7 +522,7 @@ export type IceServer = {
   credential?: string
 }
 
-/** What calls to the number do */
+/** How calls to the number are handled */
 export type NumberVoice = {
   /** user: rings user_uuid. application: runs application_uuid. url: runs the program at url */
   kind: 'none' | 'user' | 'application' | 'url'
@@ -923,7 +923,7 @@ export type TimelineNextStep = {
   /** none: nothing to do */
   kind: 'none' | 'wait' | 'check_number' | 'change_text' | 'send_again' | 'call_again' | 'top_up' | 'ask_consent' | 'provide_documents' | 'buy_number' | 'check_device' | 'unblock' | 'check_webhook' | 'connect_channel' | 'check_program' | 'ask_operator'
   text: string
-  /** What the step concerns, such as a webhook or a number of the account */
+  /** The thing that the step concerns, such as a webhook or a number of the account */
   target_uuid?: string
 }
 

@@ -7,9 +7,9 @@ import { answerSeconds, maxApplications } from './limits.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
-export type { ApplicationFields, ApplicationRow } from './store.ts'
+export type ApplicationRow = store.ApplicationRow
 
-/** What an application has where a request says nothing. */
+/** Values of fields that a request leaves out. */
 const ordinary = {
   method: 'POST',
   fallback_url: null,

@@ -19,7 +19,7 @@ export type ApplicationRow = {
   updated_at: Date
 }
 
-/** What a request may set. */
+/** Fields that a request may set. */
 export type ApplicationFields = Omit<
   ApplicationRow,
   'account_id' | 'id' | 'sealed_secret' | 'created_at' | 'updated_at'

@@ -42,8 +42,10 @@ export const maxTrunksPerCall = 4
 /** Ring timeout of browsers and of telephones, in seconds. */
 export const ringTimeoutSeconds = { people: 30, trunk: 60, dial: 30 }
 
-/** Longest time of a call that a program dials, and the number of calls that may dial one another. */
+/** Longest time of a call that a program dials, unless it asks for another. */
 export const maxChildSeconds = 14_400
+
+/** Calls that may be dialled one from the other. */
 export const maxCallDepth = 5
 
 /** Longest entry of a code, in seconds. With the end of the call it stays within one charged minute. */

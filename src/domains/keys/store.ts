@@ -68,6 +68,7 @@ export const findLostSecrets = async (db: Sql): Promise<LostSecrets> => ({
 
 /** Columns with sealed values, and the effect of `forgetSecrets` on each; a test compares them with the schema. */
 export const sealedColumns = {
+  'call_applications.sealed_secret': 'replaced by a new one',
   'connections.sealed_secrets': 'emptied, and the connection is disabled',
   'document_parts.sealed': 'deleted with the document',
   'idempotency.sealed_body': 'deleted',
@@ -102,6 +103,7 @@ const at = (table: string, column: string, place = "''"): SealedColumn => ({
 
 /** All sealed columns, with the place of their values: see the callers of Seal.closeBytes(). */
 export const sealedColumnList: readonly SealedColumn[] = [
+  at('call_applications', 'sealed_secret'),
   at('connections', 'sealed_secrets'),
   at('document_parts', 'sealed', "'document ' || account_id || ' ' || document_id || ' ' || part"),
   at('idempotency', 'sealed_body'),
@@ -208,6 +210,13 @@ export const forgetSecrets = async (tx: Tx, secretOf: () => Buffer): Promise<voi
     from unnest(${webhooks.map(({ account_id }) => account_id)}::uuid[], ${webhooks.map(({ id }) => id)}::uuid[],
       ${webhooks.map(() => secretOf())}::bytea[]) g (account_id, id, sealed)
     where w.account_id = g.account_id and w.id = g.id`
+  const applications = await tx.many<{ account_id: string; id: string }>`
+    select account_id, id from call_applications for update`
+  await tx.run`
+    update call_applications a set sealed_secret = g.sealed
+    from unnest(${applications.map(({ account_id }) => account_id)}::uuid[], ${applications.map(({ id }) => id)}::uuid[],
+      ${applications.map(() => secretOf())}::bytea[]) g (account_id, id, sealed)
+    where a.account_id = g.account_id and a.id = g.id`
   // Sandbox connections get new passwords at each start.
   await tx.run`
     update connections set sealed_secrets = null, updated_at = app_now(),

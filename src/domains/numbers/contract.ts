@@ -394,7 +394,7 @@ export const changeVirtualNumber = contract({
   url: '/open/voip/virtual-numbers/:virtual_number_uuid',
   summary: 'Change a number: its name, recording, time zone, and the user whose browser rings',
   description:
-    'Absent fields stay unchanged. An inbound user receives the calls of the number in the voice client. With voice, calls run a program: the last one written of both counts.',
+    'Absent fields stay unchanged. An inbound user receives the calls of the number in the voice client. With voice, calls run a program: the last one written of both counts, and in one request voice.',
   params: numberParams,
   body: Type.Object(
     {
@@ -410,10 +410,9 @@ export const changeVirtualNumber = contract({
   ),
   status: 200,
   reply: Ok({ number: VirtualNumber }),
-  codes: { invalid: ['voice_twice', 'voice_field', 'url_refused'] },
+  codes: { invalid: ['voice_field', 'url_refused'] },
   errors: {
-    invalid:
-      'voice and inbound_user_uuid are both given (voice_twice), voice lacks a field of its kind (voice_field), or an address is refused (url_refused)',
+    invalid: 'voice lacks a field of its kind (voice_field), or an address is refused (url_refused)',
     notFound: 'No such virtual number, active user or application of the account',
   },
 })

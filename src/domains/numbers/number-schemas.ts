@@ -70,7 +70,10 @@ export const NumberVoice = Named(
       ),
       fallback_method: Type.Optional(VoiceMethod),
     },
-    { description: 'What calls to the number do', examples: [{ kind: 'url', url: 'https://example.com/call' }] },
+    {
+      description: 'How calls to the number are handled',
+      examples: [{ kind: 'url', url: 'https://example.com/call' }],
+    },
   ),
 )
 

@@ -16,8 +16,6 @@ export const refusals = {
   numbersOrGroup: () => invalid('Give either numbers or group_id').at('numbers'),
   unknownGroup: (group: string) => notFound(`There is no number group ${group}`).at('group_id'),
   unknownVirtualNumber: (id: string) => notFound(`There is no virtual number ${id}`).at('virtual_number_uuid'),
-  voiceTwice: () =>
-    invalid('Give voice or inbound_user_uuid, not both', 'voice_twice').at('voice', 'inbound_user_uuid'),
   voiceField: (kind: string, field: string) =>
     invalid(`voice of the kind ${kind} needs ${field}`, 'voice_field').at(`/voice/${field}`),
   urlRefused: (field: string, why: string) =>

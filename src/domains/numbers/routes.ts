@@ -279,10 +279,11 @@ const changedVoice = async (
   row: virtualNumbers.NumberRow,
   { voice, inbound_user_uuid: user }: Static<typeof c.changeVirtualNumber.body>,
 ): Promise<Pick<virtualNumbers.NumberRow, 'voice' | 'inbound_user_id'>> => {
-  if (voice && user !== undefined) throw refusals.voiceTwice()
+  const rings = user ? await ringingUser(tx, row.account_id, user) : null
   if (voice) return await readVoice(tx, row.account_id, voice)
-  if (user === undefined) return { voice: row.voice, inbound_user_id: row.inbound_user_id }
-  return { voice: null, inbound_user_id: user === null ? null : await ringingUser(tx, row.account_id, user) }
+  return user === undefined
+    ? { voice: row.voice, inbound_user_id: row.inbound_user_id }
+    : { voice: null, inbound_user_id: rings }
 }
 
 /** The account's own numbers. */

@@ -93,7 +93,7 @@ const NextStep = Named(
     kind: Enum([...nextSteps], { description: 'none: nothing to do' }),
     text: Type.String({ examples: ['Check the number of the recipient, then send again.'] }),
     target_uuid: Type.Optional(
-      Type.String({ description: 'What the step concerns, such as a webhook or a number of the account' }),
+      Type.String({ description: 'The thing that the step concerns, such as a webhook or a number of the account' }),
     ),
   }),
 )

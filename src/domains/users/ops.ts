@@ -106,6 +106,9 @@ export const findBarred = store.findBarred
 /** Returns a user of an account, of any status; null if there is none. */
 export const userOf = store.findInAccount
 
+/** Returns the id of the active user with an e-mail address or a printed id; null if there is none. */
+export const userByIdentity = store.findByIdentity
+
 /** Returns the bare id of a user that a filter names, of any status. @throws Problem 404 for a user of no such account */
 export const requireUser = async (sql: Sql, account: string, printed: string): Promise<string> => {
   const id = parse('USR', printed)

@@ -110,6 +110,16 @@ export const findBarred = async (db: Sql, ids: readonly string[]): Promise<strin
 export const findInAccount = (db: Sql, account: string, id: string) =>
   db.maybe<UserRow>`select * from users where account_id = ${account} and id = ${id}`
 
+/** Returns the id of the active user with an e-mail address or a printed id; null if there is none. */
+export const findByIdentity = async (sql: Sql, account: string, identity: string): Promise<string | null> =>
+  (
+    await sql.maybe<{ id: string }>`
+      select id from users
+      where account_id = ${account} and status = 'ACTIVE'
+        and (lower(email) = lower(${identity}) or 'USR' || id::text = ${identity})
+      order by created_at limit 1`
+  )?.id ?? null
+
 /** Returns the newest user of an account who is not deleted. */
 export const newest = (sql: Sql, account: string) => sql.maybe<UserRow>`
   select * from users where account_id = ${account} and status <> 'DELETED' order by created_at desc, id desc limit 1`

@@ -127,13 +127,3 @@ export const childrenOf = async (sql: Sql, account: string, parent: string): Pro
     await sql.many<{ id: string }>`
       select id from calls where account_id = ${account} and parent_id = ${parent} order by id desc limit 1000`
   ).map(({ id }) => id)
-
-/** Returns the id of an active user by what a Client names: the printed id, or the e-mail; null for none. */
-export const userByIdentity = async (sql: Sql, account: string, identity: string): Promise<string | null> =>
-  (
-    await sql.maybe<{ id: string }>`
-      select id from users
-      where account_id = ${account} and status = 'ACTIVE'
-        and (lower(email) = lower(${identity}) or 'USR' || id::text = ${identity})
-      order by created_at limit 1`
-  )?.id ?? null

@@ -5,14 +5,7 @@ import { callIdOf, fromOf, toOf } from '@trunkline/sip/fields.ts'
 import { type Header, header } from '@trunkline/sip/message.ts'
 import { telephoneNumberOf } from '@trunkline/sip/telephone-number.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
-import {
-  hopsHeader,
-  type VoiceCodeEntry,
-  type VoiceInboundCall,
-  type VoicePlan,
-  type VoiceProgram,
-  type VoiceUser,
-} from '../../../ports/voice.ts'
+import type { VoiceCodeEntry, VoiceInboundCall, VoicePlan, VoiceProgram, VoiceUser } from '../../../ports/voice.ts'
 import { type Binding, identityOf } from '../browsers/registrar.ts'
 import { isBrowser, personKey } from '../gateway-deps.ts'
 import { maxExtraHeaders, maxPersistMs } from '../limits.ts'
@@ -22,7 +15,8 @@ import { ActiveCall, type CallBehaviour, type CallDeps, type Caller, type CallOr
 import { Bridge } from './bridge.ts'
 import { CodeEntry } from './code-entry.ts'
 import type { HangupCause } from './hangup-cause.ts'
-import { ProgramLine } from './program.ts'
+import { hopsHeader } from './hops.ts'
+import { ProgramLine } from './program-line.ts'
 
 const serverStopping: HangupCause = { how: 'interrupted', status: 503, reason: 'The server stops', by: null }
 const reservedHeaders = new Set(['x-device-gen', 'x-caller-id'])

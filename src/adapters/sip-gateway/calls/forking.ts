@@ -23,6 +23,7 @@ import {
   redactedFailure,
   undescribed,
 } from './hangup-cause.ts'
+import { hopsHeader } from './hops.ts'
 
 export type ForkingSettings = {
   readonly gateway: GatewayDeps
@@ -31,7 +32,7 @@ export type ForkingSettings = {
   readonly media: MediaCall
   /** Null in a call that the platform places: nothing is bridged. */
   readonly caller: CallLeg | null
-  readonly plan: Pick<VoicePlan, 'call' | 'callerId' | 'targets' | 'ringSeconds' | 'headers'>
+  readonly plan: Pick<VoicePlan, 'call' | 'callerId' | 'targets' | 'ringSeconds' | 'headers' | 'hops'>
   /** How the ids of its media legs begin. Default: callee. */
   readonly legPrefix?: string
   /** Codecs towards browsers, best first. */
@@ -177,7 +178,9 @@ export class Forking {
     const where = { trunk: trunk.settings.id, person: null, flow: null }
     const { codecs, srtp } = trunk.settings
     const ask = trunk.inviteRequest(number, this.settings.plan.callerId)
-    const headers = [...(ask.headers ?? []), ...this.planHeaders]
+    const { hops } = this.settings.plan
+    const hopsHeaders: Header[] = hops === undefined ? [] : [[hopsHeader, String(hops)]]
+    const headers = [...(ask.headers ?? []), ...this.planHeaders, ...hopsHeaders]
     return [await this.prepare(where, { kind: 'rtp', codecs, srtp }, { ...ask, headers })]
   }
 

@@ -1,22 +1,26 @@
-import { parse, print, uuid } from '../../../platform/lib/id.ts'
-import { hopsHeader, type VoiceDecision, type VoicePlan } from '../../../ports/voice.ts'
+import type { Sql } from '../../../platform/db/sql.ts'
+import { print, uuid } from '../../../platform/lib/id.ts'
+import type { VoiceDecision, VoicePlan } from '../../../ports/voice.ts'
 import { callerIdOf, type UsableCallerId } from '../../callers/ops.ts'
+import { userByIdentity } from '../../users/ops.ts'
 import { maxCallDepth, maxChildSeconds, ringTimeoutSeconds } from '../limits.ts'
 import type { ProgramCall } from '../programs/program.ts'
 import type { PlacedChild } from '../programs/program-deps.ts'
 import type { VerbOf } from '../programs/verbs.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
 import { type CallRow, find, type NewCall } from '../store.ts'
-import type { Admission, CallControlDeps } from './call-control.ts'
+import type { Admission, CallControlDeps } from './call-admission.ts'
 import { checkDestination, countAttempt, getsRecord, limitsOf } from './call-limits.ts'
 import { type Destination, findDestination } from './destination.ts'
 
 type Dial = VerbOf<'dial'>
 
-/** The digits or the user that a `dial` names. */
-const dialledOf = ({ targets: [target] }: Dial): string => {
+/** The digits or the printed user that a `dial` names. A user is named by id or e-mail address. */
+const dialledOf = async (sql: Sql, account: string, { targets: [target] }: Dial): Promise<string> => {
   if (!target) return ''
-  return 'number' in target ? target.number : print('USR', parse('USR', target.user_uuid) ?? '')
+  if ('number' in target) return target.number
+  const user = await userByIdentity(sql, account, target.user_uuid)
+  return user === null ? target.user_uuid : print('USR', user)
 }
 
 const failed = ({ status, reason }: CallRefusal): PlacedChild => ({ failed: status, reason })
@@ -55,7 +59,7 @@ export const makePlaceChild =
     const isHasty = attempts > limits.attemptsPerMinute
     if (isHasty && !getsRecord(attempts, limits.attemptsPerMinute))
       return failed(callRefusals.tooManyAttempts(limits.attemptsPerMinute))
-    const dialled = dialledOf(dial)
+    const dialled = await dialledOf(db, account, dial)
     const found = await findDestination(deps, account, dialled)
     const proofs = {
       simulated: 'targets' in found && found.isSimulated,
@@ -90,8 +94,7 @@ export const makePlaceChild =
         ...decided.value,
         ringSeconds: dial.timeout ?? ringTimeoutSeconds.dial,
         mostSeconds: dial.max_seconds ?? maxChildSeconds,
-        // A carrier that brings the call back to us shows how many calls led to it.
-        headers: found.isTrunk ? { [hopsHeader]: String(call.depth) } : {},
+        hops: parent.depth + 1,
       },
     }
   }

@@ -3,7 +3,7 @@ import { publishRecordingsReady } from '../ops.ts'
 import type { ProgramRecordings } from '../programs/program-deps.ts'
 import * as recordings from '../recordings/recording-files.ts'
 import { reportRecording } from '../recordings/recording-status.ts'
-import type { CallControlDeps } from './call-control.ts'
+import type { CallControlDeps } from './call-admission.ts'
 
 type RecordingDeps = Pick<CallControlDeps, 'db' | 'quotas' | 'config' | 'log' | 'seal' | 'urlOfRecording'>
 

@@ -110,7 +110,6 @@ export const createCall = contract({
     unavailable: 'No process runs calls (no_voice), or no trunk carries calls to the number (no_trunk)',
   },
   codes: { forbidden: ['emergency'] },
-  cli: 'calls create',
 })
 
 const commandNames = [
@@ -188,7 +187,6 @@ export const commandCall = contract({
     notSupported: 'A call on the messaging app, which runs on other devices (not_supported)',
     unavailable: 'No process runs calls (no_voice)',
   },
-  cli: 'calls command',
 })
 
 export const getProgramSecret = contract({

@@ -63,21 +63,29 @@ test('a call of the API waits with the status QUEUED, from the number that it sh
 
 test('calls of an account are due in order, at its pace, and one that repeats its key is made once', async () => {
   const who = await furnish({ calls_per_second: 10 })
-  const waits: number[] = []
   const ids: string[] = []
   for (let n = 0; n < 3; n++) {
     const { cdr: made, queued_ms } = await queued(who)
-    waits.push(queued_ms)
+    assert.equal(queued_ms === 0, n === 0, String(queued_ms))
     ids.push(made.uuid.slice(3))
+    // Far ahead, so that the time that the test takes changes nothing.
+    if (n === 0) await pass(who, -60)
   }
-  assert.equal(waits[0], 0)
-  const [, second = 0, third = 0] = waits
-  assert.ok(second > 0 && second <= 100 && third > second && third <= 200, `${waits}`)
+  const rows = await db.many<{ id: string; ms: number }>`
+    select id, extract(epoch from due_at - lag(due_at) over (order by due_at))::float8 * 1000 as ms
+    from calls where account_id = ${who.id} order by due_at`
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    ids,
+  )
+  for (const { ms } of rows.slice(1)) assert.ok(ms >= 100 && ms < 105, String(ms))
+  assert.deepEqual(await claim(who), [])
+  await db.run`update calls set due_at = app_now() where id = ${ids[0] ?? ''}`
   assert.deepEqual(
     (await claim(who)).map(({ id }) => id),
     ids.slice(0, 1),
   )
-  await pass(who, 1)
+  await pass(who, 61)
   assert.deepEqual(
     (await claim(who)).map(({ id }) => id),
     ids.slice(1),

@@ -56,7 +56,10 @@ export const tag = async ({ deps, state, call }: VerbContext, { data }: VerbOf<'
   return idle
 }
 
-const waits: Readonly<Record<string, number>> = { w: 500, W: 1_000 }
+const waits = new Map([
+  ['w', 500],
+  ['W', 1_000],
+])
 
 /** Sends keys; `w` waits for half a second, `W` for a second. */
 export const dtmf = async (context: VerbContext, { digits }: VerbOf<'dtmf'>): Promise<VerbOutcome> => {
@@ -64,7 +67,7 @@ export const dtmf = async (context: VerbContext, { digits }: VerbOf<'dtmf'>): Pr
   if (!leg) return callOver
   for (const part of digits.match(/[wW]|[^wW]+/g) ?? []) {
     if (context.signal.aborted) break
-    const ms = waits[part]
+    const ms = waits.get(part)
     if (ms !== undefined) await sleep(ms, context.signal)
     else await leg.sendKeys(part)
   }

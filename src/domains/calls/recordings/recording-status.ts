@@ -3,7 +3,7 @@ import { enqueue } from '../../../platform/jobs/queue.ts'
 import type { ReadyRecording } from '../ops.ts'
 import { callbackKinds } from '../orders/callback-kinds.ts'
 
-/** Who gets a recording once it is stored, and in which shape. */
+/** The receiver of a recording once it is stored, and the shape for it. */
 export type RecordingCallback = {
   readonly url: string
   readonly method: 'GET' | 'POST'

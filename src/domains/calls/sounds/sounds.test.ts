@@ -153,6 +153,7 @@ test('a slow sound is given up in time, and its fetch goes on for the next call'
   const answers: ServerResponse[] = []
   const { url, requests } = serve((_, response) => void answers.push(response))
   assert.equal(codeOf(await sounds.prepare(account, { url }, signal)), 'timeout')
+  await until(async () => answers.length === 1)
   answers[0]?.end(toneWav())
   await until(async () => codeOf(await sounds.prepare(account, { url }, signal)) === 'none')
   assert.equal(requests.length, 1)

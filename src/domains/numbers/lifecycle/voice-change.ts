@@ -7,6 +7,7 @@ import { requireApplication } from '../../applications/ops.ts'
 import { isActive } from '../../users/ops.ts'
 import type { NumberVoice as VoiceSchema } from '../number-schemas.ts'
 import { refusals } from '../refusals.ts'
+import type { NumberVoice } from './number-voice.ts'
 import type { NumberRow } from './virtual-number-store.ts'
 
 type VoiceFields = Pick<NumberRow, 'voice' | 'inbound_user_id'>
@@ -27,22 +28,27 @@ export const ringingUser = async (sql: Sql, account: string, printed: string): P
   return id && (await isActive(sql, account, id)) ? id : refuse(refusals.noActiveUser(printed))
 }
 
-const fieldOf = <F extends keyof VoiceBody>(voice: VoiceBody, field: F): NonNullable<VoiceBody[F]> =>
-  voice[field] ?? refuse(refusals.voiceField(voice.kind, field))
+const requireProgram = async (tx: Tx, account: string, printed: string): Promise<NumberVoice> => {
+  const application = parse('APP', printed) ?? refuse(refusals.voiceField('application', 'application_uuid'))
+  const { format } = await requireApplication(tx, account, application)
+  return { kind: 'application', application, shape: format }
+}
 
-/** Returns what a request makes calls to a number do. @throws the 400 or 404 Problem */
+/** Returns what a request makes calls to a number do. Ids that its kind does not need exist too. @throws the 400 or 404 Problem */
 export const readVoice = async (tx: Tx, account: string, voice: VoiceBody): Promise<VoiceFields> => {
+  const { user_uuid: user, application_uuid: application } = voice
+  const rings = user === undefined ? null : await ringingUser(tx, account, user)
+  const program = application === undefined ? null : await requireProgram(tx, account, application)
   if (voice.kind === 'none') return { voice: null, inbound_user_id: null }
   if (voice.kind === 'user')
-    return { voice: null, inbound_user_id: await ringingUser(tx, account, fieldOf(voice, 'user_uuid')) }
-  if (voice.kind === 'application') {
-    const printed = fieldOf(voice, 'application_uuid')
-    const application = parse('APP', printed) ?? refuse(refusals.voiceField(voice.kind, 'application_uuid'))
-    const { format } = await requireApplication(tx, account, application)
-    return { voice: { kind: 'application', application, shape: format }, inbound_user_id: null }
-  }
+    return { voice: null, inbound_user_id: rings ?? refuse(refusals.voiceField('user', 'user_uuid')) }
+  if (voice.kind === 'application')
+    return {
+      voice: program ?? refuse(refusals.voiceField('application', 'application_uuid')),
+      inbound_user_id: null,
+    }
   const { method = 'POST', fallback_url = null, fallback_method = 'POST' } = voice
-  const url = fieldOf(voice, 'url')
+  const url = voice.url ?? refuse(refusals.voiceField('url', 'url'))
   return {
     voice: { kind: 'url', url, method, fallback_url, fallback_method, shape: 'native' },
     inbound_user_id: null,

@@ -9,6 +9,7 @@ import {
   type ProgramSource,
 } from '../../../domains/calls/compat/ops.ts'
 import { queueOrder, storeRefusedCall } from '../../../domains/calls/orders/ops.ts'
+import { userByIdentity } from '../../../domains/users/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { type Endpoint, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
@@ -18,7 +19,6 @@ import type { Services } from '../../../services.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { minRingTimeout, ordinaryRingTimeout } from '../limits.ts'
 import { refusals } from '../refusals.ts'
-import * as store from '../store.ts'
 import { presentCall } from './call-fields.ts'
 import { checkAddresses, programOf } from './call-program.ts'
 import * as c from './contract.ts'
@@ -89,7 +89,7 @@ export const createCallRoute = (parts: Services): Endpoint => {
         const { ApplicationSid: sid = '' } = body
         const program =
           sid === '' ? (prepared ?? refuse(refusals.noProgram())) : await applicationOf(tx, account.id, sid)
-        const user = identity === undefined ? null : await store.userByIdentity(tx, account.id, identity)
+        const user = identity === undefined ? null : await userByIdentity(tx, account.id, identity)
         const to = number ?? (user === null ? refuse(refusals.badRecipient(`client:${identity}`)) : print('USR', user))
         const { row } = await queueOrder(parts, tx, account.id, { to, from, order: orderOf(body, program) })
         await audit(tx, { target: print('CDR', row.id), after: { from, to, program: program.kind } })
