@@ -360,6 +360,7 @@ export const benches: readonly Bench[] = [
       keyMedian: { label: 'the same, p50', unit: 'ms' },
       order: { label: 'request of the API to INVITE, p95', unit: 'ms', isHeadline: true },
       orderMedian: { label: 'the same, p50', unit: 'ms' },
+      ...costFigures('cost', 'a call that hears a prompt of half a second'),
     },
     run: () => import('./programs.ts'),
   }),

@@ -14,6 +14,7 @@ import { unlimitedCalls } from '../test/voice/echo-calls.ts'
 import { addTrunk, freePortSettings } from '../test/voice/voice-fixture.ts'
 import { benchRun } from './bench.ts'
 import { table } from './lib.ts'
+import { childrenByRole, prefixed, startMeter } from './usage.ts'
 
 /**
  * Measures calls that programs run, through the whole platform. A carrier, its telephones and the program share this
@@ -145,17 +146,25 @@ const spreadOf = (values: readonly number[]): Spread => {
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
-const measurePrompts = async () => {
-  // The first call fetches the prompt.
-  await hearPrompt()
+/** Makes calls at the pace, each of which hears the prompt. */
+const hearPrompts = async (count: number): Promise<CallTimes[]> => {
   const all: Promise<CallTimes>[] = []
   const began = performance.now()
-  for (let i = 0; i < pace * seconds; i++) {
+  for (let i = 0; i < count; i++) {
     await setTimeout(Math.max(0, began + (i * 1_000) / pace - performance.now()))
     all.push(hearPrompt())
   }
-  const heard = await Promise.all(all)
+  return await Promise.all(all)
+}
+
+const measurePrompts = async () => {
+  // The first call fetches the prompt, and further ones warm the platform up.
+  await hearPrompt()
+  await hearPrompts(2 * pace)
+  const costOf = await startMeter({ node: [platform.pid], ...childrenByRole(platform.pid) })
+  const heard = await hearPrompts(pace * seconds)
   return {
+    cost: await costOf(heard.length),
     request: spreadOf(heard.map(({ invited, requested }) => requested - invited)),
     accepted: spreadOf(heard.map(({ answered, accepted }) => accepted - answered)),
     prompt: spreadOf(heard.map(({ answered, heard }) => heard - answered)),
@@ -225,6 +234,7 @@ for (let round = 0; round < rounds; round++) {
     promptMedian: prompts.prompt.p50,
     keyMedian: keys.p50,
     orderMedian: order.invite.p50,
+    ...prefixed('cost', prompts.cost),
   })
 }
 for (const end of ends.toReversed()) await end()
