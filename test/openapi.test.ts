@@ -111,14 +111,14 @@ test('openapi.json has the form of OpenAPI 3.1', () => {
   for (const name of Object.values(components).flatMap((kind) => Object.keys(kind))) assert.match(name, /^[\w.-]+$/)
 })
 
-test('openapi.json stays small: at most 2.75 MB, with at most 420 object schemas outside components', () => {
-  assert.ok(text.length <= 2_750_000, `${text.length} bytes`)
+test('openapi.json stays small: at most 2.9 MB, with at most 440 object schemas outside components', () => {
+  assert.ok(text.length <= 2_900_000, `${text.length} bytes`)
   let inline = 0
   walk(document, (node, path) => {
     const isComponent = /^\/components\/schemas\/\w+$/.test(path)
     if (String(node.type) === 'object' && node.properties && !isComponent) inline++
   })
-  assert.ok(inline <= 420, `${inline} object schemas`)
+  assert.ok(inline <= 440, `${inline} object schemas`)
   assert.ok(Object.keys(components.schemas ?? {}).length >= 90)
 })
 

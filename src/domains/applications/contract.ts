@@ -49,9 +49,19 @@ const fields = {
   }),
 }
 
+/** An address of a reply, which has no limits. */
+const ShownAddress = (description: string) =>
+  Type.Union([Confidential(Type.String({ description }), 'path'), Type.Null()], { description: 'null: none' })
+
 const Application = Named(
   'Application',
-  Type.Object({ uuid: Id('APP'), ...fields, created_at: Time, updated_at: Time }),
+  Type.Object({
+    uuid: Id('APP'),
+    ...fields,
+    fallback_url: ShownAddress('Is requested once where the program gives no document'),
+    status_url: ShownAddress('Gets the statuses of the calls'),
+    ...{ created_at: Time, updated_at: Time },
+  }),
 )
 
 const { name: _name, url: _url, ...others } = fields
@@ -68,7 +78,7 @@ export const listApplications = contract({
   method: 'GET',
   url: '/open/voip/applications',
   summary: 'The applications of the account, newest first',
-  description: `At most ${maxApplications}.`,
+  description: `An account has at most ${maxApplications} of them.`,
   status: 200,
   reply: Ok({ applications: Type.Array(Application) }),
   errors: {},

@@ -246,9 +246,10 @@ export const publishProgramFailed = async (
 ): Promise<void> => {
   const row = await store.find(tx, account, call)
   if (!row) return
-  const more = { error: { code, url, status, detail: detail.slice(0, 500) } }
+  // The query of an address may be secret.
+  const address = url !== null && URL.canParse(url) ? new URL(url).origin + new URL(url).pathname : null
   await publishCallEvents(tx, row, ['call.program.failed'], undefined, {
-    ...more,
+    error: { code, url: address, status, detail: detail.slice(0, 500) },
     ...(application === null ? {} : { application_uuid: print('APP', application) }),
   })
 }

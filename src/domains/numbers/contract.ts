@@ -21,11 +21,11 @@ import {
   GroupType,
   missingSupplier,
   NearbyCity,
-  NumberVoice,
   Requirement,
   Reservation,
   SubmittedAnswers,
   VirtualNumber,
+  VoiceSetting,
 } from './number-schemas.ts'
 
 const change = { auth: 'account', needs: 'numbers', shape: 'full', tag: 'Numbers' } as const
@@ -404,7 +404,7 @@ export const changeVirtualNumber = contract({
       inbound_user_uuid: Type.Optional(
         Type.Union([Id('USR'), Type.Null()], { description: 'The same as voice of the kind user; null: no user' }),
       ),
-      voice: Type.Optional(NumberVoice),
+      voice: Type.Optional(VoiceSetting),
     },
     { examples: [{ friendly_name: 'Reception' }] },
   ),

@@ -54,26 +54,42 @@ const VoiceAddress = (description: string) =>
   })
 const VoiceMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
 
-export const NumberVoice = Named(
+const kind = Enum(['none', 'user', 'application', 'url'], {
+  description: 'user: rings user_uuid. application: runs application_uuid. url: runs the program at url',
+})
+const example = { examples: [{ kind: 'url', url: 'https://example.com/call' }] }
+
+/** How a request lets calls to a number be handled. */
+export const VoiceSetting = Type.Object(
+  {
+    kind,
+    user_uuid: Type.Optional(Id('USR')),
+    application_uuid: Type.Optional(Id('APP')),
+    url: Type.Optional(VoiceAddress('Answers with the first document of a call')),
+    method: Type.Optional(VoiceMethod),
+    fallback_url: Type.Optional(
+      Type.Union([VoiceAddress('Is requested once where url gives no document'), Type.Null()]),
+    ),
+    fallback_method: Type.Optional(VoiceMethod),
+  },
+  { description: 'How calls to the number are handled', ...example },
+)
+
+const NumberVoice = Named(
   'NumberVoice',
   Type.Object(
     {
-      kind: Enum(['none', 'user', 'application', 'url'], {
-        description: 'user: rings user_uuid. application: runs application_uuid. url: runs the program at url',
-      }),
+      kind,
       user_uuid: Type.Optional(Id('USR')),
       application_uuid: Type.Optional(Id('APP')),
-      url: Type.Optional(VoiceAddress('Answers with the first document of a call')),
+      url: Type.Optional(Type.String({ description: 'Answers with the first document of a call' })),
       method: Type.Optional(VoiceMethod),
       fallback_url: Type.Optional(
-        Type.Union([VoiceAddress('Is requested once where url gives no document'), Type.Null()]),
+        Type.Union([Type.String(), Type.Null()], { description: 'Where url gives no document' }),
       ),
       fallback_method: Type.Optional(VoiceMethod),
     },
-    {
-      description: 'How calls to the number are handled',
-      examples: [{ kind: 'url', url: 'https://example.com/call' }],
-    },
+    { description: 'How calls to the number are handled', ...example },
   ),
 )
 

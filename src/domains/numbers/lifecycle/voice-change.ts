@@ -5,13 +5,13 @@ import { parse } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { requireApplication } from '../../applications/ops.ts'
 import { isActive } from '../../users/ops.ts'
-import type { NumberVoice as VoiceSchema } from '../number-schemas.ts'
+import type { VoiceSetting } from '../number-schemas.ts'
 import { refusals } from '../refusals.ts'
 import type { NumberVoice } from './number-voice.ts'
 import type { NumberRow } from './virtual-number-store.ts'
 
 type VoiceFields = Pick<NumberRow, 'voice' | 'inbound_user_id'>
-type VoiceBody = Static<typeof VoiceSchema>
+type VoiceBody = Static<typeof VoiceSetting>
 
 /** Checks the addresses of a program of a number. @throws the 400 Problem */
 export const checkVoiceAddresses = async (outbound: Outbound, voice: VoiceBody | undefined): Promise<void> => {

@@ -23,6 +23,7 @@ const keyOf = async (...scopes: Capability[]) => {
 
 /** Events that say nothing that people wrote. */
 const plain = [
+  ...['call.initiated', 'call.answered', 'call.recording.ready', 'call.program.failed'],
   ...['call.status.update', 'call.incoming.completed', 'call.outbound.completed', 'msgapp.call.received'],
   ...['msgapp.call.made', 'msgapp.number.status', 'number.purchased', 'number.released', 'number.suspended'],
   ...['number.updated', 'balance.low', 'conversation.bulk', 'member.joined', 'member.changed'],
@@ -126,17 +127,18 @@ test('a developer operates a webhook with contents, and sends it to no other add
 
 /** Fields of events with contents that every reader of the log may see: they tell who, where and when. */
 const envelope = `
-  account_uuid active agent_id assignee_uuid at blocked blocked_at by_user_uuid call_price caller_id_used
-  caller_id_uuid callid channel_phone_number channel_uuid checked code conversation_uuid counterpart created_at
-  destination direction diverted_from duration edited edited_at end_dt end_reason end_time error error_code event
-  field forwarded fragments from group_uuid id is_from_agent is_from_api is_from_chatter is_from_flow_run
-  is_msgapp_call is_sip_trunk_call iso_country_code item_uuid jitter_ms kind last_updated loss_percent mentions
-  mos note npdi number participants phone_number previous_assignee_uuid previous_message_at price priority
-  reacted_at reaction_by read read_at reason received received_on_number received_on_number_uuid redacted
-  remote_id remote_phone_number removed removed_at results rn round_trip_ms send_at sending_uuid sent sent_by
-  snoozed_till_reply snoozed_until source start_dt start_time state status sub_status synced_at tags test
-  timestamp to to_number toll_free total updated_at user_uuid uuid version verstat voip_number_setup_id
-  wa_group_id wa_msg_ack wa_msg_id waiting_since
+  account_uuid active agent_id application_uuid assignee_uuid at blocked blocked_at by_user_uuid call_price
+  caller_id_used caller_id_uuid callid channel_phone_number channel_uuid checked code conversation_uuid
+  counterpart created_at destination detail direction diverted_from duration edited edited_at end_dt end_reason
+  end_time error error_code event field forwarded fragments from group_uuid id is_from_agent is_from_api
+  is_from_chatter is_from_flow_run is_msgapp_call is_sip_trunk_call iso_country_code item_uuid jitter_ms kind
+  last_updated loss_percent mentions mos note npdi number participants phone_number previous_assignee_uuid
+  previous_message_at price priority reacted_at reaction_by read read_at reason received received_on_number
+  received_on_number_uuid recording_seconds recording_uuid redacted remote_id remote_phone_number removed
+  removed_at results rn round_trip_ms send_at sending_uuid sent sent_by snoozed_till_reply snoozed_until source
+  start_dt start_time state status sub_status synced_at tags test timestamp to to_number toll_free total
+  updated_at url user_uuid uuid version verstat voip_number_setup_id wa_group_id wa_msg_ack wa_msg_id
+  waiting_since
 `
 
 test('each field of an event is either masked or known to be part of its envelope', () => {
