@@ -30,7 +30,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   {
     why: 'calls through further media engines, processes and browsers',
     files: [
-      'test/voice/{devices,load,processes,rtpengine,sipp,turn}.test.ts',
+      'test/voice/{devices,load,processes,program-edges,rtpengine,sipp,turn}.test.ts',
       'test/sdk/{crash,device,phone,platform}.test.ts',
       'src/adapters/media/embedded/chromium.test.ts',
     ],

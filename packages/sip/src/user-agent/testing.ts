@@ -152,7 +152,7 @@ export const defaultHandlers: UserAgentHandlers = {
 
 /** A user agent on loopback with UDP and TCP, and its ports. */
 export const openAgent = async (
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   {
     address = '127.0.0.1',
     port = 0,

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { after, type TestContext, test } from 'node:test'
+import { closedAfter, receivesTone } from '../../src/adapters/sip-gateway/testing.ts'
+import { type Answer, openProgram } from '../../src/domains/calls/programs/program-testing.ts'
+import { freePort } from '../counterparts/program.ts'
+import { makeTelephone, type Telephone } from '../media/telephone.ts'
+import { needs } from '../needs.ts'
+import { buyNumber, startPlatform, until } from '../platform.ts'
+import { receive, reply, runScenario, send } from './sipp-scenario.ts'
+import { freePortSettings } from './voice-fixture.ts'
+
+// SIPp calls numbers whose programs run, and changes or ends its calls at awkward moments.
+
+const platform = await startPlatform(undefined, freePortSettings)
+after(() => platform.end())
+const { call } = platform
+const { number } = await buyNumber(platform)
+const { numbers } = (await call('GET', '/open/voip/virtual-numbers')).body
+
+const endless = { verb: 'play', tone: { hertz: [440], on_ms: 1_000 }, loop: 0 }
+
+/** A number that runs the program at /begin, and SIPp as its caller. @returns an id of the newest call, once there is one */
+const open = async (t: TestContext, answers: Record<string, Answer>, steps: readonly string[]) => {
+  const program = await openProgram(t, answers)
+  const voice = { kind: 'url', url: `${program.base}/begin` }
+  const changed = await call('PUT', `/open/voip/virtual-numbers/${numbers[0].uuid}`, { voice })
+  assert.equal(changed.status, 200, JSON.stringify(changed.body))
+  const target = ['-s', number, `127.0.0.1:${platform.voicePort}`]
+  const caller = await runScenario(t, steps, { port: await freePort(), target })
+  const id = await until(async () => program.received[0]?.body.call.uuid)
+  const ended = () =>
+    until(async () => {
+      const { cdr } = (await call('GET', `/open/voip/call/${id}`)).body
+      return cdr.active ? null : cdr
+    })
+  const hangUp = async () => {
+    const { status, body } = await call('POST', `/open/voip/call/${id}/commands`, { command: 'hangup' })
+    assert.equal(status, 200, JSON.stringify(body))
+  }
+  const succeeds = async () => assert.equal(await caller.ended, 0, caller.output().slice(-3_000))
+  return { ...program, ended, hangUp, succeeds }
+}
+
+/** A session description that names the telephone in place of SIPp's own media. */
+const sdpOf = async (telephone: Telephone, direction = 'sendrecv') =>
+  `Content-Type: application/sdp\nContent-Length: [len]\n\n${(await telephone.offer())
+    .replaceAll('\r\n', '\n')
+    .replace('sendrecv', direction)}`
+
+let branches = 0
+/** A request of the caller. @param to the parameters of To, and where the request goes @param via of an earlier request */
+const request = (method: string, cseq: number, body?: string, { isWithin = true, via = '' } = {}) =>
+  send(
+    `${method} sip:${number}@[remote_ip]:[remote_port] SIP/2.0
+Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=z9hG4bK${via || `[call_number]x${++branches}`}
+From: <sip:+33612345678@[local_ip]>;tag=[pid]caller[call_number]
+To: <sip:${number}@[remote_ip]:[remote_port]>${isWithin ? '[peer_tag_param]' : ''}
+Call-ID: [call_id]
+CSeq: ${cseq} ${method}
+Contact: <sip:caller@[local_ip]:[local_port]>
+Max-Forwards: 70`,
+    body,
+  )
+
+const invite = (body?: string) => request('INVITE', 1, body, { isWithin: false, via: 'invite' })
+const pause = (milliseconds: number) => `<pause milliseconds="${milliseconds}"/>`
+/** A response with a line in its description. */
+const receiveWith = (status: number, pattern: string) =>
+  `<recv response="${status}" rtd="true"><action><ereg regexp="${pattern}" search_in="msg" check_it="true" assign_to="1"/><log message="[$1]"/></action></recv>`
+const trying = [receive('100', 'optional="true"'), receive('180', 'optional="true"')]
+const byeOfPlatform = [receive('BYE'), reply('200 OK')]
+
+test(
+  'a caller that hangs up while its program waits for keys ends the call; the action is not requested',
+  needs('sipp'),
+  async (t) => {
+    const telephone = await closedAfter(t, makeTelephone())
+    const { ended, succeeds, paths } = await open(
+      t,
+      { '/begin': [{ verb: 'gather', num_digits: 4, timeout: 60, action: '/keys' }], '/keys': [] },
+      [
+        invite(await sdpOf(telephone)),
+        ...trying,
+        receive('200'),
+        request('ACK', 1),
+        pause(500),
+        request('BYE', 2),
+        receive('200'),
+      ],
+    )
+    const cdr = await ended()
+    assert.equal(cdr.status, 'COMPLETED')
+    await succeeds()
+    assert.deepEqual(paths(), ['/begin'])
+  },
+)
+
+test(
+  'hold and another codec are answered while a program plays, and the party hears the sound by that codec',
+  needs('sipp'),
+  async (t) => {
+    const [first, second] = [await closedAfter(t, makeTelephone()), await closedAfter(t, makeTelephone('pcma'))]
+    const { ended, succeeds, hangUp, paths } = await open(t, { '/begin': [endless] }, [
+      invite(await sdpOf(first)),
+      ...trying,
+      receive('200'),
+      request('ACK', 1),
+      request('INVITE', 2, await sdpOf(first, 'sendonly')),
+      receive('100', 'optional="true"'),
+      receiveWith(200, 'a=recvonly'),
+      request('ACK', 2),
+      request('INVITE', 3, await sdpOf(second)),
+      receive('100', 'optional="true"'),
+      receiveWith(200, 'a=rtpmap:8 PCMA'),
+      request('ACK', 3),
+      ...byeOfPlatform,
+    ])
+    await receivesTone(second, 440)
+    await hangUp()
+    assert.equal((await ended()).status, 'COMPLETED')
+    await succeeds()
+    assert.deepEqual(paths(), ['/begin'])
+  },
+)
+
+test('a caller that sends its session description with the ACK hears its program', needs('sipp'), async (t) => {
+  const telephone = await closedAfter(t, makeTelephone())
+  const { ended, succeeds, hangUp } = await open(t, { '/begin': [endless] }, [
+    invite(),
+    ...trying,
+    receiveWith(200, 'm=audio [1-9][0-9]* RTP/AVP'),
+    request('ACK', 1, await sdpOf(telephone)),
+    ...byeOfPlatform,
+  ])
+  await receivesTone(telephone, 440)
+  await hangUp()
+  assert.equal((await ended()).status, 'COMPLETED')
+  await succeeds()
+})
+
+test(
+  'a caller that cancels during the request of its program ends the request and the call',
+  needs('sipp'),
+  async (t) => {
+    const telephone = await closedAfter(t, makeTelephone())
+    const gone = Promise.withResolvers<void>()
+    const { ended, succeeds, paths } = await open(
+      t,
+      {
+        '/begin': [
+          { verb: 'ring', seconds: 0 },
+          { verb: 'redirect', url: '/slow' },
+        ],
+        '/slow': (response) => void response.on('close', gone.resolve),
+      },
+      [
+        invite(await sdpOf(telephone)),
+        receive('100', 'optional="true"'),
+        receive('180'),
+        pause(1_000),
+        request('CANCEL', 1, undefined, { isWithin: false, via: 'invite' }),
+        receive('200'),
+        receive('487'),
+        request('ACK', 1, undefined, { via: 'invite' }),
+      ],
+    )
+    await gone.promise
+    const cdr = await ended()
+    assert.deepEqual([cdr.status, cdr.call_cost.call_price], ['MISSED', 0])
+    await succeeds()
+    assert.deepEqual(paths(), ['/begin', '/slow'])
+  },
+)
