@@ -231,7 +231,9 @@ test(
     const [call] = (answers[7]?.at(-1)?.calls ?? []) as Json[]
     assert.deepEqual(melodyOf((call?.tones ?? []) as Json[]), [600, 620, 1_200, 620, 400])
     assert.deepEqual(placed, [])
-    assert.deepEqual(answers[9]?.slice(0, 2), Array(2).fill({ success: true, outcome: { ok: true } }))
+    const [tagged, recorded, redirected] = (answers[9] ?? []).map(({ outcome }) => outcome as Json)
+    assert.deepEqual([tagged, redirected], Array(2).fill({ ok: true }))
+    assert.match(String(recorded?.recording_uuid), /^REC[0-9a-f-]{36}$/)
     assert.match(commands?.at(-1) ?? '', /^POST \/status .*"call\.completed".*"tags":\{.*"agent":"left"/)
   },
 )

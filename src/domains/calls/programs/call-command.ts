@@ -14,7 +14,8 @@ export type CallCommand =
   | { readonly command: 'stop_stream'; readonly name: string | null; readonly stream: string | null }
   | { readonly command: 'tag'; readonly data: object }
 
-/** The result of a command. `code`: call_ended, no_program, not_answered, or the code of a failed verb. */
+/** The result of a command. `code`: call_ended, no_program, not_answered, or the code of a failed verb. `recording`: its id,
+ *  without prefix. */
 export type CommandOutcome =
   | { readonly ok: true; readonly recording?: string; readonly stream?: string }
   | { readonly ok: false; readonly code: string; readonly reason: string }

@@ -1,3 +1,4 @@
+import { parse } from '../../../platform/lib/id.ts'
 import type { CallCommand, CommandOutcome } from './call-command.ts'
 import { hangUp, openStream, stopStreams } from './call-verbs.ts'
 import { readVerbs } from './document.ts'
@@ -37,8 +38,9 @@ const run = async (
 ): Promise<CommandOutcome> => {
   const { result, errorCode } = await runVerb(context, verb)
   if (errorCode) return failure(errorCode, `The verb ${verb.verb} failed`)
-  const recording = result?.recording_uuid
-  return typeof recording === 'string' ? { ok: true, recording } : done
+  const { recording_uuid: printed } = result ?? {}
+  const recording = typeof printed === 'string' ? parse('REC', printed) : null
+  return recording === null ? done : { ok: true, recording }
 }
 
 const execute = async (
