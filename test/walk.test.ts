@@ -227,7 +227,7 @@ test(
     const verbs = ((answers[5]?.[0]?.timeline ?? []) as Json[]).flatMap(({ what, detail }) =>
       what === 'program_verb' ? [(detail as Json).verb] : [],
     )
-    assert.deepEqual(verbs, ['gather', 'say', 'hangup'], story?.join())
+    assert.deepEqual(verbs, ['gather', 'say', 'hangup'], String(story))
     const [call] = (answers[7]?.at(-1)?.calls ?? []) as Json[]
     assert.deepEqual(melodyOf((call?.tones ?? []) as Json[]), [600, 620, 1_200, 620, 400])
     assert.deepEqual(placed, [])
