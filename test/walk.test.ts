@@ -198,6 +198,44 @@ test(
   },
 )
 
+/** Frequencies of tones, the same one in a row once. */
+const melodyOf = (tones: Json[]): unknown[] =>
+  tones.map(({ hertz }) => hertz).filter((hertz, n, all) => hertz !== all[n - 1])
+
+test(
+  'docs/voice-programs.md: a menu in TwiML and JSON, the agent of the examples on a stream, and a call by API, by curl',
+  needs('curl'),
+  async (context) => {
+    // docs/numbers.md moves the clock of the other one, and receivers refuse signatures of another time.
+    const own = await startPlatform(undefined, { TRUNKLINE_RTP_PORTS: '0', TRUNKLINE_WEBRTC_PORTS: '0' })
+    context.after(() => own.end('SIGKILL'))
+    const [menu, agent] = [await freePort(), await freePort()]
+    const script = scriptOf('docs/voice-programs.md', own.url)
+      .replaceAll('3000', String(menu))
+      .replaceAll('3001', String(agent))
+      .replace('node menu.mjs', `${process.execPath} menu.mjs`)
+      .replace('node examples/', `PORT=${agent} ${process.execPath} ${join(import.meta.dirname, '../examples')}/`)
+    const blocks = walked(script)
+    const answers = blocks.map((lines) =>
+      lines.filter((line) => line.startsWith('{')).map((line): Json => JSON.parse(line)),
+    )
+    const [, , , twiml, json, story, , , placed, commands] = blocks
+    const digits = (key: string) => JSON.stringify({ reason: 'digits', digits: key, finished_on_key: null })
+    assert.deepEqual(twiml?.slice(2), ['/twiml call.started undefined', `/twiml verb.completed ${digits('2')}`])
+    assert.partialDeepStrictEqual(answers[4], [{ number: { voice: { kind: 'url' } } }, { success: true }])
+    assert.deepEqual(json?.slice(2), [])
+    const verbs = ((answers[5]?.[0]?.timeline ?? []) as Json[]).flatMap(({ what, detail }) =>
+      what === 'program_verb' ? [(detail as Json).verb] : [],
+    )
+    assert.deepEqual(verbs, ['gather', 'say', 'hangup'], String(story))
+    const [call] = (answers[7]?.at(-1)?.calls ?? []) as Json[]
+    assert.deepEqual(melodyOf((call?.tones ?? []) as Json[]), [600, 620, 1_200, 620, 400])
+    assert.deepEqual(placed, [])
+    assert.deepEqual(answers[9]?.slice(0, 2), Array(2).fill({ success: true, outcome: { ok: true } }))
+    assert.match(commands?.at(-1) ?? '', /^POST \/status .*"call\.completed".*"tags":\{.*"agent":"left"/)
+  },
+)
+
 /** Things of this installation that the pages of single requests name, by the variable of the page. */
 const thingsOf = async ({ call, url }: Platform): Promise<Record<string, string>> => {
   const one = async (method: string, path: string, body?: unknown) => {

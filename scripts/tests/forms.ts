@@ -11,7 +11,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   { why: 'linters and generators of OpenAPI, which are installed for it', files: ['test/openapi-tools.test.ts'] },
   {
     why: 'the official libraries of Twilio, which are installed for it',
-    files: ['test/twilio/libraries.test.ts', 'test/twilio/voice.test.ts'],
+    files: ['test/twilio/libraries.test.ts', 'test/twilio/voice.test.ts', 'test/voice/twilio-programs.test.ts'],
   },
   {
     why: 'packages, images and the machine’s own services',

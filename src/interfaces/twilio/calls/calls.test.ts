@@ -200,6 +200,9 @@ test('an update redirects a call in progress, ends it, or does nothing', async (
   await db.begin((tx) => callEnded(tx, who.id, id, { status: 'COMPLETED', reason: 'x' }))
   const { status, body } = await ask(own, 'POST', path, { Twiml })
   assert.deepEqual([status, body.code], [400, 21220])
+  // Voice agents, such as pipecat's, take this for a call whose party hung up first.
+  const over = await ask(own, 'POST', path, { Status: 'completed' })
+  assert.deepEqual([over.status, over.body.code], [404, 20404])
 })
 
 test('a call that waits is canceled at once; one that has ended is deleted, and is not shown any more', async () => {

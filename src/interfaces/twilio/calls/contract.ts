@@ -212,7 +212,7 @@ export const updateCall = contract({
   errors: {
     invalid:
       'The call is not in progress (21220), an address is refused (21205), or the TwiML is not valid (12100, 12200)',
-    notFound: unknownCall,
+    notFound: `${unknownCall}; or Status is given for a call that has ended`,
     conflict: 'The call has ended',
     notSupported: 'The call is on the messaging app (20406)',
     unavailable: 'No process runs calls (20503)',

@@ -45,7 +45,7 @@ type CommandDeps = Parameters<typeof runCommandOnCall>[0]
 /**
  * Gives a command to a call in progress, and waits for its outcome; null: it may still be carried out.
  * @param note writes what the request leaves, in the transaction of the command
- * @throws Problem 400 for a call that cannot do it
+ * @throws Problem 400 for a call that cannot do it, 404 for a hang-up after the end
  */
 export const commandCall = async (
   deps: CommandDeps,
@@ -53,12 +53,18 @@ export const commandCall = async (
   command: CallCommand,
   note: (tx: Tx) => Promise<void>,
 ): Promise<Extract<CommandOutcome, { ok: true }> | null> => {
+  // A hang-up that comes too late finds no call, as in Twilio's interface: agents rely on it.
+  const over = (why: string) =>
+    command.command === 'hangup'
+      ? refusals.unknownResource(`Calls/${printSid('CA', row.id)}`)
+      : refusals.notInProgress(why)
   try {
     const outcome = await runCommandOnCall(deps, row, command, note)
-    if (outcome !== null && !outcome.ok) throw refusals.notInProgress(outcome.reason)
+    if (outcome !== null && !outcome.ok)
+      throw outcome.code === 'call_ended' ? over(outcome.reason) : refusals.notInProgress(outcome.reason)
     return outcome
   } catch (error) {
-    throw error instanceof Problem && error.code === 'call_ended' ? refusals.notInProgress(error.message) : error
+    throw error instanceof Problem && error.code === 'call_ended' ? over(error.message) : error
   }
 }
 

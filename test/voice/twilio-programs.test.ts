@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { after, test } from 'node:test'
+import { toneFrames } from '../../src/adapters/media/tone-testing.ts'
+import { makeStreamServer } from '../media/stream-server.ts'
+import { buyNumber, startPlatform, until } from '../platform.ts'
+import { installedLibraries } from '../twilio/installed.ts'
+import { callsSeenBy, freePortSettings, secondsOf } from './voice-fixture.ts'
+
+// Programs on the official library, in its major versions by turns: they answer calls of the sandbox's handsets with
+// TwiML, make calls and change them, and check the signature of every request by the library's own function. The last
+// is a voice agent that speaks as pipecat's TwilioFrameSerializer does.
+
+const { folder, skip } = installedLibraries()
+const libraries = (['twilio4', 'twilio5', 'twilio6'] as const).map((version) =>
+  skip ? null : createRequire(join(folder, 'node_modules', 'x.js'))(version),
+)
+const platform = await startPlatform(undefined, freePortSettings)
+after(() => platform.end())
+const { number } = await buyNumber(platform)
+const made = await platform.call('POST', '/open/compat/credentials', {})
+assert.equal(made.status, 201, JSON.stringify(made.body))
+const { account_sid: sid, auth_token: token } = made.body
+
+type Parameters = Readonly<Record<string, string>>
+// biome-ignore lint/suspicious/noExplicitAny: the library is of three versions, without types here
+type Library = any
+type Paths = Readonly<Record<string, (response: Library, parameters: Parameters) => unknown>>
+type Program = {
+  readonly client: Library
+  readonly url: (path: string) => string
+  /** The path and the parameters of each request, oldest first. */
+  readonly requests: readonly { readonly path: string; readonly parameters: Parameters }[]
+  /** Waits for the nth request to a path, from 1. */
+  seen(path: string, n?: number): Promise<Parameters>
+}
+
+/** A test of a program that answers by path; it fails if a signature does not hold. */
+const program = (version: 4 | 5 | 6, name: string, paths: Paths, run: (program: Program) => Promise<void>) => {
+  test(`twilio${version}: ${name}`, { skip }, async (t) => {
+    const library = libraries[version - 4]
+    const requests: { path: string; parameters: Parameters }[] = []
+    const invalid: string[] = []
+    const server = createServer(async (request, response) => {
+      const path = request.url ?? ''
+      const parameters = Object.fromEntries(new URLSearchParams(await text(request)))
+      const signature = request.headers['x-twilio-signature']
+      if (!library.validateRequest(token, signature, url(path), parameters)) invalid.push(path)
+      requests.push({ path, parameters })
+      const answer = new library.twiml.VoiceResponse()
+      paths[path]?.(answer, parameters)
+      response.setHeader('content-type', 'text/xml')
+      response.end(answer.toString())
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo // it listens on TCP
+    t.after(() => void server.close())
+    const url = (path: string) => `http://127.0.0.1:${port}${path}`
+    const client = library(sid, token)
+    client.api.baseUrl = platform.url
+    const [own] = await client.incomingPhoneNumbers.list({ phoneNumber: number })
+    await client.incomingPhoneNumbers(own.sid).update({ voiceUrl: url('/voice'), statusCallback: url('/ended') })
+    const seen = (path: string, n = 1) =>
+      until(async () => requests.filter((request) => request.path === path)[n - 1]?.parameters, 20)
+    await run({ client, url, requests, seen })
+    assert.deepEqual(invalid, [])
+  })
+}
+
+let handsets = 0
+const newHandset = (ending = '50') => `+4477009${String(10 + handsets++)}0${ending}`
+const ring = async (handset: string): Promise<string> => {
+  const { status, body } = await platform.call('POST', `/sandbox/handsets/${handset}/calls`, { to: number })
+  assert.equal(status, 202, JSON.stringify(body))
+  return body.call_id
+}
+/** Presses keys, once the call is answered. */
+const press = (handset: string, id: string, digits: string) =>
+  until(
+    async () => (await platform.call('POST', `/sandbox/handsets/${handset}/calls/${id}/keys`, { digits })).body.pressed,
+  )
+const hangUp = (handset: string, id: string) =>
+  platform.call('POST', `/sandbox/handsets/${handset}/calls/${id}/hang-up`, {})
+const ended = (handset: string) =>
+  until(async () => {
+    const call = (await callsSeenBy(platform, handset)).at(-1)
+    return call?.ended_at && call
+  }, 20)
+const answered = (handset: string) =>
+  until(async () => (await callsSeenBy(platform, handset)).find((call: Library) => call.state === 'answered'), 20)
+
+const gather = (action: string) => (response: Library) =>
+  response.gather({ numDigits: 1, action, timeout: 10 }).say('Choose')
+
+program(
+  4,
+  'a menu of three levels takes a key at each, and hangs up',
+  {
+    '/voice': gather('/first'),
+    '/first': gather('/second'),
+    '/second': gather('/third'),
+    '/third': (response) => response.say('Bye') && response.hangup(),
+  },
+  async ({ seen, requests }) => {
+    const handset = newHandset()
+    const id = await ring(handset)
+    for (const [n, path] of ['/voice', '/first', '/second'].entries()) {
+      await seen(path)
+      await press(handset, id, String(n + 1))
+    }
+    assert.equal((await ended(handset)).state, 'completed')
+    assert.deepEqual(
+      [(await seen('/ended')).CallStatus, ...requests.map(({ parameters }) => parameters.Digits)],
+      ['completed', undefined, '1', '2', '3', undefined],
+    )
+    const [{ parameters }] = requests as [(typeof requests)[number]]
+    assert.deepEqual(
+      [parameters.AccountSid, parameters.From, parameters.To, parameters.Direction, parameters.CallStatus],
+      [sid, handset, number, 'inbound', 'ringing'],
+    )
+  },
+)
+
+program(
+  5,
+  'a message is recorded, and played back from its address',
+  {
+    '/voice': (response) => response.record({ maxLength: 1, playBeep: false, action: '/recorded' }),
+    '/recorded': (response, { RecordingUrl }) => response.play(RecordingUrl) && response.hangup(),
+  },
+  async ({ seen, client }) => {
+    const handset = newHandset()
+    await ring(handset)
+    const call = await ended(handset)
+    assert.ok(secondsOf(call.tones, 620) > 0.5, JSON.stringify(call.tones))
+    const { RecordingSid, RecordingDuration, CallSid } = await seen('/recorded')
+    assert.equal(RecordingDuration, '1')
+    const stored = await client.recordings(RecordingSid).fetch()
+    assert.deepEqual([stored.callSid, stored.status], [CallSid, 'completed'])
+  },
+)
+
+program(
+  6,
+  'a call is rejected as busy',
+  { '/voice': (response) => response.reject({ reason: 'busy' }) },
+  async ({ seen }) => {
+    const handset = newHandset()
+    await ring(handset)
+    const { status, answered_at } = await ended(handset)
+    assert.deepEqual([status, answered_at], [486, undefined])
+    assert.equal((await seen('/ended')).CallStatus, 'busy')
+  },
+)
+
+program(
+  4,
+  'a document that redirects to itself for ever ends the call',
+  { '/voice': (response) => response.redirect('/voice') },
+  async ({ seen, requests }) => {
+    const handset = newHandset()
+    await ring(handset)
+    await ended(handset)
+    await seen('/ended')
+    assert.ok(requests.length > 3 && requests.length < 200, `${requests.length} requests`)
+  },
+)
+
+const [busy, second] = [newHandset('04'), newHandset()]
+program(
+  5,
+  'a dial to a busy telephone goes on to another, which answers',
+  {
+    '/voice': (response) => response.dial({ action: '/dialled', timeout: 10 }, busy),
+    '/dialled': (response, { DialCallStatus }) => {
+      if (DialCallStatus === 'busy') response.dial({ action: '/dialled' }).number(second)
+      else response.hangup()
+    },
+  },
+  async ({ seen }) => {
+    const handset = newHandset()
+    await ring(handset)
+    const { call_id } = await answered(second)
+    await until(async () => secondsOf((await callsSeenBy(platform, handset)).at(-1).tones, 620) > 0.2)
+    await hangUp(second, call_id)
+    await ended(handset)
+    assert.equal((await seen('/dialled')).DialCallStatus, 'busy')
+    const done = await seen('/dialled', 2)
+    assert.equal(done.DialCallStatus, 'completed')
+    assert.match(done.DialCallSid ?? '', /^CA[0-9a-f]{32}$/)
+    assert.ok(Number(done.DialCallDuration) >= 0)
+  },
+)
+
+const echo = await makeStreamServer(true)
+after(() => echo.close())
+program(
+  6,
+  'a stream to an echo, and the next verb once the server closes it',
+  {
+    '/voice': (response) => {
+      response.connect({ action: '/streamed' }).stream({ url: echo.url }).parameter({ name: 'room', value: '7' })
+    },
+    '/streamed': (response) => response.hangup(),
+  },
+  async ({ seen }) => {
+    const handset = newHandset()
+    await ring(handset)
+    await until(async () => secondsOf((await callsSeenBy(platform, handset)).at(-1)?.tones ?? [], 620) > 0.3, 20)
+    const [stream] = echo.streams
+    assert.ok(stream)
+    const { start } = stream.frames[1] ?? {}
+    assert.deepEqual(start?.customParameters, { room: '7' })
+    stream.socket.close(1000)
+    assert.equal((await seen('/streamed')).CallSid, start?.callSid)
+    assert.equal((await ended(handset)).state, 'completed')
+  },
+)
+
+program(
+  4,
+  'a call by API reports its statuses in order and once each',
+  { '/out': (response) => response.say('Hello') && response.hangup() },
+  async ({ client, url, seen, requests }) => {
+    const to = newHandset()
+    const call = await client.calls.create({
+      ...{ from: number, to, url: url('/out'), statusCallback: url('/status') },
+      statusCallbackEvent: ['initiated', 'ringing', 'answered', 'completed'],
+    })
+    await ended(to)
+    await seen('/status', 4)
+    const statuses = requests.filter(({ path }) => path === '/status').map(({ parameters }) => parameters)
+    assert.deepEqual(
+      statuses.map(({ CallSid, CallStatus, SequenceNumber }) => [CallSid, CallStatus, SequenceNumber]),
+      ['initiated', 'ringing', 'in-progress', 'completed'].map((status, n) => [call.sid, status, String(n)]),
+    )
+    const [program] = requests.filter(({ path }) => path === '/out')
+    assert.deepEqual([program?.parameters.CallSid, program?.parameters.CallStatus], [call.sid, 'in-progress'])
+    assert.equal((await client.calls(call.sid).fetch()).status, 'completed')
+  },
+)
+
+program(
+  5,
+  'a call is updated while it talks, to an address and to TwiML, and ended',
+  { '/updated': (response) => response.pause({ length: 30 }) },
+  async ({ client, url, seen }) => {
+    const to = newHandset()
+    const call = await client.calls.create({
+      from: number,
+      to,
+      twiml: '<Response><Say loop="9">Hello</Say></Response>',
+    })
+    await answered(to)
+    await until(async () => (await client.calls(call.sid).fetch()).status === 'in-progress')
+    await client.calls(call.sid).update({ url: url('/updated') })
+    await seen('/updated')
+    await client.calls(call.sid).update({ twiml: `<Response><Redirect>${url('/updated')}</Redirect></Response>` })
+    await seen('/updated', 2)
+    await client.calls(call.sid).update({ status: 'completed' })
+    assert.equal((await ended(to)).state, 'completed')
+    assert.equal((await client.calls(call.sid).fetch()).status, 'completed')
+  },
+)
+
+const agent = await makeStreamServer()
+after(() => agent.close())
+
+/** Ends a call as pipecat does: by the address of its resource below the base URL, with a form and Basic. */
+const hangUpAsPipecat = async (call: string): Promise<{ status: number; code: unknown }> => {
+  const answer = await fetch(`${platform.url}/2010-04-01/Accounts/${sid}/Calls/${call}.json`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${sid}:${token}`).toString('base64')}` },
+    body: new URLSearchParams({ Status: 'completed' }),
+  })
+  return { status: answer.status, code: Object(await answer.json()).code }
+}
+
+program(
+  6,
+  "a voice agent that speaks as pipecat's serializer: media both ways, barge-in, hang-up",
+  { '/voice': (response) => void response.connect().stream({ url: agent.url }) },
+  async () => {
+    const handset = newHandset()
+    await ring(handset)
+    const stream = await until(async () => agent.streams[0])
+    // pipecat reads two messages, and takes its ids from the second.
+    const [connected, started] = await until(async () => stream.frames.length > 20 && stream.frames)
+    assert.deepEqual([connected?.event, started?.event], ['connected', 'start'])
+    const start = Object(started?.start)
+    assert.match(start.streamSid, /^MZ[0-9a-f]{32}$/)
+    assert.match(start.callSid, /^CA[0-9a-f]{32}$/)
+    // 20 ms of mu-law in each frame.
+    const frame = stream.frames.find(({ event }) => event === 'media')
+    assert.equal(Buffer.from(frame?.media?.payload ?? '', 'base64').length, 160)
+    // An answer of 6 s, at once, in frames of 40 ms; the caller speaks into it.
+    const answer = Buffer.concat(toneFrames(1_000, 300))
+    for (let at = 0; at < answer.length; at += 320) stream.sendAudio(answer.subarray(at, at + 320))
+    const heard = async () => secondsOf((await callsSeenBy(platform, handset)).at(-1)?.tones ?? [], 1_000)
+    await until(async () => (await heard()) > 0.4)
+    stream.clear()
+    const mark = stream.frames.length
+    await until(async () => stream.frames.length > mark + 25)
+    stream.sendAudio(Buffer.concat(toneFrames(700, 30)))
+    await until(async () => secondsOf((await callsSeenBy(platform, handset)).at(-1).tones, 700) > 0.3)
+    assert.ok((await heard()) < 3, `${await heard()} s`)
+    assert.equal((await hangUpAsPipecat(start.callSid)).status, 200)
+    assert.equal((await ended(handset)).state, 'completed')
+    await until(async () => stream.closed !== null)
+    // It takes this, and nothing else, for a call that has ended already.
+    assert.deepEqual(await hangUpAsPipecat(start.callSid), { status: 404, code: 20404 })
+  },
+)
