@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { closedAfter, receivesTone } from '../../src/adapters/sip-gateway/testing.ts'
+import { ordinaryProgramMs } from '../../src/domains/calls/limits.ts'
 import { type Answer, openProgram } from '../../src/domains/calls/programs/program-testing.ts'
 import { freePort } from '../counterparts/program.ts'
 import { makeTelephone, type Telephone } from '../media/telephone.ts'
@@ -169,5 +170,12 @@ test(
     assert.deepEqual([cdr.status, cdr.call_cost.call_price], ['MISSED', 0])
     await succeeds()
     assert.deepEqual(paths(), ['/begin', '/slow'])
+    // Not the timeout of the request ended it, but the end of the call.
+    const ms = await until(async () => {
+      const { timeline } = (await call('GET', `/open/voip/call/${cdr.uuid}/timeline`)).body
+      const entries: { detail?: { url?: string; ms?: number } }[] = timeline
+      return entries.find(({ detail }) => detail?.url?.endsWith('/slow'))?.detail?.ms
+    })
+    assert.ok(ms < ordinaryProgramMs.native, `${ms} ms`)
   },
 )
