@@ -4,6 +4,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { requireApplication } from '../../applications/ops.ts'
+import { refusals as applicationRefusals } from '../../applications/refusals.ts'
 import { isActive } from '../../users/ops.ts'
 import type { VoiceSetting } from '../number-schemas.ts'
 import { refusals } from '../refusals.ts'
@@ -29,7 +30,7 @@ export const ringingUser = async (sql: Sql, account: string, printed: string): P
 }
 
 const requireProgram = async (tx: Tx, account: string, printed: string): Promise<NumberVoice> => {
-  const application = parse('APP', printed) ?? refuse(refusals.voiceField('application', 'application_uuid'))
+  const application = parse('APP', printed) ?? refuse(applicationRefusals.unknownApplication(printed))
   const { format } = await requireApplication(tx, account, application)
   return { kind: 'application', application, shape: format }
 }
