@@ -39,6 +39,31 @@ test('jobs of a claim answered after the stop deadline return to the queue and d
   await db.run`delete from jobs`
 })
 
+test('two runs of a job that end together, as after a lost lease, complete it once', async () => {
+  const ends: PromiseWithResolvers<void>[] = []
+  const completed: number[] = []
+  const kind: JobKind<object, number> = {
+    ...{ kind: 'twice', ...usual },
+    run: async () => {
+      const end = Promise.withResolvers<void>()
+      const run = ends.push(end)
+      await end.promise
+      return run
+    },
+    onComplete: async (_, done) => void completed.push(...done.map(({ result }) => result)),
+  }
+  await db.begin((tx) => enqueue(tx, 'twice', {}))
+  const worker = startTestWorker({ db, kinds: [kind], log: silentLog })
+  await until('it runs', () => ends.length === 1)
+  await db.run`update jobs set leased_until = null, owner = null, fence = fence + 1`
+  worker.notify('twice')
+  await until('it runs again', () => ends.length === 2)
+  for (const end of ends) end.resolve()
+  await until('it is complete', async () => (await db.maybe`select from jobs`) === null)
+  await worker.stop()
+  assert.deepEqual(completed, [2])
+})
+
 test('a worker logs a database outage once, and the next outage once more', async () => {
   let isAway = false
   let looks = 0

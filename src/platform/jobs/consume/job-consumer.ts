@@ -295,8 +295,12 @@ export class JobConsumer implements LocalQueue {
     const done: (LeasedJob & CompletedRun)[] = []
     const back: RescheduledJob[] = []
     const dead: (LeasedJob & { error: string })[] = []
+    // A job whose lease was lost may have run here again: only its last run can be the one that holds it.
+    const fences = new Map<string, number>()
+    for (const { held } of outcomes) fences.set(held.job.id, Math.max(held.fence, fences.get(held.job.id) ?? 0))
     for (const outcome of outcomes) {
       const { job, fence } = outcome.held
+      if (fence !== fences.get(job.id)) continue
       if (outcome.what === 'done') done.push({ job, fence, result: outcome.result })
       else if (outcome.what === 'back') back.push({ ...outcome, job, fence })
       else dead.push({ job, fence, error: outcome.error })
