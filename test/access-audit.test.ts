@@ -104,7 +104,9 @@ test('vCards, and lists taken as CSV by the header Accept or by a session, leave
 const others = new Set([
   'account_blocked',
   'account_closed',
+  'caller_id',
   'destination_not_allowed',
+  'emergency',
   'forbidden',
   'https_required',
   'limit_exceeded',

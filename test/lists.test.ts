@@ -37,6 +37,7 @@ const unpagedLists = new Set([
   'listViews',
   'showTeam',
   'listChannelWebhooks',
+  'listApplications',
   'listWebhooks',
   'listEndpoints',
   'listEventTypes',
