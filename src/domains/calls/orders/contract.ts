@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Id, Ok, Phone, webAddress } from '../../../platform/http/schema.ts'
 import { getCall } from '../contract.ts'
@@ -57,42 +58,45 @@ export const createCall = contract({
     `The call waits with the status QUEUED until it is placed: calls of an account leave in order, a few a second, and at most ${maxWaitingCalls.toLocaleString('en-US')} wait. ` +
     'A call that is not placed within 60 s of its time fails with the end_reason expired. ' +
     'Refused attempts are in the call history too. Events are call.initiated, call.answered, call.status.update and call.outbound.completed.',
-  body: Type.Object({
-    from_number: Phone('A caller ID of the account, E.164'),
-    to: Type.String({
-      minLength: 1,
-      maxLength: 64,
-      description: 'A number in E.164, or a user of the account (USR…)',
-      examples: ['+447700900123'],
-    }),
-    ...source,
-    status_url: Type.Optional(Address('Gets the statuses of status_events, in order')),
-    status_events: Type.Optional(
-      Type.Array(Enum([...callbackEvents]), { maxItems: 4, uniqueItems: true, description: 'Default: completed' }),
-    ),
-    ring_timeout: Type.Optional(
-      Type.Integer({ minimum: minRingSeconds, maximum: maxRingSeconds, description: 'Seconds. Default: 60' }),
-    ),
-    max_seconds: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: maxCallSeconds, description: 'Longest talk. Default: 14,400' }),
-    ),
-    send_digits: Type.Optional(
-      Type.String({
-        pattern: '^[0-9*#A-DwW]{1,64}$',
-        description: 'Keys to send after the answer; w waits half a second, W a second',
-        examples: ['ww12#'],
+  body: Type.Object(
+    {
+      from_number: Phone('A caller ID of the account, E.164'),
+      to: Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'A number in E.164, or a user of the account (USR…)',
+        examples: ['+447700900123'],
       }),
-    ),
-    record: Type.Optional(Type.Boolean({ description: 'Record both sides from the answer on. Default: false' })),
-    headers: Type.Optional(
-      Type.Record(Type.String({ pattern: '^[Xx]-[A-Za-z0-9-]{1,60}$' }), Type.String({ maxLength: 200 }), {
-        maxProperties: maxCallHeaders,
-        description: 'SIP headers of the call, beginning with X-',
-        examples: [{ 'X-Order': '1234' }],
-      }),
-    ),
-    tags: Type.Optional(Tags('Data of your own')),
-  }),
+      ...source,
+      status_url: Type.Optional(Address('Gets the statuses of status_events, in order')),
+      status_events: Type.Optional(
+        Type.Array(Enum([...callbackEvents]), { maxItems: 4, uniqueItems: true, description: 'Default: completed' }),
+      ),
+      ring_timeout: Type.Optional(
+        Type.Integer({ minimum: minRingSeconds, maximum: maxRingSeconds, description: 'Seconds. Default: 60' }),
+      ),
+      max_seconds: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: maxCallSeconds, description: 'Longest talk. Default: 14,400' }),
+      ),
+      send_digits: Type.Optional(
+        Type.String({
+          pattern: '^[0-9*#A-DwW]{1,64}$',
+          description: 'Keys to send after the answer; w waits half a second, W a second',
+          examples: ['ww12#'],
+        }),
+      ),
+      record: Type.Optional(Type.Boolean({ description: 'Record both sides from the answer on. Default: false' })),
+      headers: Type.Optional(
+        Type.Record(Type.String({ pattern: '^[Xx]-[A-Za-z0-9-]{1,60}$' }), Type.String({ maxLength: 200 }), {
+          maxProperties: maxCallHeaders,
+          description: 'SIP headers of the call, beginning with X-',
+          examples: [{ 'X-Order': '1234' }],
+        }),
+      ),
+      tags: Type.Optional(Tags('Data of your own')),
+    },
+    { examples: [{ from_number: '+447700900001', to: '+447700900123', url: 'https://example.com/call' }] },
+  ),
   status: 201,
   reply: Ok({
     cdr: Call,
@@ -201,7 +205,7 @@ export const getProgramSecret = contract({
     'The signatures are those of Standard Webhooks. Requests of an application are signed by its own secret.',
   status: 200,
   reply: Ok({
-    signing_secret: Type.String({ examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw4rW0Xb1JQ5s='] }),
+    signing_secret: Confidential(Type.String({ examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw4rW0Xb1JQ5s='] })),
   }),
   errors: {},
   cli: 'calls signing-secret',

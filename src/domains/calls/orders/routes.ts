@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import {
   type Endpoint,
   ok,
@@ -100,7 +101,8 @@ const commandCallRoute = (parts: Services): Endpoint => {
 export const callOrderRoutes = (parts: Services) => [
   createCallRoute(parts),
   commandCallRoute(parts),
-  route(c.getProgramSecret, async ({ account }) => {
+  route(c.getProgramSecret, async ({ account, request }) => {
+    assertMayMake(request, { kind: 'webhook' })
     const [key = Buffer.alloc(0)] = await parts.callPrograms.signingKeys(account.id, null)
     return ok({ signing_secret: formatSigningSecret(key) })
   }),
