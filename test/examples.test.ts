@@ -19,7 +19,7 @@ const scene = await makeScene(world, 'example')
 const isOwn = (name: string, node: Node): boolean =>
   node.format === 'phone' ||
   node.format === 'email' ||
-  /^(?:group_id|number|numbers|hook_url|url|account_uuids|requirement_id|region|code|token|email|name|host|port|endpoint|p256dh|auth)$/.test(
+  /^(?:group_id|number|numbers|to|hook_url|url|account_uuids|requirement_id|region|code|token|email|name|host|port|endpoint|p256dh|auth)$/.test(
     name,
   )
 
