@@ -93,6 +93,9 @@ const unlistedCodes = new Set<string>()
 const open = async () => {
   const world = await makeRecipeWorld()
   const rich = await world.tenant({ balance: '1000000', requestsPerMinute: 100_000_000 })
+  const limits = { spend_per_day: '1000000', calls_at_a_time: 10_000, attempts_per_minute: 100_000 }
+  const limited = await world.call('operator', 'PATCH', `/operator/accounts/${rich.uuid}/call-limits`, limits)
+  assert.equal(limited.status, 200, JSON.stringify(limited.body))
   const pool = makePool(new Set([rich.uuid]))
   const [scene, toy] = [await makeScene(world, 'fuzz', rich), await makeScene(world, 'toy')]
   return { scene, pool, stock: makeStock(scene, toy, pool) }

@@ -66,7 +66,7 @@ const bodyOf = (contract: Contract, body: unknown): unknown => {
 }
 
 /** Answers of 503 that say that no voice role runs here. */
-const voicelessCodes: ReadonlySet<string> = new Set(['no_calls_here', 'no_voice'])
+const voicelessCodes: ReadonlySet<string> = new Set(['no_calls_here', 'no_voice', 'no_trunk'])
 
 /** Names a member without a name, so that its pointer begins like every other (RFC 6901, 3). */
 const withNamedField = (sent: SentRequest, answer: RawAnswer): RawAnswer => {
