@@ -66,7 +66,7 @@ export type CallRow = {
   depth: number
   application_id: string | null
   tags: Record<string, unknown>
-  /** Who made it; null for calls from before. */
+  /** The maker of the call; null for calls from before. */
   origin: 'device' | 'trunk' | 'api' | 'dial' | null
   /** A program dialled a telephone from an inbound call. */
   forwarded: boolean

@@ -1,3 +1,4 @@
+import type { Status } from '../store.ts'
 import type { CallCommand, CommandOutcome } from './call-command.ts'
 import type { CallCallbacks, ProgramSource } from './program-source.ts'
 import type { Verb } from './verbs.ts'
@@ -55,7 +56,7 @@ export type ResolvedProgram = {
   readonly timeoutMs: number
   /** Signs native requests; null: the account's own secret of webhooks is used. */
   readonly secret: Buffer | null
-  /** Who gets the statuses of calls that come in to it. */
+  /** The receiver of the statuses of calls that come in to it. */
   readonly callbacks?: CallCallbacks | null
 }
 
@@ -67,16 +68,7 @@ export type ProgramCall = {
   readonly direction: 'inbound' | 'outbound'
   /** `O` of our record was made by the API or by a `dial`. */
   readonly origin: 'trunk' | 'device' | 'api' | 'dial'
-  readonly status:
-    | 'QUEUED'
-    | 'RINGING'
-    | 'ANSWERED'
-    | 'COMPLETED'
-    | 'MISSED'
-    | 'FAILED'
-    | 'BUSY'
-    | 'NO_ANSWER'
-    | 'CANCELED'
+  readonly status: Status
   readonly from: string
   readonly to: string
   readonly number: string | null

@@ -91,8 +91,8 @@ test('a job inserted leased starts after the older ones of a claim in progress, 
     const run = async ({ kind, payload }: Job) => void started.push(`${kind} ${JSON.stringify(payload)}`)
     const usual = { concurrency: 10, leaseSeconds: 30, maxAttempts: 3, run }
     // The other kind claims nothing: its claim could be taken for the one that is waited for.
-    const only = (kind: string) => ({ kind, ...usual, capacity: () => (kind === claimed ? 10 : 0) })
-    const kinds: JobKind[] = [only('precedes'), { ...only('follows'), startsAfter: ['precedes'] }]
+    const claiming = (kind: string) => ({ kind, ...usual, capacity: () => (kind === claimed ? 10 : 0) })
+    const kinds: JobKind[] = [claiming('precedes'), { ...claiming('follows'), startsAfter: ['precedes'] }]
     const worker = startTestWorker({ db, kinds, log: silentLog })
     const queue = localQueueOf(db, 'follows')
     assert.ok(queue)
