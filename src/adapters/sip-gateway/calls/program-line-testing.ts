@@ -36,6 +36,7 @@ export const openProgramWorld = async (
   media: MediaEngine,
   run: ((line: VoiceLine) => Promise<void>) | null = null,
   settings: Partial<GatewaySettings> = {},
+  own: Partial<VoicePlan> = {},
 ) => {
   const lines: VoiceLine[] = []
   const program = {
@@ -46,7 +47,7 @@ export const openProgramWorld = async (
         return whenGone(line)
       }),
   }
-  const world = await openWorld(t, () => ({ value: { call: 'parent', program } }), { media, ...settings })
+  const world = await openWorld(t, () => ({ value: { call: 'parent', program, ...own } }), { media, ...settings })
   const { gateway, carrier, callControl } = world
   const telephone = () => closedAfter(t, makeTelephone())
   /** The carrier calls us. */
