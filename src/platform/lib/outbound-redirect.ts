@@ -3,7 +3,7 @@ import type { PostResult } from './outbound.ts'
 const statuses = new Set([301, 302, 303, 307, 308])
 
 /** A request that an answer redirects to. `keepsBody`: it has the method and the body of the first one. */
-export type Redirection = { readonly url: string; readonly method: 'GET' | 'POST'; readonly keepsBody: boolean }
+type Redirection = { readonly url: string; readonly method: 'GET' | 'POST'; readonly keepsBody: boolean }
 
 /**
  * Returns the request to which an answer redirects; null if it does not redirect. As in browsers (Fetch, 4.4), 301, 302 and

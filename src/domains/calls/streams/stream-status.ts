@@ -9,7 +9,7 @@ import { callbackKinds } from '../orders/callback-kinds.ts'
 import type { ProgramCall, ResolvedProgram, VerbResult } from '../programs/program.ts'
 
 /** The receiver of the reports of a stream. `application`: whose secret signs native ones; null: that of the account. */
-export type StreamCallback = {
+type StreamCallback = {
   readonly url: string
   readonly method: 'GET' | 'POST'
   readonly shape: ResolvedProgram['shape']
