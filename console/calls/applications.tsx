@@ -3,6 +3,7 @@ import { useLocation } from 'preact-iso/router'
 import { useAct, useList } from '../api/query.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { NewSecret } from '../parts/new-secret.tsx'
 import { Empty } from '../parts/page-states.tsx'
 import { Moment } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
@@ -10,7 +11,6 @@ import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/applications.ts'
 import { type Application, ApplicationForm } from './application-form.tsx'
-import { ApplicationSecret } from './application-secret.tsx'
 
 const columns = () => [
   { key: 'name', title: words.name, cell: ({ name }: Application) => <span dir="auto">{name}</span> },
@@ -84,7 +84,9 @@ export const ApplicationsPage = ({ search }: PageOf<typeof paths.applications>) 
         onClose={close}
       >
         {made ? (
-          <ApplicationSecret secret={made.secret} onDone={close} />
+          <NewSecret secret={made.secret} onDone={close}>
+            <p class="soft">{words.secret.use}</p>
+          </NewSecret>
         ) : (
           <ApplicationForm
             label={words.create}
