@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { makeStreamServer } from '../../../../test/media/stream-server.ts'
+import { makeStreamServer, twoWayStream } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { until } from '../../../../test/platform.ts'
 import { startEmbedded } from '../../../adapters/media/embedded/embedded-engine.ts'
@@ -40,12 +40,7 @@ await telephone.accept(unwrap(await leg.describe()))
 const request = (url: string, more: Partial<StreamRequest> = {}): StreamRequest => ({
   url,
   ids: { stream: 'MZ1', account: 'AC1', call: 'CA1' },
-  parameters: {},
-  tracks: ['inbound'],
-  isTwoWay: true,
-  format: 'audio/x-mulaw;rate=8000',
-  framing: 'json',
-  mostSeconds: 600,
+  ...twoWayStream,
   ...more,
 })
 
