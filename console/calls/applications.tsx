@@ -11,6 +11,7 @@ import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/applications.ts'
 import { type Application, ApplicationForm } from './application-form.tsx'
+import { Clips } from './clips.tsx'
 
 const columns = () => [
   { key: 'name', title: words.name, cell: ({ name }: Application) => <span dir="auto">{name}</span> },
@@ -79,7 +80,7 @@ export const ApplicationsPage = ({ search }: PageOf<typeof paths.applications>) 
         }
       />
       <Dialog
-        open={search.create !== undefined || made !== undefined}
+        open={search.create === '1' || made !== undefined}
         title={made ? words.secret.made : words.create}
         onClose={close}
       >
@@ -98,6 +99,11 @@ export const ApplicationsPage = ({ search }: PageOf<typeof paths.applications>) 
           />
         )}
       </Dialog>
+      <Clips
+        isUploading={search.create === 'clip'}
+        onUpload={() => go(paths.applications({}, { create: 'clip' }))}
+        onClose={() => go(paths.applications(), true)}
+      />
     </Page>
   )
 }
