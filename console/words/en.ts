@@ -29,6 +29,7 @@ export type Catalogue = {
   readonly applications: typeof applications
   readonly calls: typeof calls
   readonly channels: typeof channels
+  readonly clips: typeof clips
   readonly contacts: typeof contacts
   readonly conversation: typeof conversation
   readonly developers: typeof developers
