@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
+import { toneWav } from '../../src/domains/calls/sounds/sound-testing.ts'
 import { furtherWalk } from '../needs.ts'
 import { buyNumber, until } from '../platform.ts'
 import { isWellMade, joinPlatform, mediaFlags, openPlatform, soundMeter } from './fixture.ts'
@@ -118,4 +119,24 @@ test('applications: made, run by a number, heard in the browser, and told by the
     .getByRole('dialog', { name: 'New signing secret' })
     .getByText(/^whsec_/)
     .waitFor()
+  await page.getByRole('button', { name: 'I have stored it' }).click()
+
+  await visit(page, '/calls/applications')
+  await page.getByText('No clips yet').waitFor()
+  await page.getByRole('button', { name: 'Upload clip' }).click()
+  const upload = page.getByRole('form', { name: 'Upload clip' })
+  await upload.getByLabel('Name').fill('Welcome')
+  await upload
+    .getByLabel('File')
+    .setInputFiles({ name: 'welcome.wav', mimeType: 'audio/wav', buffer: toneWav({ seconds: 1 }) })
+  await isWellMade(page, 'the form of a clip')
+  await upload.getByRole('button', { name: 'Upload clip' }).click()
+  await page.getByText('0:01').waitFor()
+  await isWellMade(page, 'a clip')
+  await page.getByLabel('Listen to Welcome').evaluate('(audio) => audio.play()')
+  await until(async () => await page.getByLabel('Listen to Welcome').evaluate<boolean>('(audio) => audio.ended'))
+  await page.getByRole('button', { name: 'Actions: Welcome' }).click()
+  await page.getByRole('menuitem', { name: 'Delete clip' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete clip' }).click()
+  await page.getByText('No clips yet').waitFor()
 })
