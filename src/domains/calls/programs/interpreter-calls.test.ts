@@ -209,7 +209,8 @@ test('a stream that cannot be opened goes on, and calls its action on request', 
     '/failed': [],
   })
   await receive()
-  assert.equal((await requested('/failed')).body.result?.error_code, 'stream_unreachable')
+  const { result } = (await requested('/failed')).body
+  assert.deepEqual([result?.reason, result?.error_code], ['unreachable', 'stream_unreachable'])
   await over()
   assert.deepEqual(paths(), ['/begin', '/failed'])
 })
