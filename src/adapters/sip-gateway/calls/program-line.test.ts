@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { header } from '@trunkline/sip/message.ts'
 import { noSessionEvents, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
@@ -9,18 +9,10 @@ import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import type { VoiceLine } from '../../../ports/voice.ts'
 import { maxEnergyShare } from '../../media/tone-testing.ts'
-import { answer, closedAfter, dial, fromBrowser, openMedia, receivesTone, sdp } from '../testing.ts'
-import { infoKey, openProgramWorld, outcome, play, programHangsUp, whenGone } from './program-line-testing.ts'
+import { answer, closedAfter, dial, fromBrowser, receivesTone, sdp } from '../testing.ts'
+import { infoKey, makeProgramWorlds, outcome, play, programHangsUp, whenGone } from './program-line-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
-
-type Run = Parameters<typeof openProgramWorld>[2]
-type Settings = Parameters<typeof openProgramWorld>[3]
-type Plan = Parameters<typeof openProgramWorld>[4]
-
-const open = (t: TestContext, run?: Run, settings?: Settings, plan?: Plan) =>
-  openProgramWorld(t, media, run, settings, plan)
+const { media, open } = await makeProgramWorlds()
 
 /** The samples of a channel of a recording. */
 const channelOf = (path: string, channel: 0 | 1): Int16Array => {

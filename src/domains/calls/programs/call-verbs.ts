@@ -122,8 +122,8 @@ export const openStream = async (
   const note = (text: string) => line.note(text)
   const begun = await deps.runStream({ call: call(), program, leg, verb, note })
   if ('error_code' in begun) {
-    const { error_code: errorCode } = begun
-    const result = { reason: 'failed', code: null, seconds: 0, error_code: errorCode }
+    const { reason, error_code: errorCode } = begun
+    const result = { reason, code: null, seconds: 0, error_code: errorCode }
     return { failed: { result, errorCode, isIdle: true, skipsAction: verb.on_error !== 'action' } }
   }
   const entry = { name: verb.name ?? null, stream: begun, takesKeys: verb.direction !== 'in' }

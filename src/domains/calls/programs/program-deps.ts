@@ -62,7 +62,7 @@ export type ProgramStream = {
   stop(): void
 }
 
-/** @returns a failure with the code of the result, such as `forbidden_address`, if the stream was not begun */
+/** @returns a failure with the reason and the code of the result, such as `forbidden_address`, if the stream was not begun */
 export type RunStream = (wish: {
   readonly call: ProgramCall
   /** Signs the handshake. */
@@ -72,7 +72,7 @@ export type RunStream = (wish: {
   readonly verb: VerbOf<'stream'>
   /** Adds a fault of the stream to the timeline of the call. */
   note(text: string): void
-}) => Promise<ProgramStream | { readonly error_code: string; readonly detail: string }>
+}) => Promise<ProgramStream | { readonly reason: string; readonly error_code: string; readonly detail: string }>
 
 /** A child call that call control has begun, or the SIP status that refused it, such as 402 or 403. */
 export type PlacedChild =
