@@ -58,9 +58,7 @@ export const VoiceSetting = Type.Object(
     application_uuid: Type.Optional(Id('APP')),
     url: Type.Optional(ProgramUrl('Answers with the first document of a call')),
     method: Type.Optional(ProgramMethod),
-    fallback_url: Type.Optional(
-      Type.Union([ProgramUrl('Is requested once where url gives no document'), Type.Null()]),
-    ),
+    fallback_url: Type.Optional(Type.Union([ProgramUrl('Is requested once where url gives no document'), Type.Null()])),
     fallback_method: Type.Optional(ProgramMethod),
   },
   { description: 'How calls to the number are handled', ...example },

@@ -60,7 +60,13 @@ const furnish = async (balance = '100', ppm = '0') => {
   const place = async (from: string | null = null): Promise<VoicePlan | string> => {
     const names = { first_name: 'Ada', last_name: 'L', email: `${uuid()}@example.com` }
     const { body } = await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)
-    const asked = { person: { account: who.id, user: body.user.uuid.slice(3) }, callId: uuid(), to: number, from, headers: {} }
+    const asked = {
+      person: { account: who.id, user: body.user.uuid.slice(3) },
+      callId: uuid(),
+      to: number,
+      from,
+      headers: {},
+    }
     const decision = await control.placeCall(asked)
     return 'value' in decision ? decision.value : `${decision.refused.status} ${decision.refused.reason}`
   }
