@@ -205,7 +205,8 @@ program(
   'a stream to an echo, and the next verb once the server closes it',
   {
     '/voice': (response) => {
-      response.connect({ action: '/streamed' }).stream({ url: echo.url }).parameter({ name: 'room', value: '7' })
+      const options = { url: echo.url, name: 'echo', statusCallback: '/stream' }
+      response.connect({ action: '/streamed' }).stream(options).parameter({ name: 'room', value: '7' })
     },
     '/streamed': (response) => response.hangup(),
   },
@@ -220,6 +221,11 @@ program(
     stream.socket.close(1000)
     assert.equal((await seen('/streamed')).CallSid, start?.callSid)
     assert.equal((await ended(handset)).state, 'completed')
+    const reports = [await seen('/stream'), await seen('/stream', 2)]
+    assert.deepEqual(
+      reports.map(({ StreamEvent, StreamName, StreamSid }) => [StreamEvent, StreamName, StreamSid]),
+      ['stream-started', 'stream-stopped'].map((event) => [event, 'echo', start?.streamSid]),
+    )
   },
 )
 
@@ -263,6 +269,12 @@ program(
     await seen('/updated')
     await client.calls(call.sid).update({ twiml: `<Response><Redirect>${url('/updated')}</Redirect></Response>` })
     await seen('/updated', 2)
+    const stream = await client
+      .calls(call.sid)
+      .streams.create({ url: echo.url, name: 'ears', statusCallback: url('/stream') })
+    assert.equal((await seen('/stream')).StreamSid, stream.sid)
+    await client.calls(call.sid).streams('ears').update({ status: 'stopped' })
+    assert.equal((await seen('/stream', 2)).StreamEvent, 'stream-stopped')
     await client.calls(call.sid).update({ status: 'completed' })
     assert.equal((await ended(to)).state, 'completed')
     assert.equal((await client.calls(call.sid).fetch()).status, 'completed')

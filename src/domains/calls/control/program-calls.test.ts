@@ -56,7 +56,15 @@ const furnish = async (balance = '100', ppm = '0') => {
     const decision = await control.receiveCall({ ...came, ...facts })
     return 'value' in decision ? decision.value : `${decision.refused.status} ${decision.refused.reason}`
   }
-  return { who, number, receive }
+  /** A call of a person at a browser. */
+  const place = async (from: string | null = null): Promise<VoicePlan | string> => {
+    const names = { first_name: 'Ada', last_name: 'L', email: `${uuid()}@example.com` }
+    const { body } = await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)
+    const asked = { person: { account: who.id, user: body.user.uuid.slice(3) }, callId: uuid(), to: number, from, headers: {} }
+    const decision = await control.placeCall(asked)
+    return 'value' in decision ? decision.value : `${decision.refused.status} ${decision.refused.reason}`
+  }
+  return { who, id, number, receive, place }
 }
 
 const planOf = (plan: VoicePlan | string): VoicePlan => (typeof plan === 'string' ? assert.fail(plan) : plan)
@@ -218,4 +226,41 @@ test('the timeline of a call tells the story of its program, without the query o
   )
   const stranger = await tenant()
   assert.equal((await call(stranger, 'GET', `/open/voip/call/${print('CDR', plan.call)}/timeline`)).status, 404)
+})
+
+test('a call from a browser to an own number runs its program: free, and with the depth of a first call', async () => {
+  const { who, number, place } = await furnish('100', '0.4')
+  const plan = planOf(await place())
+  assert.ok(plan.program)
+  assert.deepEqual([plan.targets, plan.record], [[], null])
+  const row = await rowOf(who, plan.call)
+  assert.deepEqual(
+    [row.direction, row.origin, row.to_number, row.rate, row.hold_id, row.depth, row.status],
+    ['O', 'device', number, '0.000000', null, 0, 'RINGING'],
+  )
+  assert.ok('value' in (await control.answered(plan.call, null, [])))
+  // The number that was called is the caller ID of what its program dials.
+  const child = placed(await placeChild(await programCall(who, plan.call), dial()))
+  assert.deepEqual([child.plan.callerId, child.plan.hops], [number, 1])
+  const { depth, forwarded } = await rowOf(who, child.callId)
+  assert.deepEqual([depth, forwarded], [1, false])
+})
+
+test('a call from a browser to an own number is refused as today: a false caller ID, a number that is suspended', async () => {
+  const { who, id, place } = await furnish()
+  assert.match(String(await place('+442079460999')), /^403/)
+  await db.run`update virtual_numbers set status_text = 'SUSPENDED' where account_id = ${who.id} and id = ${id}`
+  const plan = planOf(await place())
+  assert.deepEqual([plan.program, plan.targets], [undefined, []])
+})
+
+test('the setting of a number records the whole call of its program, from a trunk and from a browser', async () => {
+  const { who, id, receive, place } = await furnish()
+  assert.equal(planOf(await receive()).record, null)
+  await db.run`update virtual_numbers set record_inbound = true where account_id = ${who.id} and id = ${id}`
+  for (const plan of [planOf(await receive()), planOf(await place())]) {
+    assert.ok(plan.program && plan.record)
+    const found = await db.many`select from call_recordings where call_id = ${plan.call} and id = ${plan.record.id}`
+    assert.equal(found.length, 1)
+  }
 })

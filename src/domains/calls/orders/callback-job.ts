@@ -8,9 +8,11 @@ import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
 import { signatureHeaders } from '../../../platform/lib/webhook-signature.ts'
 import { callbackPauses, callbackTimeoutMs, maxCallbackAnswerBytes } from '../limits.ts'
 import { nativeCall } from '../programs/native-request.ts'
+import { printStream } from '../programs/program-deps.ts'
 import type { CallbackEvent } from '../programs/program-source.ts'
 import type { RecordingPayload } from '../recordings/recording-status.ts'
 import { type CallRow, find, type Status } from '../store.ts'
+import type { StreamPayload } from '../streams/stream-status.ts'
 import { callbackKinds } from './callback-kinds.ts'
 import { findTags } from './order-store.ts'
 import { programCallOf } from './program-call.ts'
@@ -52,9 +54,24 @@ const bodyOf = (row: CallRow, tags: Record<string, unknown>, { event, status, se
     ...(event === 'completed' ? { result: endOf(row) } : {}),
   })
 
-type ReportPayload = CallbackPayload | RecordingPayload
+type ReportPayload = CallbackPayload | RecordingPayload | StreamPayload
+
+/** A stream that goes on has neither `reason` nor `code` nor `seconds`. */
+const streamTextOf = (row: CallRow, tags: Record<string, unknown>, payload: StreamPayload): string => {
+  const { change, at, stream, name, error, end } = payload
+  return JSON.stringify({
+    event: `stream-${change}`,
+    timestamp: at,
+    call: nativeCall(programCallOf(row, tags)),
+    result: {
+      ...{ stream: printStream(stream), name, ...end },
+      ...(error === null ? {} : { error_code: error.code, detail: error.detail }),
+    },
+  })
+}
 
 const textOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayload): string => {
+  if (payload.event === 'stream') return streamTextOf(row, tags, payload)
   if (payload.event !== 'recording') return bodyOf(row, tags, payload)
   const { recording, seconds, url } = payload
   return JSON.stringify({
@@ -62,6 +79,12 @@ const textOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayl
     call: nativeCall(programCallOf(row, tags)),
     result: { recording_uuid: print('REC', recording), recording_url: url, seconds },
   })
+}
+
+/** Returns who gets a report, and the application whose secret signs it. */
+const targetOf = (payload: ReportPayload, row: CallRow) => {
+  if (payload.event === 'stream') return payload
+  return payload.event === 'recording' ? { url: payload.to, application: row.application_id } : row.callbacks
 }
 
 /** Reports the statuses of calls, those of one call in order: by its key, a job that is tried again holds back the next. */
@@ -101,7 +124,7 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
 
   const report = async (job: Job<ReportPayload>, row: CallRow, signal: AbortSignal): Promise<void> => {
     const { payload } = job
-    const target = payload.event === 'recording' ? { url: payload.to, application: row.application_id } : row.callbacks
+    const target = targetOf(payload, row)
     if (!target) return
     const reason = await post(job, row, target, signal)
     if (reason === null) return
