@@ -198,6 +198,56 @@ program(
   },
 )
 
+const agentNumber = newHandset()
+program(
+  6,
+  'a callee is screened: it declines, then accepts, and the caller is answered at the connection',
+  {
+    '/voice': (response) => {
+      const dial = response.dial({ action: '/dialled', answerOnBridge: true, hangupOnStar: true })
+      dial.number(
+        {
+          ...{ url: '/screen', sendDigits: '9', statusCallback: '/agent' },
+          statusCallbackEvent: ['initiated', 'ringing', 'answered', 'completed'],
+        },
+        agentNumber,
+      )
+    },
+    '/screen': (response) => {
+      response.gather({ numDigits: 1, action: '/screened', timeout: 20 }).say('Press 1 to accept')
+      response.hangup()
+    },
+    '/screened': (response, { Digits }) => (Digits === '1' ? response.say('Connecting') : response.hangup()),
+    '/dialled': (response, { DialBridged }) => (DialBridged === 'true' ? response.hangup() : response.redirect('/voice')),
+  },
+  async ({ seen, requests }) => {
+    const handset = newHandset()
+    const id = await ring(handset)
+    const ringing = async () => (await callsSeenBy(platform, handset)).at(-1)
+    for (const [n, key] of ['2', '1'].entries()) {
+      const { ParentCallSid, Direction, CallStatus } = await seen('/screen', n + 1)
+      assert.deepEqual([Direction, CallStatus], ['outbound-dial', 'in-progress'])
+      assert.equal(ParentCallSid, (await seen('/voice')).CallSid)
+      assert.equal((await ringing()).answered_at, undefined)
+      await press(agentNumber, (await answered(agentNumber)).call_id, key)
+      if (key === '1') continue
+      const { DialCallStatus, DialBridged } = await seen('/dialled')
+      assert.deepEqual([DialCallStatus, DialBridged], ['no-answer', 'false'])
+    }
+    await until(async () => secondsOf((await ringing()).tones, 620) > 0.2, 20)
+    await press(handset, id, '*')
+    const { DialCallStatus, DialBridged, DialCallSid } = await seen('/dialled', 2)
+    assert.deepEqual([DialCallStatus, DialBridged], ['completed', 'true'])
+    await ended(handset)
+    await seen('/agent', 8)
+    const statuses = requests.filter(({ path, parameters }) => path === '/agent' && parameters.CallSid === DialCallSid)
+    assert.deepEqual(
+      statuses.map(({ parameters }) => parameters.CallStatus),
+      ['initiated', 'ringing', 'in-progress', 'completed'],
+    )
+  },
+)
+
 const echo = await makeStreamServer(true)
 after(() => echo.close())
 program(

@@ -95,6 +95,7 @@ export const makeAdmission = (deps: CallControlDeps, running: RunningCalls, time
       recording: record?.id ?? null,
       isAnswered: false,
       persistedAt: performance.now(),
+      ...(call.status === 'QUEUED' ? { storesRinging: true } : {}),
     })
     timelines.begin(call.id, call.account_id)
     if (full)

@@ -170,7 +170,7 @@ const makePlaceQueuedCall = (
       try {
         const order = await planOfOrder(deps.callPrograms, { ...row, program, placement }, found)
         await db.begin((tx) => callPlaced(tx, row))
-        running.set(call, { ...known, isOrder: true })
+        running.set(call, { ...known, storesRinging: true })
         return { order }
       } catch (error) {
         if (error instanceof ProgramError)
@@ -337,7 +337,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     isAnswered: (call) => running.get(call)?.isAnswered ?? null,
     ringing: async (call) => {
       const known = running.get(call)
-      if (known?.isOrder) await db.begin((tx) => callRinging(tx, known.account, call))
+      if (known?.storesRinging) await db.begin((tx) => callRinging(tx, known.account, call))
     },
     ...makeCallProgress(deps, running, timelines),
 

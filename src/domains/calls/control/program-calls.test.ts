@@ -80,8 +80,10 @@ const answered = async (balance?: string, ppm?: string) => {
   const { who, number, receive } = await furnish(balance, ppm)
   const plan = planOf(await receive())
   assert.ok('value' in (await control.answered(plan.call, null, [])))
-  const child = async (verb: Parameters<typeof placeChild>[1] = dial()) =>
-    await placeChild(await programCall(who, plan.call), verb)
+  const child = async (
+    verb: Parameters<typeof placeChild>[1] = dial(),
+    callbacks: Parameters<typeof placeChild>[2] = null,
+  ) => await placeChild(await programCall(who, plan.call), verb, callbacks)
   return { who, number, plan, child }
 }
 const placed = (child: Awaited<ReturnType<typeof placeChild>>) =>
@@ -102,7 +104,7 @@ test('a call to a number with a program searches no target, and holds its own pr
 
 test('a dialled telephone is a call of its own: priced, held, and marked as forwarded by an inbound call', async () => {
   const { who, number, plan, child } = await answered()
-  const { callId, plan: dialled } = placed(await child())
+  const { call: { id: callId }, plan: dialled } = placed(await child())
   assert.deepEqual([dialled.callerId, dialled.targets], [number, [{ trunk: 'trunk', number: telephone }]])
   const row = await rowOf(who, callId)
   assert.deepEqual(
@@ -115,6 +117,26 @@ test('a dialled telephone is a call of its own: priced, held, and marked as forw
   assert.deepEqual([cdr.status, cdr.call_cost.forwarded, cdr.call_cost.call_price], ['COMPLETED', true, 0.5])
   const parent = (await call(who, 'GET', `/open/voip/call/${print('CDR', plan.call)}`)).body.cdr
   assert.deepEqual([parent.active, parent.call_cost.forwarded], [true, false])
+})
+
+test('the statuses of a child are reported one by one where that is asked for', async () => {
+  const { who, child } = await answered()
+  const callbacks = {
+    ...{ url: 'https://example.com/status', method: 'POST', shape: 'native', application: null },
+    events: ['initiated', 'ringing', 'answered', 'completed'],
+  } as const
+  const { call: callee } = placed(await child(dial(), callbacks))
+  const target = { trunk: 'trunk', number: telephone }
+  await control.ringing(callee.id, target)
+  await control.answered(callee.id, target, [])
+  await control.ended(callee.id, ended)
+  const jobs = await db.many<{ event: string; sequence: number }>`
+    select payload ->> 'event' as event, (payload ->> 'sequence')::integer as sequence from jobs
+    where account_id = ${who.id} and kind = 'call.status' and key = ${callee.id} order by sequence`
+  assert.deepEqual(
+    jobs,
+    callbacks.events.map((event, sequence) => ({ event, sequence })),
+  )
 })
 
 test('a child obeys the rules of placed calls: balance, emergency numbers, caller ID, users of the account', async () => {
@@ -135,7 +157,7 @@ test('a child obeys the rules of placed calls: balance, emergency numbers, calle
   ).body.user
   const byUser = (user_uuid: string) => ({ verb: 'dial' as const, targets: [{ user_uuid }] })
   assert.equal(refusedAs(await child(byUser(theirs))), 404)
-  const { plan, callId } = placed(await child(byUser(hers)))
+  const { plan, call: { id: callId } } = placed(await child(byUser(hers)))
   assert.deepEqual(plan.targets, [{ people: [{ account: who.id, user: hers.slice(3) }] }])
   const row = await rowOf(who, callId)
   assert.deepEqual([row.forwarded, Number(row.rate)], [false, 0])
@@ -153,11 +175,11 @@ test('calls that dial one another are refused at depth 5, also where a carrier b
   const { who, receive } = await furnish()
   for (const hops of [0, 3]) {
     const inbound = planOf(await receive(hops))
-    const { plan: dialled } = placed(await placeChild(await programCall(who, inbound.call), dial()))
+    const { plan: dialled } = placed(await placeChild(await programCall(who, inbound.call), dial(), null))
     assert.equal(dialled.hops, hops + 1)
   }
   const last = planOf(await receive(4))
-  assert.equal(refusedAs(await placeChild(await programCall(who, last.call), dial())), 482)
+  assert.equal(refusedAs(await placeChild(await programCall(who, last.call), dial(), null)), 482)
   const [refused] = (await call(who, 'GET', '/open/voip/call-history')).body.cdrs
   assert.equal(refused.end_reason, 'too_deep')
 })
@@ -170,7 +192,7 @@ const beat = async (id: string) => {
 
 test('an exhausted balance ends a child, and the call of its program where that costs too', async () => {
   const { child, plan } = await answered('0.9', '0.4')
-  const { callId } = placed(await child())
+  const { call: { id: callId } } = placed(await child())
   await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
   await pass(61)
   assert.equal(await beat(callId), 'The balance is exhausted')
@@ -182,7 +204,7 @@ test('an exhausted balance ends a child, and the call of its program where that 
 test('the spend limit of a day ends a child; the call of its program goes on', async () => {
   const { who, child, plan } = await answered()
   await call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, { spend_per_day: '0.5' })
-  const { callId } = placed(await child())
+  const { call: { id: callId } } = placed(await child())
   await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
   await pass(61)
   assert.equal(await beat(callId), 'The daily spend limit is reached')

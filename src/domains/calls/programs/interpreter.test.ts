@@ -169,8 +169,8 @@ test('a recording ends by silence after speech, and without speech', async (t) =
   await over()
 })
 
-test('a program that fails before the answer refuses the call with 480', async (t) => {
-  const { receive, failures, over, base, paths } = await open(
+test('a program that fails before the answer refuses the call with 480, as an error of the program', async (t) => {
+  const { receive, failures, ended, over, base, paths } = await open(
     t,
     { '/begin': (response) => void response.writeHead(500).end() },
     { program: (base) => ({ fallback: { url: `${base}/fallback`, method: 'POST' } }) },
@@ -178,6 +178,7 @@ test('a program that fails before the answer refuses the call with 480', async (
   const { dialled } = await receive()
   await until(() => dialled.refused.length === 1)
   assert.match(dialled.refused[0] ?? '', /^480/)
+  assert.equal((await ended()).how, 'program_error')
   assert.deepEqual(paths(), ['/begin', '/fallback'])
   await over()
   assert.deepEqual(
