@@ -46,10 +46,11 @@ const programErrorOf = (error: unknown, url: string): ProgramError => {
 /** Sends a request, and again if no byte of an answer came and there is time. The body is at most a little too long. */
 const send = async (
   outbound: Outbound,
-  { method, url, headers, body }: WrittenRequest,
-  timeoutMs: number,
+  written: WrittenRequest,
+  ordinaryMs: number,
   signal: AbortSignal,
 ): Promise<PostResult> => {
+  const { method, url, headers, body, connectMs = programConnectMs, timeoutMs = ordinaryMs, retries = 1 } = written
   const deadline = performance.now() + timeoutMs
   for (let attempt = 0; ; attempt++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()))
@@ -61,7 +62,7 @@ const send = async (
         headers,
         body,
         timeoutMs: left,
-        connectMs: programConnectMs,
+        connectMs,
         maxBytes: maxProgramDocumentBytes + decodingMargin,
         signal,
       })
@@ -70,7 +71,7 @@ const send = async (
       return result
     } catch (error) {
       const isRepeatable = error instanceof OutboundError && error.code !== 'refused' && error.code !== 'timeout'
-      if (!isRepeatable || attempt > 0 || signal.aborted || deadline - performance.now() <= programRetryMs) throw error
+      if (!isRepeatable || attempt >= retries || signal.aborted || deadline - performance.now() <= programRetryMs) throw error
       await pause(programRetryMs, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) throw error
     }
