@@ -19,7 +19,8 @@ import { bridgeable, isG711 } from './negotiate.ts'
 import { openPlainTransport } from './plain-transport.ts'
 import type { Player } from './player.ts'
 import type { SoundFiles } from './sound-files.ts'
-import { openSound, type SoundReader } from './sounds.ts'
+import type { SoundReader } from './sound-reader.ts'
+import { openSound } from './sounds.ts'
 import type { TransportAddresses, TransportEvents } from './transport.ts'
 import type { UdpPorts } from './udp-ports.ts'
 import { openWebRtcTransport } from './webrtc-transport.ts'
@@ -146,8 +147,11 @@ export class EmbeddedCall {
     return leg.play(async () => {
       const opened: SoundReader[] = []
       for (const sound of sounds) {
-        const reader = await openSound(sound, leg.feeds, (path) => files.read(path)).catch(errorMessage)
-        if (typeof reader === 'string') return reader
+        const reader = await openSound(sound, leg.feeds, files).catch(errorMessage)
+        if (typeof reader === 'string') {
+          for (const one of opened) one.close?.()
+          return reader
+        }
         opened.push(reader)
       }
       return opened

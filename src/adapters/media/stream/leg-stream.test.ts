@@ -252,6 +252,19 @@ describe('streams of a leg', { concurrency: true }, () => {
     )
   })
 
+  test('a server that sends without end is read at a pace, and delays no other stream', async () => {
+    const flooding = await connected()
+    const other = await connected({}, true)
+    for (let i = 0; i < 30; i++) flooding.served.sendAudio(Buffer.alloc(1_000_000, 0x20))
+    other.telephone.sendTone(1_000)
+    await waitForTone(other.telephone, 1_000)
+    // 8 MiB were read at once, and 1 MiB in each second after that. The system holds some more.
+    assert.ok(flooding.served.socket.bufferedAmount > 10_000_000, `${flooding.served.socket.bufferedAmount} wait`)
+    flooding.served.socket.terminate()
+    await flooding.ended
+    await Promise.all([flooding.call.close(), other.call.close()])
+  })
+
   test('a key that is sent to a stream arrives as one frame', async () => {
     const { call, stream, served } = await connected()
     unwrap(await stream.sendKey('5'))
