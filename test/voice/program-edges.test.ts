@@ -7,7 +7,7 @@ import { freePort } from '../counterparts/program.ts'
 import { makeTelephone, type Telephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
-import { receive, reply, runScenario, send } from './sipp-scenario.ts'
+import { receive, reply, runScenario, sdp, send } from './sipp-scenario.ts'
 import { freePortSettings, watchCapacity } from './voice-fixture.ts'
 
 // SIPp calls numbers whose programs run, and changes or ends its calls at awkward moments.
@@ -86,6 +86,34 @@ const receiveWith = (status: number, pattern: string) =>
   `<recv response="${status}" rtd="true"><action><ereg regexp="${pattern}" search_in="msg" check_it="true" assign_to="1"/><log message="[$1]"/></action></recv>`
 const trying = [receive('100', 'optional="true"'), receive('180', 'optional="true"')]
 const byeOfPlatform = [receive('BYE'), reply('200 OK')]
+
+/** SIPp sends its keys by a raw socket. */
+const needsKeys = { skip: needs('sipp').skip || (process.getuid?.() === 0 ? false : 'needs root, for the keys of SIPp') }
+const keysOfSipp = `${sdp.replace('RTP/AVP 0', 'RTP/AVP 0 96')}a=rtpmap:96 telephone-event/8000\n`
+
+test('a menu of three levels gets each key of SIPp once, in order', needsKeys, async (t) => {
+  const level = (action: string) => [{ verb: 'gather', num_digits: 1, timeout: 30, action }]
+  const last = { verb: 'gather', num_digits: 1, timeout: 0.5, on_empty: 'action', action: '/none' }
+  const { received, ended, paths } = await open(
+    t,
+    {
+      ...{ '/begin': level('/first'), '/first': level('/second'), '/second': level('/third') },
+      ...{ '/third': [last], '/none': [] },
+    },
+    [
+      invite(keysOfSipp),
+      ...trying,
+      receive('200'),
+      request('ACK', 1),
+      '<nop><action><exec play_dtmf="123"/></action></nop>',
+      ...byeOfPlatform,
+    ],
+  )
+  assert.equal((await ended()).status, 'COMPLETED')
+  assert.deepEqual(paths(), ['/begin', '/first', '/second', '/third', '/none'])
+  const keys = received.flatMap(({ body }) => body.result?.digits ?? [])
+  assert.deepEqual(keys, ['1', '2', '3', ''])
+})
 
 test(
   'a caller that hangs up while its program waits for keys ends the call; the action is not requested',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -316,8 +316,10 @@ test('sounds that cannot be fetched, and speech of nothing, are noted and left o
   const timeline = async (): Promise<{ what: string; text: string; detail?: Record<string, unknown> }[]> =>
     (await call('GET', `/open/voip/call/${id}/timeline`)).body.timeline
   const recordings = join(platform.home, 'recordings')
-  await until(async () =>
-    readdirSync(recordings, { recursive: true }).some((name) => statSync(join(recordings, String(name))).size > 8_000),
+  await until(
+    async () =>
+      existsSync(recordings) &&
+      readdirSync(recordings, { recursive: true }).some((name) => statSync(join(recordings, String(name))).size > 8_000),
   )
   await session.bye()
   const { body } = await until(async () => program.received.find(({ path }) => path === '/recorded'))
