@@ -1,16 +1,33 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { dial, receivesTone } from '../../src/adapters/sip-gateway/testing.ts'
+import { certificate } from '../certificate.ts'
+import { makeStreamServer } from '../media/stream-server.ts'
+import { needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
+import { temporaryFolder } from '../servers.ts'
 import { activeUsers, endedCall, freePortSettings, makeCaller, openBrowserUser, secondsOf } from './voice-fixture.ts'
 
 // Calls that programs run: a program is a real HTTP server, and the telephone is a handset of the sandbox.
 
-const platform = await startPlatform(undefined, freePortSettings)
+const openssl = needs('openssl')
+const authority = join(temporaryFolder(), 'ca.pem')
+/** Certificates of servers. The platform knows the issuers of the first two. */
+const certificates = openssl.skip
+  ? null
+  : {
+      known: certificate('IP:127.0.0.1'),
+      ofOtherName: certificate('DNS:agent.example'),
+      unknown: certificate('IP:127.0.0.1'),
+    }
+writeFileSync(authority, certificates ? certificates.known.cert + certificates.ofOtherName.cert : '')
+const platform = await startPlatform(undefined, { ...freePortSettings, NODE_EXTRA_CA_CERTS: authority })
 after(() => platform.end())
 const { number } = await buyNumber(platform)
 const { numbers } = (await platform.call('GET', '/open/voip/virtual-numbers')).body
@@ -21,7 +38,12 @@ type Body = {
   readonly sequence: number
   readonly call?: { readonly direction: string; readonly from: string; readonly to: string }
   readonly verb: { readonly id: string | null } | null
-  readonly result: { readonly digits?: string } | null
+  readonly result: {
+    readonly digits?: string
+    readonly reason?: string
+    readonly code?: number | null
+    readonly error_code?: string
+  } | null
 }
 type Request = { readonly url: string; readonly body: Body }
 const requests: Request[] = []
@@ -113,4 +135,37 @@ test('a browser calls a number of its account: its program runs, and the whole c
   const recording = await fetch(cdr.recording_url)
   assert.deepEqual([recording.status, recording.headers.get('content-type')], [200, 'audio/wav'])
   assert.ok((await recording.arrayBuffer()).byteLength > 16_000)
+})
+
+test('a stream goes over TLS to a server whose certificate has its name and a known issuer, and to no other', openssl, async (t) => {
+  assert.ok(certificates)
+  const [known, ofOtherName, unknown] = await Promise.all(
+    [certificates.known, certificates.ofOtherName, certificates.unknown].map((pair) => makeStreamServer(true, pair)),
+  )
+  assert.ok(known && ofOtherName && unknown)
+  for (const one of [known, ofOtherName, unknown]) t.after(one.close)
+  await platform.call('PUT', path, { voice: { kind: 'url', url: `${base}/streams` } })
+  requests.length = 0
+  const streamTo = (url: string, action: string) => [{ verb: 'stream', url, action, on_error: 'action' }]
+  const answers: Record<string, readonly object[]> = {
+    '/streams': streamTo(unknown.url, '/unknown'),
+    '/unknown': streamTo(ofOtherName.url, '/other-name'),
+    '/other-name': streamTo(known.url, '/known'),
+    '/known': [{ verb: 'hangup' }],
+  }
+  answerTo = ({ url }) => answers[url]
+  const id = await ring()
+  await until(async () => secondsOf((await seen(id)).tones, 620) > 0.3)
+  known.streams[0]?.socket.close(4_000)
+  assert.equal((await ended(id)).state, 'completed')
+  assert.deepEqual(
+    requests.map(({ url, body: { result } }) => [url, result?.reason, result?.code, result?.error_code]),
+    [
+      ['/streams', undefined, undefined, undefined],
+      ['/unknown', 'unreachable', null, 'stream_unreachable'],
+      ['/other-name', 'unreachable', null, 'stream_unreachable'],
+      ['/known', 'closed', 4_000, undefined],
+    ],
+  )
+  assert.deepEqual([unknown.streams, ofOtherName.streams], [[], []])
 })

@@ -67,7 +67,7 @@ export type CallOrigin = {
 }
 
 /** The search of a call for the targets of its plan. */
-type Search = Pick<ForkingSettings, 'media' | 'caller' | 'codecs' | 'headers' | 'legPrefix'> & {
+type Search = Pick<ForkingSettings, 'media' | 'caller' | 'codecs' | 'headers' | 'legPrefix' | 'isScreened'> & {
   /** Ringing has been reported. */
   ringing?(): void
   /** Early media has started. */

@@ -5,6 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { header } from '@trunkline/sip/message.ts'
 import { noSessionEvents, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
+import { makeStreamServer, streamOptions } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import type { VoiceLine } from '../../../ports/voice.ts'
@@ -51,6 +52,36 @@ test('a program rings, answers, plays, hears each key once, and hangs up', async
   assert.deepEqual(callControl.order(), ['receive', 'ringing', 'answered', 'ended'])
   assert.ok(callControl.traces.includes('three keys'))
   await until(() => gateway.calls() === 0 && gateway.trunk('carrier')?.calls === 0 && media.state().calls === 0)
+})
+
+test('a key of the party reaches the server of its stream as one frame, by audio or by INFO', async (t) => {
+  const server = await makeStreamServer()
+  t.after(server.close)
+  const { answered } = await open(t)
+  for (const way of ['both', 'info'] as const) {
+    const { peer, session, line } = await answered()
+    assert.ok(line.leg)
+    const known = server.streams.length
+    const opened = await line.leg.openStream(streamOptions(server.url), { ended: () => {} })
+    assert.ok(opened.outcome === 'done')
+    const served = await until(() => (server.streams[known]?.frames.length ?? 0) > 0 && server.streams[known])
+    // As the interpreter does.
+    line.keys((key) => void opened.value.sendKey(key))
+    for (const key of '5#') {
+      if (way === 'both') await peer.press(key)
+      await session.info(infoKey(key))
+    }
+    const keys = () => served.frames.flatMap(({ dtmf }) => dtmf ?? [])
+    await until(() => keys().length >= 2)
+    // A frame of audio that is sent after the keys: no further one has come.
+    const { length } = served.frames
+    await until(() => served.frames.length > length + 5)
+    assert.deepEqual(
+      keys(),
+      ['5', '#'].map((digit) => ({ track: 'inbound_track', digit })),
+    )
+    line.hangUp(programHangsUp)
+  }
 })
 
 test('a program that refuses, does nothing or fails ends the call before its answer', async (t) => {

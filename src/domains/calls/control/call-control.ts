@@ -104,8 +104,22 @@ const makePlaceCall = (deps: CallControlDeps, admission: Admission): CallControl
   }
 }
 
+/**
+ * Returns how many calls led to one that a carrier delivers: more than none if a call of ours that rings shows the number of
+ * its caller. Few carriers pass our header on.
+ */
+const depthOfReturned = (running: RunningCalls, caller: string): number =>
+  running
+    .values()
+    .filter(({ isAnswered }) => !isAnswered)
+    .reduce((most, { dialled }) => (dialled?.callerId === caller ? Math.max(most, dialled.depth) : most), 0)
+
 /** Decides on the calls that trunks deliver. */
-const makeReceiveCall = (deps: CallControlDeps, admission: Admission): CallControl['receiveCall'] => {
+const makeReceiveCall = (
+  deps: CallControlDeps,
+  running: RunningCalls,
+  admission: Admission,
+): CallControl['receiveCall'] => {
   const { db } = deps
   const { getsCdr, storeRefusal, refuseInbound, admitCall } = admission
   const admitProgram = makeAdmitProgram(deps, admission)
@@ -128,7 +142,8 @@ const makeReceiveCall = (deps: CallControlDeps, admission: Admission): CallContr
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
     const { voice, record_inbound: isRecorded } = called
-    if (voice) return await admitProgram({ ...call, depth: hops }, voice, isRecorded, uncovered)
+    const depth = Math.max(hops, depthOfReturned(running, caller))
+    if (voice) return await admitProgram({ ...call, depth }, voice, isRecorded, uncovered)
     return await admitCall(call, { callerId: call.caller_id_used, targets, isRecorded }, uncovered)
   }
 }
@@ -170,7 +185,7 @@ const makePlaceQueuedCall = (
       try {
         const order = await planOfOrder(deps.callPrograms, { ...row, program, placement }, found)
         await db.begin((tx) => callPlaced(tx, row))
-        running.set(call, { ...known, isOrder: true })
+        running.set(call, { ...known, storesRinging: true })
         return { order }
       } catch (error) {
         if (error instanceof ProgramError)
@@ -215,11 +230,16 @@ const makeCallProgress = (
   const { db } = deps
   const cipher = recordingCipher(deps.seal)
 
+  /** Notes why a call is cut, and why those that its program dialled end with it. */
+  const noteCut = (call: string, why: HoldShortfall['why']) => {
+    for (const [id, one] of running) if (id === call || one.dialled?.by === call) one.cutReason = why
+  }
+
   /** Schedules the end for when the held minutes run out, not for the next heartbeat. */
   const scheduleEnd = (call: string, known: RunningCall, { seconds, why }: HoldShortfall) => {
     clearTimeout(known.timer)
     known.timer = setTimeout(() => {
-      known.cutReason = why
+      noteCut(call, why)
       deps.hangUp(call, cutReasons[why])
     }, seconds * 1_000).unref()
   }
@@ -247,7 +267,7 @@ const makeCallProgress = (
         known.persistedAt = performance.now()
         if (cut === 'ended') return refused(callRefusals.closed())
         if (cut !== null) {
-          known.cutReason = cut
+          noteCut(call, cut)
           return refused(callRefusals.cut(cutReasons[cut], cut))
         }
         if (lack && lack.seconds * 1_000 < callHeartbeatMs) scheduleEnd(call, known, lack)
@@ -333,11 +353,11 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
 
     placeCall: makePlaceCall(deps, admission),
     placeQueuedCall: makePlaceQueuedCall(deps, running, timelines),
-    receiveCall: makeReceiveCall(deps, admission),
+    receiveCall: makeReceiveCall(deps, running, admission),
     isAnswered: (call) => running.get(call)?.isAnswered ?? null,
     ringing: async (call) => {
       const known = running.get(call)
-      if (known?.isOrder) await db.begin((tx) => callRinging(tx, known.account, call))
+      if (known?.storesRinging) await db.begin((tx) => callRinging(tx, known.account, call))
     },
     ...makeCallProgress(deps, running, timelines),
 

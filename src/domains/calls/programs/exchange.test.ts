@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { makeOutbound, type PostRequest } from '../../../platform/lib/outbound.ts'
 import { type ExchangeReport, requestWithFallback } from './exchange.ts'
-import type { ProgramRequest, ResolvedProgram } from './program.ts'
+import type { ProgramRequest, RequestWriter, ResolvedProgram, WrittenRequest } from './program.ts'
 import {
   type Answer,
   makeProgramDeps,
@@ -29,11 +29,19 @@ const open = async (t: TestContext, answers: Record<string, Answer>) => {
   const outbound = openOutbound(t)
   const reports: ExchangeReport[] = []
   const { deps } = makeProgramDeps('/nowhere')
-  const ask = (path: string, own: Partial<ResolvedProgram> = {}, by = outbound, method: 'GET' | 'POST' = 'POST') => {
+  const ask = (
+    path: string,
+    own: Partial<ResolvedProgram> = {},
+    by = outbound,
+    method: 'GET' | 'POST' = 'POST',
+    stated: Partial<WrittenRequest> = {},
+  ) => {
     const url = path.startsWith('http') ? path : `${program.base}${path}`
     const signal = new AbortController().signal
+    const native: RequestWriter = async (...parts) => ({ ...(await deps.writers.native(...parts)), ...stated })
     const exchange = {
       ...deps,
+      writers: { ...deps.writers, native },
       outbound: by,
       signal,
       onExchange: (report: ExchangeReport) => void reports.push(report),
@@ -197,6 +205,22 @@ test('a request without a byte of an answer is repeated once, with the same id',
     'an answer is never repeated',
   )
   assert.equal(received.length, begun + 1)
+})
+
+test('a request that states its time and repetitions is sent by them', async (t) => {
+  const { ask, received } = await open(t, {
+    '/gone': (response) => void response.destroy(),
+    '/silent': () => {},
+  })
+  for (const [retries, requests] of [
+    [0, 1],
+    [2, 3],
+  ] as const) {
+    const begun = received.length
+    await assert.rejects(ask('/gone', {}, undefined, 'POST', { retries }), { code: 'unreachable' })
+    assert.equal(received.length, begun + requests)
+  }
+  await assert.rejects(ask('/silent', { timeoutMs: 60_000 }, undefined, 'POST', { timeoutMs: 200 }), { code: 'timeout' })
 })
 
 test('a dead receiver is unreachable, and the failure of the fallback does not hide it', async (t) => {

@@ -50,10 +50,11 @@ const programErrorOf = (error: unknown, url: string): ProgramError => {
  */
 const send = async (
   outbound: Outbound,
-  { method, url, headers, body }: WrittenRequest,
+  written: WrittenRequest,
   deadline: number,
   signal: AbortSignal,
 ): Promise<PostResult> => {
+  const { method, url, headers, body, connectMs = programConnectMs, retries = 1 } = written
   for (let attempt = 0; ; attempt++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()))
     const began = performance.now()
@@ -64,7 +65,7 @@ const send = async (
         headers,
         body,
         timeoutMs: left,
-        connectMs: programConnectMs,
+        connectMs,
         maxBytes: maxProgramDocumentBytes + decodingMargin,
         signal,
       })
@@ -73,7 +74,7 @@ const send = async (
       return result
     } catch (error) {
       const isRepeatable = error instanceof OutboundError && error.code !== 'refused' && error.code !== 'timeout'
-      if (!isRepeatable || attempt > 0 || signal.aborted || deadline - performance.now() <= programRetryMs) throw error
+      if (!isRepeatable || attempt >= retries || signal.aborted || deadline - performance.now() <= programRetryMs) throw error
       await pause(programRetryMs, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) throw error
     }
@@ -103,12 +104,14 @@ const sendRequest = async (
   content: ProgramRequest,
   answered: (status: number) => void,
 ): Promise<Answered> => {
-  const deadline = performance.now() + program.timeoutMs
+  let deadline: number | null = null
   let [to, sent] = [first, content]
   for (let redirects = 0; ; redirects++) {
     const { url } = to
     try {
-      const result = await send(outbound, await writers[program.shape](program, to, sent, uuid()), deadline, signal)
+      const written = await writers[program.shape](program, to, sent, uuid())
+      deadline ??= performance.now() + (written.timeoutMs ?? program.timeoutMs)
+      const result = await send(outbound, written, deadline, signal)
       answered(result.status)
       const next = program.shape === 'twilio' ? redirectionOf(result, to) : null
       if (next === null) return { url, result }

@@ -143,6 +143,7 @@ type StoredRecording = {
   readonly account_id: string
   readonly call_id: string
   readonly seconds: string | null
+  readonly channels: 1 | 2
   readonly created_at: Date
 }
 
@@ -154,7 +155,7 @@ export const recordingParameters = (urlOf: RecordingUrl, row: StoredRecording): 
   RecordingUrl: urlOf(row.account_id, row.id),
   RecordingStatus: 'completed',
   RecordingDuration: whole(row.seconds),
-  RecordingChannels: '2',
+  RecordingChannels: String(row.channels),
   RecordingStartTime: rfc2822(row.created_at),
   RecordingTrack: 'both',
   ErrorCode: '0',

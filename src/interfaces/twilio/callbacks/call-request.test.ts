@@ -41,7 +41,9 @@ test('a POST describes the call in a form, signed with the token of the account'
     url: target,
     headers,
     body,
-  } = await write(program, { url: `${url}#rc=2`, method: 'POST' }, content, 'id')
+    ...stated
+  } = await write(program, { url: `${url}#ct=2000&rc=2`, method: 'POST' }, content, 'id')
+  assert.deepEqual(stated, { connectMs: 2_000, retries: 2 })
   const parameters = parametersOf(body)
   assert.deepEqual(parameters, {
     ...{ CallSid: printSid('CA', content.call.id), AccountSid: own.sid, CallStatus: 'ringing', Direction: 'inbound' },

@@ -41,22 +41,38 @@ export class ProgramError extends Error {
   }
 }
 
-/** Reads the overrides in the fragment of an address: `#ct=2000&rt=5000&rc=2`, the time for a connection, the time for an
- *  answer and the retries. */
-export const overridesOf = (
-  url: string,
-): { readonly connectMs: number; readonly timeoutMs: number; readonly retries: number } => {
+/** Times of a request, in milliseconds, and its repetitions. */
+export type RequestOverrides = { readonly connectMs: number; readonly timeoutMs: number; readonly retries: number }
+
+/** Reads the overrides that the fragment of an address states: `#ct=2000&rt=5000&rc=2`, the time for a connection, the time
+ *  for an answer and the retries. */
+export const statedOverrides = (url: string): Partial<RequestOverrides> => {
   const fragment = new URLSearchParams(URL.canParse(url) ? new URL(url).hash.slice(1) : '')
-  const read = (name: string, ordinary: number, least: number, most: number): number => {
+  const read = (name: string, { least, most }: { readonly least: number; readonly most: number }): number | null => {
     const value = fragment.get(name)
-    return value !== null && /^\d{1,6}$/.test(value) ? Math.min(most, Math.max(least, Number(value))) : ordinary
+    return value !== null && /^\d{1,6}$/.test(value) ? Math.min(most, Math.max(least, Number(value))) : null
   }
+  const connectMs = read('ct', programTimeoutRange)
+  const timeoutMs = read('rt', programTimeoutRange)
+  const retries = read('rc', { least: 0, most: maxProgramRetries })
   return {
-    connectMs: read('ct', programConnectMs, programTimeoutRange.least, programTimeoutRange.most),
-    timeoutMs: read('rt', programTimeoutMs, programTimeoutRange.least, programTimeoutRange.most),
-    retries: read('rc', 1, 0, maxProgramRetries),
+    ...(connectMs === null ? {} : { connectMs }),
+    ...(timeoutMs === null ? {} : { timeoutMs }),
+    ...(retries === null ? {} : { retries }),
   }
 }
+
+/** Returns the overrides of an address, or the usual values. */
+export const overridesOf = (url: string): RequestOverrides => ({
+  ...{ connectMs: programConnectMs, timeoutMs: programTimeoutMs, retries: 1 },
+  ...statedOverrides(url),
+})
+
+/**
+ * Returns why an address is refused, as a predicate; null if it may be called. Its fragment is ours, and is not sent.
+ */
+export const addressFault = async (outbound: Pick<Outbound, 'check'>, url: string): Promise<string | null> =>
+  URL.canParse(url) ? await outbound.check(requestedUrl(url)) : 'it is no address'
 
 export type ProgramDeps = {
   readonly outbound: Pick<Outbound, 'post'>
