@@ -49,7 +49,10 @@ const notConnected = (status: string, sip_status = 200) => ({ status, sip_status
 
 test('a callee is asked, and connected once it presses a key; the party hears ringing until then', async (t) => {
   const confirm = [{ verb: 'gather', num_digits: 1, prompts: [say(880)] }]
-  const { receive, answered, resultAt, callControl, over } = await open(t, { '/begin': [dial({ confirm })], '/after': [] })
+  const { receive, answered, resultAt, callControl, over } = await open(t, {
+    '/begin': [dial({ confirm })],
+    '/after': [],
+  })
   const { peer } = await receive()
   const { other, session } = await answered()
   await until(() => peer.samples.slice(-800).some((sample) => Math.abs(sample) > 1_000), 'ringing')
