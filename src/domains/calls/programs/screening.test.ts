@@ -57,7 +57,6 @@ test('a callee is asked, and connected once it presses a key; the party hears ri
   const { other, session } = await answered()
   await until(() => peer.samples.slice(-800).some((sample) => Math.abs(sample) > 1_000), 'ringing')
   peer.sendTone(1_000)
-  // It hears nothing of the party.
   await receivesTone(other, 880)
   const charged = callControl.of('answered').map(({ call }) => call)
   assert.equal(charged.at(-1), child.id)
