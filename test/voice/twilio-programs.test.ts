@@ -218,7 +218,8 @@ program(
       response.hangup()
     },
     '/screened': (response, { Digits }) => (Digits === '1' ? response.say('Connecting') : response.hangup()),
-    '/dialled': (response, { DialBridged }) => (DialBridged === 'true' ? response.hangup() : response.redirect('/voice')),
+    '/dialled': (response, { DialBridged }) =>
+      DialBridged === 'true' ? response.hangup() : response.redirect('/voice'),
   },
   async ({ seen, requests }) => {
     const handset = newHandset()

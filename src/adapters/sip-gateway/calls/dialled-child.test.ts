@@ -257,6 +257,11 @@ test('a callee that is screened hears the party and is heard after it, and keys 
   await receivesTone(peer, 620)
   const { session } = await answer(call, other)
   const own = await screened.promise
+  // It hears nothing of the party.
+  const heard: Uint8Array[] = []
+  await own.leg?.listen('heard', (frame) => heard.push(frame))
+  await until(() => heard.length >= 15, 'frames')
+  assert.ok(heard.every((frame) => frame.every((sample) => (sample & 0x7f) === 0x7f)))
   const keys: string[] = []
   own.keys((key) => keys.push(key))
   void play(own, 880)

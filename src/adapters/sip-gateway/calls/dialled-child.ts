@@ -44,9 +44,9 @@ export class DialledChild implements CallBehaviour {
   /** The party hears our ringing. */
   private isRinging = false
 
-  constructor(call: ActiveCall, { screening = null }: Pick<VoicePlan, 'screening'>, side: DiallingSide, prefix: string) {
+  constructor(call: ActiveCall, { screening }: Pick<VoicePlan, 'screening'>, side: DiallingSide, prefix: string) {
     this.call = call
-    this.screening = screening
+    this.screening = screening ?? null
     this.side = side
     this.legPrefix = prefix
     if (screening) this.pressed = (way, key, mediaLeg) => this.passKey(way, key, mediaLeg)

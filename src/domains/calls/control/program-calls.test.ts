@@ -9,6 +9,7 @@ import type { VoicePlan } from '../../../ports/voice.ts'
 import type { ProgramControl } from '../orders/call-programs.ts'
 import { programCallOf } from '../orders/program-call.ts'
 import type { ProgramCall } from '../programs/program.ts'
+import type { CallCallbacks } from '../programs/program-source.ts'
 import { find } from '../store.ts'
 import { makeCallControl } from './call-control.ts'
 
@@ -111,7 +112,10 @@ test('a call to a number with a program searches no target, and holds its own pr
 
 test('a dialled telephone is a call of its own: priced, held, and marked as forwarded by an inbound call', async () => {
   const { who, number, plan, child } = await answered()
-  const { call: { id: callId }, plan: dialled } = placed(await child())
+  const {
+    call: { id: callId },
+    plan: dialled,
+  } = placed(await child())
   assert.deepEqual([dialled.callerId, dialled.targets], [number, [{ trunk: 'trunk', number: telephone }]])
   const row = await rowOf(who, callId)
   assert.deepEqual(
@@ -128,10 +132,10 @@ test('a dialled telephone is a call of its own: priced, held, and marked as forw
 
 test('the statuses of a child are reported one by one where that is asked for', async () => {
   const { who, child } = await answered()
-  const callbacks = {
+  const callbacks: CallCallbacks = {
     ...{ url: 'https://example.com/status', method: 'POST', shape: 'native', application: null },
     events: ['initiated', 'ringing', 'answered', 'completed'],
-  } as const
+  }
   const { call: callee } = placed(await child(dial(), callbacks))
   const target = { trunk: 'trunk', number: telephone }
   await control.ringing(callee.id, target)
@@ -164,7 +168,10 @@ test('a child obeys the rules of placed calls: balance, emergency numbers, calle
   ).body.user
   const byUser = (user_uuid: string) => ({ verb: 'dial' as const, targets: [{ user_uuid }] })
   assert.equal(refusedAs(await child(byUser(theirs))), 404)
-  const { plan, call: { id: callId } } = placed(await child(byUser(hers)))
+  const {
+    plan,
+    call: { id: callId },
+  } = placed(await child(byUser(hers)))
   assert.deepEqual(plan.targets, [{ people: [{ account: who.id, user: hers.slice(3) }] }])
   const row = await rowOf(who, callId)
   assert.deepEqual([row.forwarded, Number(row.rate)], [false, 0])
@@ -214,7 +221,9 @@ const beat = async (id: string) => {
 
 test('an exhausted balance ends a child, and the call of its program where that costs too', async () => {
   const { child, plan } = await answered('0.9', '0.4')
-  const { call: { id: callId } } = placed(await child())
+  const {
+    call: { id: callId },
+  } = placed(await child())
   await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
   await pass(61)
   assert.equal(await beat(callId), 'The balance is exhausted')
@@ -226,7 +235,9 @@ test('an exhausted balance ends a child, and the call of its program where that 
 test('the spend limit of a day ends a child; the call of its program goes on', async () => {
   const { who, child, plan } = await answered()
   await call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, { spend_per_day: '0.5' })
-  const { call: { id: callId } } = placed(await child())
+  const {
+    call: { id: callId },
+  } = placed(await child())
   await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
   await pass(61)
   assert.equal(await beat(callId), 'The daily spend limit is reached')

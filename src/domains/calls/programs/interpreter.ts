@@ -208,8 +208,7 @@ export class Interpreter {
   /** @throws ProgramError for a verb that a callee cannot have before it is connected */
   #replace({ verbs, notes, baseUrl }: ProgramDocument): void {
     const other = this.#run.isScreening === true ? verbs.find(({ verb }) => !isScreeningVerb(verb)) : undefined
-    if (other)
-      throw new ProgramError('verb', `${other.verb} cannot run before the dialled call is connected`, baseUrl)
+    if (other) throw new ProgramError('verb', `${other.verb} cannot run before the dialled call is connected`, baseUrl)
     this.#queue = verbs
     for (const note of notes) this.#line.note(`program: ${note}`)
   }

@@ -49,12 +49,14 @@ const notConnected = (status: string, sip_status = 200) => ({ status, sip_status
 
 test('a callee is asked, and connected once it presses a key; the party hears ringing until then', async (t) => {
   const confirm = [{ verb: 'gather', num_digits: 1, prompts: [say(880)] }]
-  const { receive, answered, resultAt, callControl, over } = await open(t, { '/begin': [dial({ confirm })], '/after': [] })
+  const { receive, answered, resultAt, callControl, over } = await open(t, {
+    '/begin': [dial({ confirm })],
+    '/after': [],
+  })
   const { peer } = await receive()
   const { other, session } = await answered()
   await until(() => peer.samples.slice(-800).some((sample) => Math.abs(sample) > 1_000), 'ringing')
   peer.sendTone(1_000)
-  // It hears nothing of the party.
   await receivesTone(other, 880)
   const charged = callControl.of('answered').map(({ call }) => call)
   assert.equal(charged.at(-1), child.id)

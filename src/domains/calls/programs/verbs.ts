@@ -86,12 +86,7 @@ const Redirect = verb('redirect', { url: Address, method: Type.Optional(Method) 
 
 const Reject = verb('reject', {
   reason: Type.Optional(
-    Type.Union([
-      Type.Literal('rejected'),
-      Type.Literal('busy'),
-      Type.Literal('unavailable'),
-      Type.Literal('unknown'),
-    ]),
+    Type.Union([Type.Literal('rejected'), Type.Literal('busy'), Type.Literal('unavailable'), Type.Literal('unknown')]),
   ),
 })
 

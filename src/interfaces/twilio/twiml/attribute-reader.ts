@@ -76,7 +76,8 @@ export const attributesOf = ({ name: element, attributes }: TwimlElement, base: 
     words: <const W extends string>(name: string, words: readonly W[]): W[] | undefined => {
       const given = (read(name) ?? '').split(/\s+/).filter((one) => one !== '')
       const found = words.filter((one) => given.includes(one))
-      if (given.some((one) => !words.some((word) => word === one)) || (given.length > 0 && found.length === 0)) invalid(name)
+      if (given.some((one) => !words.some((word) => word === one)) || (given.length > 0 && found.length === 0))
+        invalid(name)
       return found.length === 0 ? undefined : found
     },
     /** Action and its method; @param ordinary address without one */
