@@ -83,7 +83,7 @@ export type VoicePlan = {
   readonly callerId: string
   readonly targets: readonly VoiceTarget[]
   readonly ringSeconds: number
-  /** The recording to make, with its path; null for no recording. */
+  /** The recording to make of the whole call, with its path; null for none. */
   readonly record: { readonly id: string; readonly path: string } | null
   /** Maximum duration after the answer, in seconds; null for no limit. */
   readonly mostSeconds: number | null
@@ -91,7 +91,7 @@ export type VoicePlan = {
   readonly headers?: Readonly<Record<string, string>>
   /** Calls that dialled one another up to this one, told to trunks so that a forwarding loop ends. Default: none. */
   readonly hops?: number
-  /** Runs the call in place of a bridge. A call that comes in then searches for no target. */
+  /** Runs the call in place of a bridge. A call from a trunk or a browser then searches for no target. */
   readonly program?: VoiceProgram
   /** Runs on the leg of the target that answers a call which a program dials, before the two are connected. */
   readonly screening?: VoiceScreening

@@ -205,6 +205,7 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
     }
     active.setLegs([party])
     if (!(await active.persistAnswer(null, () => [party.snapshot(incoming.dialog)]))) return
+    await active.recordParty(party)
     // Null when the caller cancelled first: that has ended the call.
     party.session = incoming.accept({ body: sdpBody(description.value) }, party)
     this.begin(party)

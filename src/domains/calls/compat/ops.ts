@@ -5,12 +5,13 @@ import * as commands from '../orders/commands.ts'
 import { programCallOf } from '../orders/program-call.ts'
 import type { CallCommand as Command, CommandOutcome as Outcome } from '../programs/call-command.ts'
 import * as programs from '../programs/program.ts'
-import * as sources from '../programs/program-source.ts'
+import type * as sources from '../programs/program-source.ts'
 import type { Verb as AnyVerb, VerbOf as Named, VerbName } from '../programs/verbs.ts'
 import * as links from '../recordings/recording-links.ts'
 import * as status from '../recordings/recording-status.ts'
 import * as recordings from '../recordings/recording-store.ts'
 import * as store from '../store.ts'
+import * as streams from '../streams/stream-status.ts'
 
 // Calls, their recordings and their programs, for an interface that shows them in another shape (src/interfaces/twilio).
 
@@ -32,6 +33,7 @@ export type VerbResult = programs.VerbResult
 export type Verb = AnyVerb
 export type VerbOf<N extends VerbName> = Named<N>
 export type RecordingRow = recordings.RecordingRow
+export type StreamPayload = streams.StreamPayload
 
 export const callOf = store.find
 export const callsByIds = store.byIds
@@ -43,9 +45,9 @@ export const runCommandOnCall = commands.runCommandOnCall
 /** Seconds that a call talks at most, without a wish. */
 export const ordinaryCallSeconds = ordinarySeconds
 
-export const callbackEvents = sources.callbackEvents
 /** Kinds of the jobs of callbacks in the shape of Twilio. */
 export const [callStatusKind, recordingStatusKind] = [kinds.callbackKinds.twilio, status.twilioRecordingKind]
+export const streamStatusKind = streams.twilioStreamKind
 
 export const makeRecordingLinks = links.recordingLinks
 export const findRecording = recordings.findRecordingRow

@@ -56,7 +56,7 @@ const childCall = (
 export const makePlaceChild =
   (deps: CallControlDeps, { storeRefusal, admitCall }: Admission) =>
   async (
-    { account, id, from, to, direction, tags }: ProgramCall,
+    { account, id, from, to, origin, tags }: ProgramCall,
     dial: Dial,
     callbacks: CallCallbacks | null,
   ): Promise<PlacedChild> => {
@@ -74,8 +74,9 @@ export const makePlaceChild =
       simulated: 'targets' in found && found.isSimulated,
       isSandbox: deps.sandboxAccounts.has(account),
     }
+    const isToNumber = origin === 'trunk' || origin === 'device'
     // The number of the account that the call came to, or was made with.
-    const own = direction === 'inbound' ? to : from
+    const own = isToNumber ? to : from
     const shown = await callerIdOf(db, account, dial.caller_id ?? own, 'targets' in found ? found.country : '', proofs)
     const call = childCall(parent, found, dialled, shown ?? {}, callbacks)
     const refuse = async (refusal: CallRefusal): Promise<PlacedChild> => {
@@ -90,7 +91,7 @@ export const makePlaceChild =
     if (!shown) return await refuse(callRefusals.unknownCallerId(dial.caller_id ?? own))
     const isRecorded = found.isRecorded || dial.record === 'from_answer'
     // Colleagues see who calls.
-    const callerId = found.isTrunk || direction === 'outbound' ? shown.number : from
+    const callerId = found.isTrunk || !isToNumber ? shown.number : from
     const decided: VoiceDecision<VoicePlan> = await admitCall(
       call,
       { callerId, targets: found.targets, isRecorded },

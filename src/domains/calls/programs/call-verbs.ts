@@ -2,7 +2,7 @@ import { print } from '../../../platform/lib/id.ts'
 import type { VoiceDialled, VoiceScreening } from '../../../ports/voice.ts'
 import { maxTagBytes } from '../limits.ts'
 import { type ProgramCall, ProgramError } from './program.ts'
-import type { ProgramStream } from './program-deps.ts'
+import { type ProgramStream, printStream } from './program-deps.ts'
 import type { CallCallbacks } from './program-source.ts'
 import { answeredLeg, callOver, idle, sleep, type VerbContext, type VerbOutcome } from './verb-context.ts'
 import type { Verb, VerbOf } from './verbs.ts'
@@ -140,11 +140,11 @@ export const openStream = async (
   const { deps, state, line, program, call } = context
   const leg = await answeredLeg(context)
   if (!leg) return { failed: callOver }
-  const begun = await deps.runStream({ call: call(), program, leg, verb })
+  const note = (text: string) => line.note(text)
+  const begun = await deps.runStream({ call: call(), program, leg, verb, note })
   if ('error_code' in begun) {
-    const { error_code: errorCode, detail } = begun
-    line.note(`stream: ${errorCode}, ${detail}`)
-    const result = { reason: 'failed', code: null, seconds: 0, error_code: errorCode }
+    const { reason, error_code: errorCode } = begun
+    const result = { reason, code: null, seconds: 0, error_code: errorCode }
     return { failed: { result, errorCode, isIdle: true, skipsAction: verb.on_error !== 'action' } }
   }
   const entry = { name: verb.name ?? null, stream: begun, takesKeys: verb.direction !== 'in' }
@@ -155,10 +155,10 @@ export const openStream = async (
 
 /** Streams the call to a server. In both directions, the program goes on once the stream has ended. */
 export const stream = async (context: VerbContext, verb: VerbOf<'stream'>): Promise<VerbOutcome> => {
-  const { state, signal, line } = context
+  const { state, signal } = context
   const opened = await openStream(context, verb)
   if ('failed' in opened) return opened.failed
-  if (verb.direction === 'in') return { result: { stream: opened.stream.id }, isIdle: true }
+  if (verb.direction === 'in') return { result: { stream: printStream(opened.stream.id) }, isIdle: true }
   const stop = () => opened.stream.stop()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
@@ -166,7 +166,6 @@ export const stream = async (context: VerbContext, verb: VerbOf<'stream'>): Prom
   try {
     const result = await opened.stream.ended
     const errorCode = typeof result.error_code === 'string' ? result.error_code : null
-    if (errorCode !== null) line.note(`stream: ${errorCode}`)
     return { result, errorCode, skipsAction: errorCode !== null && verb.on_error !== 'action' }
   } finally {
     state.isStreaming = false

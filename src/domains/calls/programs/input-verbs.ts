@@ -114,12 +114,11 @@ export const record = async (context: VerbContext, verb: VerbOf<'record'>): Prom
   if (context.signal.aborted) return context.line.gone.aborted ? callOver : { result: null, skipsAction: true }
   // Keys that were pressed before do not end it.
   context.state.keys.clear()
-  const channel = { leg, of: 'said' } as const
   const recording = await beginRecording(
     context,
     'record',
     url === undefined ? null : { url, method, shape: context.program.shape },
-    [channel, channel],
+    [{ leg, of: 'said' }, null],
   )
   if ('refused' in recording) return failedRecord(context, recording.refused)
   const began = performance.now()

@@ -51,6 +51,9 @@ export type ProgramRecordings = {
   ): Promise<{ readonly url: string | null }>
 }
 
+/** Returns the id of a stream as native frames, results and reports have it. */
+export const printStream = (id: string): string => `MZ${id}`
+
 /** A stream that was begun. `ended` gives the result of the verb: {reason, code, seconds}, and error_code if it failed. */
 export type ProgramStream = {
   readonly id: string
@@ -59,7 +62,7 @@ export type ProgramStream = {
   stop(): void
 }
 
-/** @returns a failure with the code of the result, such as `forbidden_address`, if the stream was not begun */
+/** @returns a failure with the reason and the code of the result, such as `forbidden_address`, if the stream was not begun */
 export type RunStream = (wish: {
   readonly call: ProgramCall
   /** Signs the handshake. */
@@ -67,7 +70,9 @@ export type RunStream = (wish: {
   readonly leg: MediaLeg
   /** Its addresses are absolute. */
   readonly verb: VerbOf<'stream'>
-}) => Promise<ProgramStream | { readonly error_code: string; readonly detail: string }>
+  /** Adds a fault of the stream to the timeline of the call. */
+  note(text: string): void
+}) => Promise<ProgramStream | { readonly reason: string; readonly error_code: string; readonly detail: string }>
 
 /** A child call that call control has begun, or the SIP status that refused it, such as 402 or 403. */
 export type PlacedChild =
