@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
-import { Country, Decimal, Enum, FreeText, Id, Named, Time } from '../../platform/http/schema.ts'
-import { ProgramMethod, ProgramUrl } from '../applications/contract.ts'
+import { Country, Decimal, Enum, FreeText, Id, Named, Time, WebAddress, WebMethod } from '../../platform/http/schema.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 
 /** Response header: names of the suppliers, separated by commas, whose numbers may be missing. */
@@ -56,12 +55,10 @@ export const VoiceSetting = Type.Object(
     kind,
     user_uuid: Type.Optional(Id('USR')),
     application_uuid: Type.Optional(Id('APP')),
-    url: Type.Optional(ProgramUrl('Answers with the first document of a call')),
-    method: Type.Optional(ProgramMethod),
-    fallback_url: Type.Optional(
-      Type.Union([ProgramUrl('Is requested once where url gives no document'), Type.Null()]),
-    ),
-    fallback_method: Type.Optional(ProgramMethod),
+    url: Type.Optional(WebAddress('Answers with the first document of a call')),
+    method: Type.Optional(WebMethod),
+    fallback_url: Type.Optional(Type.Union([WebAddress('Is requested once where url gives no document'), Type.Null()])),
+    fallback_method: Type.Optional(WebMethod),
   },
   { description: 'How calls to the number are handled', ...example },
 )
@@ -74,11 +71,11 @@ const NumberVoice = Named(
       user_uuid: Type.Optional(Id('USR')),
       application_uuid: Type.Optional(Id('APP')),
       url: Type.Optional(Type.String({ description: 'Answers with the first document of a call' })),
-      method: Type.Optional(ProgramMethod),
+      method: Type.Optional(WebMethod),
       fallback_url: Type.Optional(
         Type.Union([Type.String(), Type.Null()], { description: 'Where url gives no document' }),
       ),
-      fallback_method: Type.Optional(ProgramMethod),
+      fallback_method: Type.Optional(WebMethod),
     },
     { description: 'How calls to the number are handled', ...example },
   ),

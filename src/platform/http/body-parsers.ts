@@ -25,8 +25,10 @@ export const installFormParser = (scope: FastifyInstance): void => {
   scope.addContentTypeParser<string>(formType, { parseAs: 'string' }, async (_request: FastifyRequest, body: string) =>
     parseForm(body),
   )
-  scope.addContentTypeParser<Buffer>(multipartType, { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) =>
-    parseMultipartForm(request.headers['content-type'] ?? '', body),
+  scope.addContentTypeParser<Buffer>(
+    multipartType,
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => parseMultipartForm(request.headers['content-type'] ?? '', body),
   )
 }
 

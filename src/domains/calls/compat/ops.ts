@@ -5,7 +5,7 @@ import * as commands from '../orders/commands.ts'
 import { programCallOf } from '../orders/program-call.ts'
 import type { CallCommand as Command, CommandOutcome as Outcome } from '../programs/call-command.ts'
 import * as programs from '../programs/program.ts'
-import type * as sources from '../programs/program-source.ts'
+import * as sources from '../programs/program-source.ts'
 import type { Verb as AnyVerb, VerbOf as Named, VerbName } from '../programs/verbs.ts'
 import * as links from '../recordings/recording-links.ts'
 import * as status from '../recordings/recording-status.ts'
@@ -45,6 +45,7 @@ export const runCommandOnCall = commands.runCommandOnCall
 /** Seconds that a call talks at most, without a wish. */
 export const ordinaryCallSeconds = ordinarySeconds
 
+export const callbackEvents = sources.callbackEvents
 /** Kinds of the jobs of callbacks in the shape of Twilio. */
 export const [callStatusKind, recordingStatusKind] = [kinds.callbackKinds.twilio, status.twilioRecordingKind]
 export const streamStatusKind = streams.twilioStreamKind

@@ -62,7 +62,13 @@ const furnish = async (balance = '100', ppm = '0') => {
   const place = async (from: string | null = null): Promise<VoicePlan | string> => {
     const names = { first_name: 'Ada', last_name: 'L', email: `${uuid()}@example.com` }
     const { body } = await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)
-    const asked = { person: { account: who.id, user: body.user.uuid.slice(3) }, callId: uuid(), to: number, from, headers: {} }
+    const asked = {
+      person: { account: who.id, user: body.user.uuid.slice(3) },
+      callId: uuid(),
+      to: number,
+      from,
+      headers: {},
+    }
     const decision = await control.placeCall(asked)
     return 'value' in decision ? decision.value : `${decision.refused.status} ${decision.refused.reason}`
   }
@@ -197,14 +203,17 @@ test('a call that a carrier brings back without our header is known by the numbe
   const depths: (number | undefined)[] = []
   for (const from of ['+447700900123', number, number]) {
     const { call: id } = planOf(await receive(0, from))
-    const { plan, callId } = placed(await placeChild(await programCall(who, id), dial()))
+    const { plan, call } = placed(await placeChild(await programCall(who, id), dial(), null))
     depths.push(plan.hops)
-    if (depths.length === 3) await control.answered(callId, null, [])
+    if (depths.length === 3) await control.answered(call.id, null, [])
   }
   assert.deepEqual(depths, [1, 2, 3])
   // One that is answered already does not come back, and another caller is not ours.
   const rows = [planOf(await receive(0, number)), planOf(await receive())].map(({ call: id }) => rowOf(who, id))
-  assert.deepEqual((await Promise.all(rows)).map(({ depth }) => depth), [2, 0])
+  assert.deepEqual(
+    (await Promise.all(rows)).map(({ depth }) => depth),
+    [2, 0],
+  )
 })
 
 const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
@@ -240,7 +249,9 @@ test('the spend limit of a day ends a child; the call of its program goes on', a
 
 test('a call whose held minutes run out names that in its record, and in that of the call which it dialled', async () => {
   const { who, child, plan } = await answered('1', '0.4')
-  const { callId } = placed(await child())
+  const {
+    call: { id: callId },
+  } = placed(await child())
   await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
   await pass(59)
   // The timer of the held minute ends it; on a slow machine its heartbeat does.
@@ -304,9 +315,9 @@ test('a call from a browser to an own number runs its program: free, and with th
   )
   assert.ok('value' in (await control.answered(plan.call, null, [])))
   // The number that was called is the caller ID of what its program dials.
-  const child = placed(await placeChild(await programCall(who, plan.call), dial()))
+  const child = placed(await placeChild(await programCall(who, plan.call), dial(), null))
   assert.deepEqual([child.plan.callerId, child.plan.hops], [number, 1])
-  const { depth, forwarded } = await rowOf(who, child.callId)
+  const { depth, forwarded } = await rowOf(who, child.call.id)
   assert.deepEqual([depth, forwarded], [1, false])
 })
 

@@ -146,12 +146,19 @@ export const requestProgram = async (
   let to = program
   for (let redirects = 0; ; redirects++) {
     const { url } = to
-    const { result, ms: own } = await requestOnce(deps, to, parameters, redirects === 0 ? id : `${id}-${redirects}`, maxMs - ms)
+    const { result, ms: own } = await requestOnce(
+      deps,
+      to,
+      parameters,
+      redirects === 0 ? id : `${id}-${redirects}`,
+      maxMs - ms,
+    )
     ms += own
     const next = redirectionOf(result, to)
     if (next === null) return answerOf(result, url, ms)
     if ('fault' in next) throw new ProgramError(11200, url, next.fault)
-    if (redirects === maxHttpRedirects) throw new ProgramError(11215, url, `more than ${maxHttpRedirects} redirects of HTTP`)
+    if (redirects === maxHttpRedirects)
+      throw new ProgramError(11215, url, `more than ${maxHttpRedirects} redirects of HTTP`)
     if (ms >= maxMs) throw new ProgramError(11200, url, 'its redirects took too long', true)
     to = next
   }

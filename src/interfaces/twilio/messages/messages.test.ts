@@ -118,7 +118,8 @@ test('a message may be a multipart form, as old libraries post it; a file in it,
     return { status: answer.statusCode, body: answer.json() }
   }
   const form = new FormData()
-  for (const [name, value] of Object.entries({ To: contact, From: number, Body: 'Größe & ho' })) form.append(name, value)
+  for (const [name, value] of Object.entries({ To: contact, From: number, Body: 'Größe & ho' }))
+    form.append(name, value)
   const { status, body } = await post(form)
   assert.deepEqual([status, body.body, body.from], [201, 'Größe & ho', number])
   form.append('MediaUrl', new File(['x'], 'a.png'))
