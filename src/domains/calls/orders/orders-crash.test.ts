@@ -78,9 +78,13 @@ test('after a kill during ten calls of programs, and one that a program dialled,
   assert.deepEqual([rang.status, rang.end_reason, rang.call_cost.call_price], ['FAILED', 'interrupted', 0])
   await until(async () => [{ ends }, ...legs].every((one) => one.ends.length > 0))
   for (const one of [{ ends }, ...legs]) assert.deepEqual(one.ends, ['remote'])
-  const cdrs: { uuid: string; active: boolean; status: string; end_reason?: string; call_cost: { call_price: number } }[] = (
-    await next.call('GET', '/open/voip/call-history')
-  ).body.cdrs
+  const cdrs: {
+    uuid: string
+    active: boolean
+    status: string
+    end_reason?: string
+    call_cost: { call_price: number }
+  }[] = (await next.call('GET', '/open/voip/call-history')).body.cdrs
   const others = cdrs.filter(({ uuid }) => ![talks, rings, waits].includes(uuid))
   assert.equal(others.length, legs.length)
   for (const { status, end_reason } of others) assert.deepEqual([status, end_reason], ['COMPLETED', 'interrupted'])
