@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
-import { answer, openMedia, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { answer, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
-import { blip, type Differences, openInterpreter, say } from './interpreter-testing.ts'
+import { blip, makeInterpreters, say } from './interpreter-testing.ts'
 import type { ProgramCall } from './program.ts'
 import { type Answer, programCall } from './program-testing.ts'
 
 // The callee of a dial runs verbs on its own leg before it is connected, through the gateway and with real media.
 
-const media = await openMedia()
-after(() => media.close())
-const folder = await mkdtemp(join(tmpdir(), 'screening-'))
-after(() => rm(folder, { recursive: true }))
+const interpreters = await makeInterpreters()
+type Differences = NonNullable<Parameters<typeof interpreters.open>[2]>
 
 const child: ProgramCall = {
   ...programCall,
@@ -32,7 +27,7 @@ const dial = (more: object, action = '/after') => ({ verb: 'dial', targets: [{ n
 /** A gateway whose calls run a program that dials a telephone. */
 const open = async (t: TestContext, answers: Record<string, Answer>, wish: Omit<Differences, 'deps'> = {}) => {
   const deps: Differences['deps'] = { placeChild: async () => ({ plan, call: child }) }
-  const world = await openInterpreter(t, { media, folder }, answers, { ...wish, deps })
+  const world = await interpreters.open(t, answers, { ...wish, deps })
   /** The dialled telephone answers. */
   const answered = async () => {
     const other = await world.telephone()
