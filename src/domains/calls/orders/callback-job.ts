@@ -1,6 +1,7 @@
 import type { Db } from '../../../platform/db/sql.ts'
 import { type Job, type JobKind, type Log, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
 import { makeRequestShare } from '../../../platform/jobs/request-share.ts'
+import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { OutboundPair } from '../../../platform/lib/outbound.ts'
@@ -49,7 +50,7 @@ const bodyOf = (row: CallRow, tags: Record<string, unknown>, { event, status, se
   JSON.stringify({
     event: `call.${event}`,
     sequence,
-    timestamp: at,
+    timestamp: iso(new Date(at)),
     call: { ...nativeCall(programCallOf(row, tags)), status },
     ...(event === 'completed' ? { result: endOf(row) } : {}),
   })
