@@ -95,6 +95,9 @@ export const makeAdmission = (deps: CallControlDeps, running: RunningCalls, time
       recording: record?.id ?? null,
       isAnswered: false,
       persistedAt: performance.now(),
+      ...(call.parent_id
+        ? { dialled: { by: call.parent_id, callerId: call.caller_id_used, depth: call.depth ?? 0 } }
+        : {}),
     })
     timelines.begin(call.id, call.account_id)
     if (full)

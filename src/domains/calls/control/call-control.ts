@@ -103,15 +103,26 @@ const makePlaceCall = (deps: CallControlDeps, { storeRefusal, admitCall }: Admis
   }
 }
 
+/**
+ * Returns how many calls led to one that a carrier delivers: more than none if a call of ours that rings shows the number of
+ * its caller. Few carriers pass our header on.
+ */
+const depthOfReturned = (running: RunningCalls, caller: string): number =>
+  running
+    .values()
+    .filter(({ isAnswered }) => !isAnswered)
+    .reduce((most, { dialled }) => (dialled?.callerId === caller ? Math.max(most, dialled.depth) : most), 0)
+
 /** Decides on the calls that trunks deliver. */
 const makeReceiveCall = (
   deps: CallControlDeps,
+  running: RunningCalls,
   { getsCdr, storeRefusal, refuseInbound, admitCall }: Admission,
 ): CallControl['receiveCall'] => {
   const { db, callPrograms } = deps
 
   /** Admits a call that runs a program. The program decides on recordings. */
-  const admitProgram = async (attempt: NewCall, source: ProgramSource, hops: number, uncovered: CallRefusal) => {
+  const admitProgram = async (attempt: NewCall, source: ProgramSource, depth: number, uncovered: CallRefusal) => {
     const { account_id: account } = attempt
     let program: ResolvedProgram
     try {
@@ -122,7 +133,7 @@ const makeReceiveCall = (
       return await refuseInbound(attempt, callRefusals.programFailed())
     }
     const { application, callbacks = null } = program
-    const call = { ...attempt, application_id: application, callbacks, depth: hops }
+    const call = { ...attempt, application_id: application, callbacks, depth }
     const plan = { callerId: call.caller_id_used, targets: [], isRecorded: false }
     const decided = await admitCall(call, plan, uncovered)
     if ('refused' in decided) return decided
@@ -151,7 +162,8 @@ const makeReceiveCall = (
     const targets: VoiceTarget[] = user && permission?.rings ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
-    if (called.voice) return await admitProgram(call, called.voice, hops, uncovered)
+    const depth = Math.max(hops, depthOfReturned(running, caller))
+    if (called.voice) return await admitProgram(call, called.voice, depth, uncovered)
     return await admitCall(
       call,
       { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
@@ -242,11 +254,16 @@ const makeCallProgress = (
   const { db } = deps
   const cipher = recordingCipher(deps.seal)
 
+  /** Notes why a call is cut, and why those that its program dialled end with it. */
+  const noteCut = (call: string, why: HoldShortfall['why']) => {
+    for (const [id, one] of running) if (id === call || one.dialled?.by === call) one.cutReason = why
+  }
+
   /** Schedules the end for when the held minutes run out, not for the next heartbeat. */
   const scheduleEnd = (call: string, known: RunningCall, { seconds, why }: HoldShortfall) => {
     clearTimeout(known.timer)
     known.timer = setTimeout(() => {
-      known.cutReason = why
+      noteCut(call, why)
       deps.hangUp(call, cutReasons[why])
     }, seconds * 1_000).unref()
   }
@@ -274,7 +291,7 @@ const makeCallProgress = (
         known.persistedAt = performance.now()
         if (cut === 'ended') return refused(callRefusals.closed())
         if (cut !== null) {
-          known.cutReason = cut
+          noteCut(call, cut)
           return refused(callRefusals.cut(cutReasons[cut], cut))
         }
         if (lack && lack.seconds * 1_000 < callHeartbeatMs) scheduleEnd(call, known, lack)
@@ -360,7 +377,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
 
     placeCall: makePlaceCall(deps, admission),
     placeQueuedCall: makePlaceQueuedCall(deps, running, timelines),
-    receiveCall: makeReceiveCall(deps, admission),
+    receiveCall: makeReceiveCall(deps, running, admission),
     isAnswered: (call) => running.get(call)?.isAnswered ?? null,
     ringing: async (call) => {
       const known = running.get(call)

@@ -10,6 +10,8 @@ export type RunningCall = {
   readonly recording: string | null
   /** Made by the API: its ringing is stored. */
   readonly isOrder?: true
+  /** The call whose program dialled it, with the number that it shows, and how many calls led to it. */
+  readonly dialled?: { readonly by: string; readonly callerId: string; readonly depth: number }
   isAnswered: boolean
   /** Time of the last persisted heartbeat, by `performance.now()`. */
   persistedAt: number

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
+import { until } from '../../../../test/platform.ts'
 import { putPrices } from '../../../../test/prices.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
 import { print, uuid } from '../../../platform/lib/id.ts'
@@ -50,8 +51,8 @@ const furnish = async (balance = '100', ppm = '0') => {
   await db.run`
     insert into caller_ids (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code, type, verified)
     values (${who.id}, ${uuid()}, ${id}, ${number}, 'x', 'GB', 'VN', true)`
-  const receive = async (hops = 0): Promise<VoicePlan | string> => {
-    const came = { trunk: 'trunk', callId: uuid(), from: '+447700900123', to: number, name: null, isFull: false, hops }
+  const receive = async (hops = 0, from = '+447700900123'): Promise<VoicePlan | string> => {
+    const came = { trunk: 'trunk', callId: uuid(), from, to: number, name: null, isFull: false, hops }
     const facts = { asserted: null, divertedFrom: null, verstat: null, npdi: false, rn: null }
     const decision = await control.receiveCall({ ...came, ...facts })
     return 'value' in decision ? decision.value : `${decision.refused.status} ${decision.refused.reason}`
@@ -154,6 +155,24 @@ test('calls that dial one another are refused at depth 5, also where a carrier b
   assert.equal(refused.end_reason, 'too_deep')
 })
 
+test('a call that a carrier brings back without our header is known by the number that a dialled call shows', async () => {
+  const { who, number, receive } = await furnish()
+  const depths: (number | undefined)[] = []
+  for (const from of ['+447700900123', number, number]) {
+    const { call: id } = planOf(await receive(0, from))
+    const { plan, callId } = placed(await placeChild(await programCall(who, id), dial()))
+    depths.push(plan.hops)
+    if (depths.length === 3) await control.answered(callId, null, [])
+  }
+  assert.deepEqual(depths, [1, 2, 3])
+  // One that is answered already does not come back, and another caller is not ours.
+  const rows = [planOf(await receive(0, number)), planOf(await receive())].map(({ call: id }) => rowOf(who, id))
+  assert.deepEqual(
+    (await Promise.all(rows)).map(({ depth }) => depth),
+    [2, 0],
+  )
+})
+
 const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
 const beat = async (id: string) => {
   const decision = await control.heartbeat(id, [])
@@ -179,6 +198,21 @@ test('the spend limit of a day ends a child; the call of its program goes on', a
   await pass(61)
   assert.equal(await beat(callId), 'The daily spend limit is reached')
   assert.equal(await beat(plan.call), null)
+})
+
+test('a call whose held minutes run out names that in its record, and in that of the call which it dialled', async () => {
+  const { who, child, plan } = await answered('1', '0.4')
+  const { callId } = placed(await child())
+  await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
+  await pass(59)
+  // The timer of the held minute ends it; on a slow machine its heartbeat does.
+  if ((await beat(plan.call)) === null) await until(async () => cuts.some((cut) => cut.startsWith(plan.call)))
+  // The gateway hangs up as for an operator, and ends the dialled call for the same cause.
+  for (const id of [callId, plan.call]) await control.ended(id, { ...ended, how: 'operator' })
+  assert.deepEqual(
+    [(await rowOf(who, callId)).end_reason, (await rowOf(who, plan.call)).end_reason],
+    ['balance', 'balance'],
+  )
 })
 
 test('the timeline of a call tells the story of its program, without the query of its addresses', async () => {
