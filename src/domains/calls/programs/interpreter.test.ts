@@ -219,6 +219,18 @@ test('documents that only redirect are the error loop', async (t) => {
   assert.equal(received.length, 50)
 })
 
+test('a call has at most 1,000 documents, though each of them takes time', async (t) => {
+  const { receive, failures, received, over } = await open(t, {
+    '/begin': [
+      { verb: 'pause', seconds: 0.001 },
+      { verb: 'redirect', url: '/begin' },
+    ],
+  })
+  await receive()
+  await over()
+  assert.deepEqual([failures[0]?.code, received.length], ['loop', 1_000])
+})
+
 test('the party may hang up during a request: there is no failure, and the request ends', async (t) => {
   const gone = Promise.withResolvers<void>()
   const { receive, requested, failures, over, errors } = await open(t, {
