@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -11,10 +11,13 @@ import { header } from '@trunkline/sip/message.ts'
 import { dial, receivesTone } from '../../src/adapters/sip-gateway/testing.ts'
 import { openVoicePlatform } from '../../src/domains/calls/call-testing.ts'
 import { type Answer, openProgram } from '../../src/domains/calls/programs/program-testing.ts'
+import { certificate } from '../certificate.ts'
 import { Receiver } from '../doubles/receiver.ts'
+import { makeStreamServer } from '../media/stream-server.ts'
 import type { Telephone } from '../media/telephone.ts'
-import { fullForm } from '../needs.ts'
+import { fullForm, needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
+import { temporaryFolder } from '../servers.ts'
 import {
   type Carrier,
   type Cdr,
@@ -26,12 +29,31 @@ import {
   rate,
   telephoneOf,
 } from './program-calls.ts'
-import { callsSeenBy, endedCall, freePortSettings, secondsOf, watchCapacity } from './voice-fixture.ts'
+import {
+  activeUsers,
+  endedCall,
+  freePortSettings,
+  makeCaller,
+  openBrowserUser,
+  secondsOf,
+  watchCapacity,
+} from './voice-fixture.ts'
 
 // Calls that programs run: a program is a real HTTP server, and the telephone is a handset of the sandbox, or one at a
 // carrier that has a trunk.
 
-const platform = await startPlatform(undefined, freePortSettings)
+const openssl = needs('openssl')
+const authority = join(temporaryFolder(), 'ca.pem')
+/** Certificates of servers. The platform knows the issuers of the first two. */
+const certificates = openssl.skip
+  ? null
+  : {
+      known: certificate('IP:127.0.0.1'),
+      ofOtherName: certificate('DNS:agent.example'),
+      unknown: certificate('IP:127.0.0.1'),
+    }
+writeFileSync(authority, certificates ? certificates.known.cert + certificates.ofOtherName.cert : '')
+const platform = await startPlatform(undefined, { ...freePortSettings, NODE_EXTRA_CA_CERTS: authority })
 const events = await new Receiver().up()
 after(async () => {
   await platform.end()
@@ -45,13 +67,12 @@ assert.equal((await call('POST', '/open/webhooks', hook)).status, 201)
 const further = fullForm('the fast form has the same of the interpreter, the exchange and call control')
 
 const handset = '+447700901250'
-const seen = async (id: string) =>
-  (await callsSeenBy(platform, handset)).find(({ call_id }: { call_id: string }) => call_id === id)
+const own = makeCaller(platform, handset, number)
 
 /** A number of the account runs a program. */
-const run = async (voice: object) => {
+const run = async (voice: object, more: object = { record_inbound: false }) => {
   const [{ uuid }] = (await call('GET', '/open/voip/virtual-numbers')).body.numbers
-  const changed = await call('PUT', `/open/voip/virtual-numbers/${uuid}`, { voice })
+  const changed = await call('PUT', `/open/voip/virtual-numbers/${uuid}`, { voice, ...more })
   assert.equal(changed.status, 200, JSON.stringify(changed.body))
 }
 
@@ -62,15 +83,10 @@ test('a call to a number runs the menu of its program: keys choose, and the prog
     '/chosen': [{ verb: 'play', tone: { hertz: [700], on_ms: 1_500 } }, { verb: 'hangup' }],
   })
   await run({ kind: 'url', url: `${program.base}/menu` })
-  const rung = await call('POST', `/sandbox/handsets/${handset}/calls`, { to: number })
-  assert.equal(rung.status, 202, JSON.stringify(rung.body))
-  const id: string = rung.body.call_id
-  await until(async () => secondsOf((await seen(id)).tones, 1_000) > 0.3)
+  const id = await own.ring()
+  await until(async () => secondsOf((await own.seen(id)).tones, 1_000) > 0.3)
   assert.equal((await call('POST', `/sandbox/handsets/${handset}/calls/${id}/keys`, { digits: '2' })).status, 202)
-  const { state, tones } = await until(async () => {
-    const found = await seen(id)
-    return found?.ended_at && found
-  })
+  const { state, tones } = await own.ended(id)
   assert.equal(state, 'completed')
   assert.ok(secondsOf(tones, 700) > 0.9, JSON.stringify(tones))
   assert.deepEqual(
@@ -83,6 +99,65 @@ test('a call to a number runs the menu of its program: keys choose, and the prog
   const cdr = await endedCall(platform)
   assert.deepEqual([cdr.direction, cdr.status, cdr.from, cdr.to_number], ['I', 'COMPLETED', handset, number])
 })
+
+test('a browser calls a number of its account: its program runs, and the whole call is recorded', async (t) => {
+  const program = await openProgram(t, { '/own': [{ verb: 'play', tone: { hertz: [700], on_ms: 60_000 } }] })
+  await run({ kind: 'url', url: `${program.base}/own` }, { record_inbound: true })
+  const [ada = ''] = await activeUsers(platform)
+  const person = await openBrowserUser(t, platform, ada)
+  assert.match(await person.register(), /^200/)
+  const softphone = await person.softphone()
+  const { dialled } = await dial(person.web, person.dialOptions(number), softphone)
+  const session = await until(async () => dialled.session)
+  softphone.sendTone(1_000)
+  await receivesTone(softphone, 700)
+  await session.bye()
+  const { event, call: told } = program.received.at(-1)?.body ?? assert.fail()
+  assert.deepEqual([event, told.direction, told.from, told.to], ['call.started', 'outbound', ada, number])
+  const cdr = await endedCall(platform, 2)
+  assert.deepEqual(
+    [cdr.direction, cdr.status, cdr.from, cdr.to_number, cdr.call_cost.call_price],
+    ['O', 'COMPLETED', ada, number, 0],
+  )
+  const recording = await fetch(cdr.recording_url)
+  assert.deepEqual([recording.status, recording.headers.get('content-type')], [200, 'audio/wav'])
+  assert.ok((await recording.arrayBuffer()).byteLength > 16_000)
+})
+
+test(
+  'a stream goes over TLS to a server whose certificate has its name and a known issuer, and to no other',
+  openssl,
+  async (t) => {
+    assert.ok(certificates)
+    const [known, ofOtherName, unknown] = await Promise.all(
+      [certificates.known, certificates.ofOtherName, certificates.unknown].map((pair) => makeStreamServer(true, pair)),
+    )
+    assert.ok(known && ofOtherName && unknown)
+    for (const one of [known, ofOtherName, unknown]) t.after(one.close)
+    const streamTo = (url: string, action: string) => [{ verb: 'stream', url, action, on_error: 'action' }]
+    const program = await openProgram(t, {
+      '/streams': streamTo(unknown.url, '/unknown'),
+      '/unknown': streamTo(ofOtherName.url, '/other-name'),
+      '/other-name': streamTo(known.url, '/known'),
+      '/known': [{ verb: 'hangup' }],
+    })
+    await run({ kind: 'url', url: `${program.base}/streams` })
+    const id = await own.ring()
+    await until(async () => secondsOf((await own.seen(id)).tones, 620) > 0.3)
+    known.streams[0]?.socket.close(4_000)
+    assert.equal((await own.ended(id)).state, 'completed')
+    assert.deepEqual(
+      program.received.map(({ path, body: { result } }) => [path, result?.reason, result?.code, result?.error_code]),
+      [
+        ['/streams', undefined, undefined, undefined],
+        ['/unknown', 'unreachable', null, 'stream_unreachable'],
+        ['/other-name', 'unreachable', null, 'stream_unreachable'],
+        ['/known', 'closed', 4_000, undefined],
+      ],
+    )
+    assert.deepEqual([unknown.streams, ofOtherName.streams], [[], []])
+  },
+)
 
 /** The number is called. */
 const ring = (carrier: Carrier, from: string, peer: Telephone, headers: readonly (readonly [string, string])[] = []) =>
@@ -216,6 +291,12 @@ test(
   'sounds that cannot be fetched, and speech of nothing, are noted and left out; a recording whose party hangs up has its action and its event',
   further,
   async (t) => {
+    const recordings = join(platform.home, 'recordings')
+    const files = () =>
+      existsSync(recordings)
+        ? readdirSync(recordings, { recursive: true }).map((name) => join(recordings, String(name)))
+        : []
+    const known = new Set(files())
     const { carrier } = await openVoicePlatform(t, platform)
     const dead = `http://127.0.0.1:${await deadPort()}/sound.wav`
     const program = await openProgram(t, {
@@ -237,14 +318,7 @@ test(
     const id = String(program.received[0]?.body.call.uuid)
     const timeline = async (): Promise<{ what: string; text: string; detail?: Record<string, unknown> }[]> =>
       (await call('GET', `/open/voip/call/${id}/timeline`)).body.timeline
-    const recordings = join(platform.home, 'recordings')
-    await until(
-      async () =>
-        existsSync(recordings) &&
-        readdirSync(recordings, { recursive: true }).some(
-          (name) => statSync(join(recordings, String(name))).size > 8_000,
-        ),
-    )
+    await until(async () => files().some((name) => !known.has(name) && statSync(name).size > 8_000))
     await session.bye()
     const { body } = await until(async () => program.received.find(({ path }) => path === '/recorded'))
     assert.deepEqual([body.call.status, body.result?.reason], ['COMPLETED', 'hangup'])
@@ -261,10 +335,8 @@ test(
       ['say', 'tts_empty'],
       ['gather', 'unreachable'],
     ])
-    const [ready] = await until(
-      async () => eventsOf('call.recording.ready').length > 0 && eventsOf('call.recording.ready'),
-    )
-    assert.deepEqual([ready?.uuid, ready?.recording_uuid], [id, body.result?.recording_uuid])
+    const ready = await until(async () => eventsOf('call.recording.ready').find(({ uuid }) => uuid === id))
+    assert.equal(ready.recording_uuid, body.result?.recording_uuid)
     assert.deepEqual(program.paths(), ['/begin', '/recorded'])
   },
 )

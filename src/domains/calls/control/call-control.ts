@@ -22,12 +22,9 @@ import {
 } from '../ops.ts'
 import type { QueuedCall } from '../orders/order-store.ts'
 import { type PlacedOrder, planOfOrder } from '../orders/place-order.ts'
-import { programCallOf } from '../orders/program-call.ts'
-import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
-import type { ProgramSource } from '../programs/program-source.ts'
+import { ProgramError } from '../programs/program.ts'
 import * as recordings from '../recordings/recording-files.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
-import type { NewCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { makeProgramSteps } from '../timeline/program-steps.ts'
 import {
@@ -44,6 +41,7 @@ import { checkDestination, countAttempt, getsRecord, limitsOf, mayStillSpend } f
 import { makePlaceChild } from './child-call.ts'
 import { type Destination, findDestination } from './destination.ts'
 import * as dialogs from './dialog-store.ts'
+import { makeAdmitProgram } from './program-admission.ts'
 import { makeProgramRecordings } from './program-recordings.ts'
 import { makeRegisteredUsers } from './registered-users.ts'
 
@@ -67,8 +65,10 @@ export type CallControl = VoiceCallControl & {
 }
 
 /** Decides on the calls of users. */
-const makePlaceCall = (deps: CallControlDeps, { storeRefusal, admitCall }: Admission): CallControl['placeCall'] => {
+const makePlaceCall = (deps: CallControlDeps, admission: Admission): CallControl['placeCall'] => {
   const { db } = deps
+  const { storeRefusal, admitCall } = admission
+  const admitProgram = makeAdmitProgram(deps, admission)
   return async (request) => {
     const { person, to, from, headers } = request
     const { account, user } = person
@@ -99,6 +99,7 @@ const makePlaceCall = (deps: CallControlDeps, { storeRefusal, admitCall }: Admis
     }
     const uncovered = callRefusals.insufficientBalance()
     const isRecorded = found.isRecorded || recordings.isRequested(headers)
+    if (found.program) return await admitProgram(call, found.program, isRecorded, uncovered)
     return await admitCall(call, { callerId, targets: found.targets, isRecorded }, uncovered)
   }
 }
@@ -117,33 +118,11 @@ const depthOfReturned = (running: RunningCalls, caller: string): number =>
 const makeReceiveCall = (
   deps: CallControlDeps,
   running: RunningCalls,
-  { getsCdr, storeRefusal, refuseInbound, admitCall }: Admission,
+  admission: Admission,
 ): CallControl['receiveCall'] => {
-  const { db, callPrograms } = deps
-
-  /** Admits a call that runs a program. The program decides on recordings. */
-  const admitProgram = async (attempt: NewCall, source: ProgramSource, depth: number, uncovered: CallRefusal) => {
-    const { account_id: account } = attempt
-    let program: ResolvedProgram
-    try {
-      program = await callPrograms.resolve(account, source)
-    } catch (error) {
-      if (!(error instanceof ProgramError)) throw error
-      deps.log.warn({ account, call: attempt.id, reason: error.message }, 'calls: the program cannot run')
-      return await refuseInbound(attempt, callRefusals.programFailed())
-    }
-    const { application, callbacks = null } = program
-    const call = { ...attempt, application_id: application, callbacks, depth }
-    const plan = { callerId: call.caller_id_used, targets: [], isRecorded: false }
-    const decided = await admitCall(call, plan, uncovered)
-    if ('refused' in decided) return decided
-    const begun = callPrograms.runner.begin({
-      call: programCallOf({ ...call, status: 'RINGING' }),
-      program,
-      outbound: callPrograms.outboundOf(account),
-    })
-    return { value: { ...decided.value, program: begun } }
-  }
+  const { db } = deps
+  const { getsCdr, storeRefusal, refuseInbound, admitCall } = admission
+  const admitProgram = makeAdmitProgram(deps, admission)
 
   return async ({ trunk, hops = 0, ...request }) => {
     const full = callRefusals.trunkFull()
@@ -162,13 +141,10 @@ const makeReceiveCall = (
     const targets: VoiceTarget[] = user && permission?.rings ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
+    const { voice, record_inbound: isRecorded } = called
     const depth = Math.max(hops, depthOfReturned(running, caller))
-    if (called.voice) return await admitProgram(call, called.voice, depth, uncovered)
-    return await admitCall(
-      call,
-      { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
-      uncovered,
-    )
+    if (voice) return await admitProgram({ ...call, depth }, voice, isRecorded, uncovered)
+    return await admitCall(call, { callerId: call.caller_id_used, targets, isRecorded }, uncovered)
   }
 }
 
@@ -209,7 +185,7 @@ const makePlaceQueuedCall = (
       try {
         const order = await planOfOrder(deps.callPrograms, { ...row, program, placement }, found)
         await db.begin((tx) => callPlaced(tx, row))
-        running.set(call, { ...known, isOrder: true })
+        running.set(call, { ...known, storesRinging: true })
         return { order }
       } catch (error) {
         if (error instanceof ProgramError)
@@ -381,7 +357,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     isAnswered: (call) => running.get(call)?.isAnswered ?? null,
     ringing: async (call) => {
       const known = running.get(call)
-      if (known?.isOrder) await db.begin((tx) => callRinging(tx, known.account, call))
+      if (known?.storesRinging) await db.begin((tx) => callRinging(tx, known.account, call))
     },
     ...makeCallProgress(deps, running, timelines),
 
