@@ -118,35 +118,39 @@ test('a call to a number runs the menu of its program: keys choose, and the prog
   assert.deepEqual([cdr.direction, cdr.status, cdr.from, cdr.to_number], ['I', 'COMPLETED', handset, number])
 })
 
-test('a stream goes over TLS to a server whose certificate has its name and a known issuer, and to no other', openssl, async (t) => {
-  assert.ok(certificates)
-  const [known, ofOtherName, unknown] = await Promise.all(
-    [certificates.known, certificates.ofOtherName, certificates.unknown].map((pair) => makeStreamServer(true, pair)),
-  )
-  assert.ok(known && ofOtherName && unknown)
-  for (const one of [known, ofOtherName, unknown]) t.after(one.close)
-  await platform.call('PUT', path, { voice: { kind: 'url', url: `${base}/streams` } })
-  requests.length = 0
-  const streamTo = (url: string, action: string) => [{ verb: 'stream', url, action, on_error: 'action' }]
-  const answers: Record<string, readonly object[]> = {
-    '/streams': streamTo(unknown.url, '/unknown'),
-    '/unknown': streamTo(ofOtherName.url, '/other-name'),
-    '/other-name': streamTo(known.url, '/known'),
-    '/known': [{ verb: 'hangup' }],
-  }
-  answerTo = ({ url }) => answers[url]
-  const id = await ring()
-  await until(async () => secondsOf((await seen(id))?.tones ?? [], 620) > 0.3)
-  known.streams[0]?.socket.close(4_000)
-  assert.equal((await ended(id)).state, 'completed')
-  assert.deepEqual(
-    requests.map(({ url, body: { result } }) => [url, result?.reason, result?.code, result?.error_code]),
-    [
-      ['/streams', undefined, undefined, undefined],
-      ['/unknown', 'unreachable', null, 'stream_unreachable'],
-      ['/other-name', 'unreachable', null, 'stream_unreachable'],
-      ['/known', 'closed', 4_000, undefined],
-    ],
-  )
-  assert.deepEqual([unknown.streams, ofOtherName.streams], [[], []])
-})
+test(
+  'a stream goes over TLS to a server whose certificate has its name and a known issuer, and to no other',
+  openssl,
+  async (t) => {
+    assert.ok(certificates)
+    const [known, ofOtherName, unknown] = await Promise.all(
+      [certificates.known, certificates.ofOtherName, certificates.unknown].map((pair) => makeStreamServer(true, pair)),
+    )
+    assert.ok(known && ofOtherName && unknown)
+    for (const one of [known, ofOtherName, unknown]) t.after(one.close)
+    await platform.call('PUT', path, { voice: { kind: 'url', url: `${base}/streams` } })
+    requests.length = 0
+    const streamTo = (url: string, action: string) => [{ verb: 'stream', url, action, on_error: 'action' }]
+    const answers: Record<string, readonly object[]> = {
+      '/streams': streamTo(unknown.url, '/unknown'),
+      '/unknown': streamTo(ofOtherName.url, '/other-name'),
+      '/other-name': streamTo(known.url, '/known'),
+      '/known': [{ verb: 'hangup' }],
+    }
+    answerTo = ({ url }) => answers[url]
+    const id = await ring()
+    await until(async () => secondsOf((await seen(id))?.tones ?? [], 620) > 0.3)
+    known.streams[0]?.socket.close(4_000)
+    assert.equal((await ended(id)).state, 'completed')
+    assert.deepEqual(
+      requests.map(({ url, body: { result } }) => [url, result?.reason, result?.code, result?.error_code]),
+      [
+        ['/streams', undefined, undefined, undefined],
+        ['/unknown', 'unreachable', null, 'stream_unreachable'],
+        ['/other-name', 'unreachable', null, 'stream_unreachable'],
+        ['/known', 'closed', 4_000, undefined],
+      ],
+    )
+    assert.deepEqual([unknown.streams, ofOtherName.streams], [[], []])
+  },
+)

@@ -175,7 +175,9 @@ test('a request that states its time and repetitions is sent by them', async (t)
     await assert.rejects(ask('/gone', {}, undefined, 'POST', { retries }), { code: 'unreachable' })
     assert.equal(received.length, begun + requests)
   }
-  await assert.rejects(ask('/silent', { timeoutMs: 60_000 }, undefined, 'POST', { timeoutMs: 200 }), { code: 'timeout' })
+  await assert.rejects(ask('/silent', { timeoutMs: 60_000 }, undefined, 'POST', { timeoutMs: 200 }), {
+    code: 'timeout',
+  })
 })
 
 test('a dead receiver is unreachable, and the failure of the fallback does not hide it', async (t) => {

@@ -71,7 +71,8 @@ const send = async (
       return result
     } catch (error) {
       const isRepeatable = error instanceof OutboundError && error.code !== 'refused' && error.code !== 'timeout'
-      if (!isRepeatable || attempt >= retries || signal.aborted || deadline - performance.now() <= programRetryMs) throw error
+      if (!isRepeatable || attempt >= retries || signal.aborted || deadline - performance.now() <= programRetryMs)
+        throw error
       await pause(programRetryMs, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) throw error
     }
