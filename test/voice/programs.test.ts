@@ -6,12 +6,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { dial, receivesTone } from '../../src/adapters/sip-gateway/testing.ts'
 import { certificate } from '../certificate.ts'
 import { makeStreamServer } from '../media/stream-server.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
-import { callsSeenBy, endedCall, freePortSettings, secondsOf } from './voice-fixture.ts'
+import { activeUsers, endedCall, freePortSettings, makeCaller, openBrowserUser, secondsOf } from './voice-fixture.ts'
 
 // Calls that programs run: a program is a real HTTP server, and the telephone is a handset of the sandbox.
 
@@ -35,6 +36,7 @@ const path = `/open/voip/virtual-numbers/${numbers[0].uuid}`
 type Body = {
   readonly event: string
   readonly sequence: number
+  readonly call?: { readonly direction: string; readonly from: string; readonly to: string }
   readonly verb: { readonly id: string | null } | null
   readonly result: {
     readonly digits?: string
@@ -59,18 +61,7 @@ after(() => void server.close())
 const base = `http://127.0.0.1:${port}`
 
 const handset = '+447700901250'
-const ring = async (more: object = {}): Promise<string> => {
-  const { status, body } = await platform.call('POST', `/sandbox/handsets/${handset}/calls`, { to: number, ...more })
-  assert.equal(status, 202, JSON.stringify(body))
-  return body.call_id
-}
-const seen = async (id: string) =>
-  (await callsSeenBy(platform, handset)).find(({ call_id }: { call_id: string }) => call_id === id)
-const ended = (id: string) =>
-  until(async () => {
-    const call = await seen(id)
-    return call?.ended_at && call
-  })
+const { ring, seen, ended } = makeCaller(platform, handset, number)
 
 test('a call to a number runs the menu of its program: keys choose, and the program hangs up', async () => {
   const changed = await platform.call('PUT', path, { voice: { kind: 'url', url: `${base}/menu` } })
@@ -116,6 +107,34 @@ test('a call to a number runs the menu of its program: keys choose, and the prog
   )
   const cdr = await endedCall(platform)
   assert.deepEqual([cdr.direction, cdr.status, cdr.from, cdr.to_number], ['I', 'COMPLETED', handset, number])
+})
+
+test('a browser calls a number of its account: its program runs, and the whole call is recorded', async (t) => {
+  const voice = { kind: 'url', url: `${base}/own` }
+  assert.equal((await platform.call('PUT', path, { voice, record_inbound: true })).status, 200)
+  answerTo = () => [{ verb: 'play', tone: { hertz: [700], on_ms: 60_000 } }]
+  const [ada = ''] = await activeUsers(platform)
+  const person = await openBrowserUser(t, platform, ada)
+  assert.match(await person.register(), /^200/)
+  const softphone = await person.softphone()
+  const { dialled } = await dial(person.web, person.dialOptions(number), softphone)
+  const session = await until(async () => dialled.session)
+  softphone.sendTone(1_000)
+  await receivesTone(softphone, 700)
+  await session.bye()
+  const { body } = requests.at(-1) ?? assert.fail()
+  assert.deepEqual(
+    [body.event, body.call?.direction, body.call?.from, body.call?.to],
+    ['call.started', 'outbound', ada, number],
+  )
+  const cdr = await endedCall(platform, 2)
+  assert.deepEqual(
+    [cdr.direction, cdr.status, cdr.from, cdr.to_number, cdr.call_cost.call_price],
+    ['O', 'COMPLETED', ada, number, 0],
+  )
+  const recording = await fetch(cdr.recording_url)
+  assert.deepEqual([recording.status, recording.headers.get('content-type')], [200, 'audio/wav'])
+  assert.ok((await recording.arrayBuffer()).byteLength > 16_000)
 })
 
 test(

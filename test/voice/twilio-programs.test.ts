@@ -198,6 +198,57 @@ program(
   },
 )
 
+const agentNumber = newHandset()
+program(
+  6,
+  'a callee is screened: it declines, then accepts, and the caller is answered at the connection',
+  {
+    '/voice': (response) => {
+      const dial = response.dial({ action: '/dialled', answerOnBridge: true, hangupOnStar: true })
+      dial.number(
+        {
+          ...{ url: '/screen', sendDigits: '9', statusCallback: '/agent' },
+          statusCallbackEvent: ['initiated', 'ringing', 'answered', 'completed'],
+        },
+        agentNumber,
+      )
+    },
+    '/screen': (response) => {
+      response.gather({ numDigits: 1, action: '/screened', timeout: 20 }).say('Press 1 to accept')
+      response.hangup()
+    },
+    '/screened': (response, { Digits }) => (Digits === '1' ? response.say('Connecting') : response.hangup()),
+    '/dialled': (response, { DialBridged }) =>
+      DialBridged === 'true' ? response.hangup() : response.redirect('/voice'),
+  },
+  async ({ seen, requests }) => {
+    const handset = newHandset()
+    const id = await ring(handset)
+    const ringing = async () => (await callsSeenBy(platform, handset)).at(-1)
+    for (const [n, key] of ['2', '1'].entries()) {
+      const { ParentCallSid, Direction, CallStatus } = await seen('/screen', n + 1)
+      assert.deepEqual([Direction, CallStatus], ['outbound-dial', 'in-progress'])
+      assert.equal(ParentCallSid, (await seen('/voice')).CallSid)
+      assert.equal((await ringing()).answered_at, undefined)
+      await press(agentNumber, (await answered(agentNumber)).call_id, key)
+      if (key === '1') continue
+      const { DialCallStatus, DialBridged } = await seen('/dialled')
+      assert.deepEqual([DialCallStatus, DialBridged], ['no-answer', 'false'])
+    }
+    await until(async () => secondsOf((await ringing()).tones, 620) > 0.2, 20)
+    await press(handset, id, '*')
+    const { DialCallStatus, DialBridged, DialCallSid } = await seen('/dialled', 2)
+    assert.deepEqual([DialCallStatus, DialBridged], ['completed', 'true'])
+    await ended(handset)
+    await seen('/agent', 8)
+    const statuses = requests.filter(({ path, parameters }) => path === '/agent' && parameters.CallSid === DialCallSid)
+    assert.deepEqual(
+      statuses.map(({ parameters }) => parameters.CallStatus),
+      ['initiated', 'ringing', 'in-progress', 'completed'],
+    )
+  },
+)
+
 const echo = await makeStreamServer(true)
 after(() => echo.close())
 program(
@@ -205,7 +256,8 @@ program(
   'a stream to an echo, and the next verb once the server closes it',
   {
     '/voice': (response) => {
-      response.connect({ action: '/streamed' }).stream({ url: echo.url }).parameter({ name: 'room', value: '7' })
+      const options = { url: echo.url, name: 'echo', statusCallback: '/stream' }
+      response.connect({ action: '/streamed' }).stream(options).parameter({ name: 'room', value: '7' })
     },
     '/streamed': (response) => response.hangup(),
   },
@@ -220,6 +272,11 @@ program(
     stream.socket.close(1000)
     assert.equal((await seen('/streamed')).CallSid, start?.callSid)
     assert.equal((await ended(handset)).state, 'completed')
+    const reports = [await seen('/stream'), await seen('/stream', 2)]
+    assert.deepEqual(
+      reports.map(({ StreamEvent, StreamName, StreamSid }) => [StreamEvent, StreamName, StreamSid]),
+      ['stream-started', 'stream-stopped'].map((event) => [event, 'echo', start?.streamSid]),
+    )
   },
 )
 
@@ -263,6 +320,12 @@ program(
     await seen('/updated')
     await client.calls(call.sid).update({ twiml: `<Response><Redirect>${url('/updated')}</Redirect></Response>` })
     await seen('/updated', 2)
+    const stream = await client
+      .calls(call.sid)
+      .streams.create({ url: echo.url, name: 'ears', statusCallback: url('/stream') })
+    assert.equal((await seen('/stream')).StreamSid, stream.sid)
+    await client.calls(call.sid).streams('ears').update({ status: 'stopped' })
+    assert.equal((await seen('/stream', 2)).StreamEvent, 'stream-stopped')
     await client.calls(call.sid).update({ status: 'completed' })
     assert.equal((await ended(to)).state, 'completed')
     assert.equal((await client.calls(call.sid).fetch()).status, 'completed')

@@ -1,24 +1,13 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
-import { Enum, Id, Ok, Phone, webAddress } from '../../../platform/http/schema.ts'
+import { Enum, Id, Ok, Phone, WebAddress, WebMethod } from '../../../platform/http/schema.ts'
 import { getCall } from '../contract.ts'
 import { maxCallHeaders, maxCallSeconds, maxRingSeconds, maxWaitingCalls, minRingSeconds } from '../limits.ts'
 import { callbackEvents } from '../programs/program-source.ts'
 import { verbSchemas } from '../programs/verbs.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
-
-const Address = (description: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 2_048,
-    pattern: webAddress,
-    description,
-    examples: ['https://example.com/call'],
-  })
-
-const Method = Enum(['GET', 'POST'], { description: 'Default: POST' })
 
 /** A list of verbs: their schemas are those of documents, which a program answers too. */
 const Verbs = Type.Array(Type.Object({ verb: Type.String({ maxLength: 32 }) }, { additionalProperties: true }), {
@@ -31,9 +20,9 @@ const Verbs = Type.Array(Type.Object({ verb: Type.String({ maxLength: 32 }) }, {
 /** Where a program comes from. A request gives one of the three. */
 const source = {
   application_uuid: Type.Optional(Id('APP', 'The application whose program the call runs')),
-  url: Type.Optional(Address('Answers with the first document of the program')),
-  method: Type.Optional(Method),
-  fallback_url: Type.Optional(Address('Is requested where url gives no document')),
+  url: Type.Optional(WebAddress('Answers with the first document of the program')),
+  method: Type.Optional(WebMethod),
+  fallback_url: Type.Optional(WebAddress('Is requested where url gives no document')),
   verbs: Type.Optional(Verbs),
 }
 
@@ -68,7 +57,7 @@ export const createCall = contract({
         examples: ['+447700900123'],
       }),
       ...source,
-      status_url: Type.Optional(Address('Gets the statuses of status_events, in order')),
+      status_url: Type.Optional(WebAddress('Gets the statuses of status_events, in order')),
       status_events: Type.Optional(
         Type.Array(Enum([...callbackEvents]), { maxItems: 4, uniqueItems: true, description: 'Default: completed' }),
       ),

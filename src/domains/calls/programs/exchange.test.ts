@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { makeOutbound } from '../../../platform/lib/outbound.ts'
+import { makeOutbound, type PostRequest } from '../../../platform/lib/outbound.ts'
 import { type ExchangeReport, requestWithFallback } from './exchange.ts'
 import type { ProgramRequest, RequestWriter, ResolvedProgram, WrittenRequest } from './program.ts'
 import {
@@ -140,6 +140,51 @@ for (const { what, answer, code, status } of failing)
       [code, null],
     )
   })
+
+const redirect =
+  (location: string, status = 302): Answer =>
+  (response) =>
+    void response.writeHead(status, { location }).end()
+
+test('a request in the shape of Twilio follows a redirect by GET, without the result of the verb', async (t) => {
+  const { ask, base, received, reports } = await open(t, {
+    '/menu': redirect('/deep/next'),
+    '/deep/next': [{ verb: 'redirect', url: 'after' }],
+    '/kept': redirect('/deep/next', 307),
+  })
+  const document = await ask('/menu', { shape: 'twilio' })
+  // Addresses of the document are relative to the address that gave it.
+  assert.deepEqual(document?.verbs, [{ verb: 'redirect', url: `${base}/deep/after` }])
+  const [first, second] = received
+  const query = new URL(second?.path ?? '', base).searchParams
+  assert.deepEqual(
+    [second?.method, query.get('call.uuid'), query.get('result.digits')],
+    ['GET', `CDR${programCall.id}`, null],
+  )
+  assert.notEqual(first?.headers['webhook-id'], second?.headers['webhook-id'])
+  assert.deepEqual(reports, [{ url: `${base}/menu`, status: 200, code: null }])
+  await ask('/kept', { shape: 'twilio' })
+  assert.deepEqual([received[3]?.method, received[3]?.body.result?.digits], ['POST', '2'])
+})
+
+test('a program of Twilio that redirects for ever has its fallback called once, with the code loop', async (t) => {
+  const { ask, base, paths, fallback, received } = await open(t, { '/begin': redirect('/begin'), '/fallback': [] })
+  await ask('/begin', { fallback, shape: 'twilio' })
+  assert.equal(paths().filter((path) => path.startsWith('/begin')).length, 6)
+  assert.deepEqual(received[6]?.body.error, { code: 'loop', url: `${base}/begin`, status: 302 })
+  assert.equal(received.length, 7)
+})
+
+test('a redirect into a private network is refused as a first address there is', async (t) => {
+  const { ask, base, received } = await open(t, { '/begin': redirect('/inside'), '/inside': [] })
+  const strict = makeOutbound({ allowPrivate: false, http: true, allow: [] })
+  const lenient = openOutbound(t)
+  t.after(strict.close)
+  // The name of the first address leads elsewhere than that of the second one.
+  const by = { ...strict, post: (own: PostRequest) => (own.method === 'POST' ? lenient : strict).post(own) }
+  await assert.rejects(ask('/begin', { shape: 'twilio' }, by), { code: 'forbidden_address', url: `${base}/inside` })
+  assert.equal(received.length, 1)
+})
 
 test('a request without a byte of an answer is repeated once, with the same id', async (t) => {
   let count = 0

@@ -50,6 +50,8 @@ export const gather = async (context: VerbContext, verb: VerbOf<'gather'>): Prom
     errorCode,
     isIdle: digits === '' && performance.now() - began < idleGatherMs,
     skipsAction: digits === '' && verb.on_empty !== 'action',
+    // A callee that presses nothing is not connected, unless the program has another way for it.
+    isOver: context.isScreening && digits === '' && verb.on_empty === undefined,
   }
 }
 

@@ -4,11 +4,12 @@ import { createServer } from 'node:net'
 import { after, test } from 'node:test'
 import { certificate } from '../../../../test/certificate.ts'
 import { a, startDnsServer } from '../../../../test/dns-server.ts'
-import { makeStreamServer } from '../../../../test/media/stream-server.ts'
+import { makeStreamServer, twoWayStream } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { needs } from '../../../../test/needs.ts'
 import { until } from '../../../../test/platform.ts'
 import { startEmbedded } from '../../../adapters/media/embedded/embedded-engine.ts'
+import { loopback } from '../../../adapters/media/embedded/embedded-testing.ts'
 import { logEvents, unwrap, waitForTone } from '../../../adapters/media/media.conformance.ts'
 import { makeOutbound, type Outbound } from '../../../platform/lib/outbound.ts'
 import type { MediaStream } from '../../../ports/media.ts'
@@ -18,11 +19,7 @@ import { resolveStreamTarget } from './stream-target.ts'
 const lenient = makeOutbound({ allowPrivate: true })
 const strict = makeOutbound({ allowPrivate: false })
 const engine = await startEmbedded({
-  bind: '127.0.0.1',
-  advertised: '127.0.0.1',
-  rtpPorts: [0, 0],
-  webrtcPorts: [0, 0],
-  workers: 1,
+  ...loopback,
   fault: (reason) => assert.fail(reason),
 })
 const server = await makeStreamServer(true)
@@ -48,12 +45,7 @@ await telephone.accept(unwrap(await leg.describe()))
 const request = (url: string, more: Partial<StreamRequest> = {}): StreamRequest => ({
   url,
   ids: { stream: 'MZ1', account: 'AC1', call: 'CA1' },
-  parameters: {},
-  tracks: ['inbound'],
-  isTwoWay: true,
-  format: 'audio/x-mulaw;rate=8000',
-  framing: 'json',
-  mostSeconds: 600,
+  ...twoWayStream,
   ...more,
 })
 
