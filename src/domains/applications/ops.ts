@@ -3,6 +3,7 @@ import { refuse } from '../../platform/http/problem.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
+import { contentsOf, type NarrowingCall } from '../inbox/narrowing/ops.ts'
 import { answerSeconds, maxApplications } from './limits.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
@@ -45,6 +46,23 @@ export const changeApplication = async (
 ): Promise<{ readonly before: store.ApplicationRow; readonly after: store.ApplicationRow } | null> => {
   const before = await store.lock(tx, account, id)
   return before && { before, after: await store.change(tx, account, id, { ...before, ...fields }) }
+}
+
+/**
+ * Checks that a caller may let calls run a program of its choice: it hears all of them, and dials for the account.
+ * @param field that names the program @throws the 403 Problem
+ */
+export const assertMayRunProgram = async (sql: Sql, call: NarrowingCall, field: string): Promise<void> => {
+  if (!(await contentsOf(sql, call)).messages) throw refusals.programNotAllowed(field)
+}
+
+/** Returns the field of a change that moves an application to another address; null if it stays where it was. */
+export const movedField = (
+  before: Pick<store.ApplicationRow, 'url' | 'fallback_url'>,
+  after: { readonly url?: string | undefined; readonly fallback_url?: string | null | undefined },
+): 'url' | 'fallback_url' | null => {
+  if (after.url !== undefined && after.url !== before.url) return 'url'
+  return after.fallback_url && after.fallback_url !== before.fallback_url ? 'fallback_url' : null
 }
 
 /** Deletes an application. Returns null if it does not exist. @throws the 409 Problem if a number runs it */

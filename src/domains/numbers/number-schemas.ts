@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../../platform/http/confidential.ts'
 import { Country, Decimal, Enum, FreeText, Id, Named, Time, webAddress } from '../../platform/http/schema.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 
@@ -45,13 +46,16 @@ export const SubmittedAnswers = Type.Array(
 )
 
 const VoiceAddress = (description: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 2_048,
-    pattern: webAddress,
-    description,
-    examples: ['https://example.com/call'],
-  })
+  Confidential(
+    Type.String({
+      minLength: 1,
+      maxLength: 2_048,
+      pattern: webAddress,
+      description,
+      examples: ['https://example.com/call'],
+    }),
+    'path',
+  )
 const VoiceMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
 
 const kind = Enum(['none', 'user', 'application', 'url'], {
@@ -82,10 +86,10 @@ const NumberVoice = Named(
       kind,
       user_uuid: Type.Optional(Id('USR')),
       application_uuid: Type.Optional(Id('APP')),
-      url: Type.Optional(Type.String({ description: 'Answers with the first document of a call' })),
+      url: Type.Optional(Confidential(Type.String({ description: 'Answers with the first document of a call' }), 'path')),
       method: Type.Optional(VoiceMethod),
       fallback_url: Type.Optional(
-        Type.Union([Type.String(), Type.Null()], { description: 'Where url gives no document' }),
+        Type.Union([Confidential(Type.String(), 'path'), Type.Null()], { description: 'Where url gives no document' }),
       ),
       fallback_method: Type.Optional(VoiceMethod),
     },
