@@ -12,7 +12,7 @@ import {
   callbackTimeoutMs,
   maxCallbackAnswerBytes,
 } from '../limits.ts'
-import { nativeCall } from '../programs/native-request.ts'
+import { nativeCall, withQuery } from '../programs/native-request.ts'
 import type { CallbackEvent } from '../programs/program-source.ts'
 import type { RecordingPayload } from '../recordings/recording-status.ts'
 import { type CallRow, find, type Status } from '../store.ts'
@@ -48,14 +48,13 @@ const endOf = ({ duration, billed, price, end_reason }: CallRow) => ({
   end_reason,
 })
 
-const bodyOf = (row: CallRow, tags: Record<string, unknown>, { event, status, sequence, at }: CallbackPayload) =>
-  JSON.stringify({
-    event: `call.${event}`,
-    sequence,
-    timestamp: at,
-    call: { ...nativeCall(programCallOf(row, tags)), status },
-    ...(event === 'completed' ? { result: endOf(row) } : {}),
-  })
+const statusOf = (row: CallRow, tags: Record<string, unknown>, { event, status, sequence, at }: CallbackPayload) => ({
+  event: `call.${event}`,
+  sequence,
+  timestamp: at,
+  call: { ...nativeCall(programCallOf(row, tags)), status },
+  ...(event === 'completed' ? { result: endOf(row) } : {}),
+})
 
 /** Keeps an account from taking all callbacks that a process sends at once. */
 const makeShares = () => {
@@ -76,14 +75,14 @@ const makeShares = () => {
 
 type ReportPayload = CallbackPayload | RecordingPayload
 
-const textOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayload): string => {
-  if (payload.event !== 'recording') return bodyOf(row, tags, payload)
+const contentOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayload): object => {
+  if (payload.event !== 'recording') return statusOf(row, tags, payload)
   const { recording, seconds, url } = payload
-  return JSON.stringify({
+  return {
     event: 'call.recording.ready',
     call: nativeCall(programCallOf(row, tags)),
     result: { recording_uuid: print('REC', recording), recording_url: url, seconds },
-  })
+  }
 }
 
 /** Reports the statuses of calls, those of one call in order: by its key, a job that is tried again holds back the next. */
@@ -95,16 +94,19 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
   const post = async (
     job: Job<ReportPayload>,
     row: CallRow,
-    { url, application }: Pick<NonNullable<CallRow['callbacks']>, 'url' | 'application'>,
+    { url, method, application }: Pick<NonNullable<CallRow['callbacks']>, 'url' | 'method' | 'application'>,
     signal: AbortSignal,
   ): Promise<string | null> => {
-    const body = textOf(row, await findTags(db, row.account_id, row.id), job.payload)
+    const content = contentOf(row, await findTags(db, row.account_id, row.id), job.payload)
+    const isGet = method === 'GET'
+    const body = isGet ? '' : JSON.stringify(content)
     const keys = await signingKeys(row.account_id, application)
     try {
       const { status } = await outbound.of(sandboxAccounts.has(row.account_id)).post({
-        ...{ url, body, signal, timeoutMs: callbackTimeoutMs, maxBytes: maxCallbackAnswerBytes },
+        ...{ method, signal, timeoutMs: callbackTimeoutMs, maxBytes: maxCallbackAnswerBytes },
+        ...(isGet ? { url: withQuery(url, content), body: null } : { url, body }),
         headers: {
-          'content-type': 'application/json',
+          ...(isGet ? {} : { 'content-type': 'application/json' }),
           'user-agent': `Trunkline/${version}`,
           // The same at each attempt, so that the receiver recognises it.
           ...signatureHeaders(keys, print('JOB', job.id), body, Date.now()),
@@ -120,7 +122,10 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
 
   const report = async (job: Job<ReportPayload>, row: CallRow, signal: AbortSignal): Promise<void> => {
     const { payload } = job
-    const target = payload.event === 'recording' ? { url: payload.to, application: row.application_id } : row.callbacks
+    const target =
+      payload.event === 'recording'
+        ? { url: payload.to, method: payload.method ?? 'POST', application: row.application_id }
+        : row.callbacks
     if (!target) return
     const reason = await post(job, row, target, signal)
     if (reason === null) return
