@@ -86,6 +86,11 @@ test('a document is limited in bytes, verbs and depth', async () => {
   await assert.rejects(read(`${'['.repeat(30_000)}${']'.repeat(30_000)}`), { code: 'malformed' })
 })
 
+test('characters that the database cannot store are replaced, in names too', async () => {
+  const document = await read('[{"verb":"tag","data":{"a\\u0000":"\\uD83D","b":"\\ud83d\\ude00"}}]')
+  assert.deepEqual(document?.verbs, [{ verb: 'tag', data: { 'a\ufffd': '\ufffd', b: '\u{1f600}' } }])
+})
+
 test('XML by its content types is compiled, and other types are refused', async () => {
   for (const type of ['text/xml', 'application/xml', 'text/html']) {
     const document = await read('<Response><Hangup/></Response>', type)

@@ -1,5 +1,6 @@
 import { Compile, type Validator } from 'typebox/compile'
 import { errorText } from '../../../platform/lib/error-text.ts'
+import { storableJson } from '../../../platform/lib/storable.ts'
 import { maxProgramDepth, maxProgramDocumentBytes, maxProgramVerbs } from '../limits.ts'
 import { type ProgramDocument, ProgramError, type TwimlCompiler } from './program.ts'
 import { type Verb, type VerbName, verbSchemas } from './verbs.ts'
@@ -95,9 +96,14 @@ export const readVerbs = (value: unknown, baseUrl: string | null): ProgramDocume
   return { verbs, notes: reading.notes, baseUrl }
 }
 
+/** Escapes of characters that the database cannot store: U+0000, and halves of a surrogate pair. */
+const unstorable = /\\u(?:0000|d[89a-f])/i
+
 const parseJson = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    // A deeper one is refused later.
+    return unstorable.test(text) && !isDeeper(value, maxProgramDepth + 2) ? JSON.parse(storableJson(value)) : value
   } catch (error) {
     throw new ProgramError('malformed', `the document is not JSON: ${errorText(error)}`)
   }
