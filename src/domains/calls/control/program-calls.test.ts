@@ -181,6 +181,17 @@ test('the spend limit of a day ends a child; the call of its program goes on', a
   assert.equal(await beat(plan.call), null)
 })
 
+test('calls that need another minute at the same moment share what is left of the spend limit', async () => {
+  const { who, child } = await answered()
+  await call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, { spend_per_day: '2' })
+  const ids: string[] = []
+  for (let n = 0; n < 3; n++) ids.push(placed(await child()).callId)
+  for (const id of ids) await control.answered(id, { trunk: 'trunk', number: telephone }, [])
+  await pass(61)
+  const cuts = (await Promise.all(ids.map(beat))).filter((reason) => reason !== null)
+  assert.deepEqual(cuts, Array(2).fill('The daily spend limit is reached'))
+})
+
 test('the timeline of a call tells the story of its program, without the query of its addresses', async () => {
   const { who, plan } = await answered()
   const before = await programCall(who, plan.call)
