@@ -72,6 +72,11 @@ describe('the Containerfile', () => {
     assert.deepEqual(of(after, 'RUN'), [])
   })
 
+  test('installs no program of speech by default, and its label names the licence of one', () => {
+    assert.ok(of(image, 'ARG').includes('SPEECH='))
+    assert.match(of(image, 'LABEL').join(), /\.licenses="Apache-2\.0\$\{SPEECH:\+ AND GPL-3\.0-or-later\}"/)
+  })
+
   test('copies only what .dockerignore lets through', () => {
     const lines = read('.dockerignore').split('\n')
     assert.equal(

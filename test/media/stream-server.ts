@@ -114,16 +114,21 @@ export const streamTargetOf = (url: string): MediaStreamTarget => {
   }
 }
 
-/** A two-way stream of µ-law to a server at an IP address. */
-export const streamOptions = (url: string, more: Partial<MediaStreamOptions> = {}): MediaStreamOptions => ({
-  target: streamTargetOf(url),
-  headers: { 'user-agent': 'test' },
-  ids: { stream: 'MZ00000000000000000000000000000001', account: 'AC1', call: 'CA1' },
+/** A two-way stream of µ-law. */
+export const twoWayStream = {
   parameters: {},
   tracks: ['inbound'],
   isTwoWay: true,
   format: 'audio/x-mulaw;rate=8000',
   framing: 'json',
   mostSeconds: 600,
+} as const
+
+/** A two-way stream of µ-law to a server at an IP address. */
+export const streamOptions = (url: string, more: Partial<MediaStreamOptions> = {}): MediaStreamOptions => ({
+  target: streamTargetOf(url),
+  headers: { 'user-agent': 'test' },
+  ids: { stream: 'MZ00000000000000000000000000000001', account: 'AC1', call: 'CA1' },
+  ...twoWayStream,
   ...more,
 })

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { buyNumber, startPlatform, until } from '../platform.ts'
-import { callsSeenBy, endedCall, freePortSettings, secondsOf } from './voice-fixture.ts'
+import { endedCall, freePortSettings, makeCaller, secondsOf } from './voice-fixture.ts'
 
 // Calls that programs run: a program is a real HTTP server, and the telephone is a handset of the sandbox.
 
@@ -37,18 +37,7 @@ after(() => void server.close())
 const base = `http://127.0.0.1:${port}`
 
 const handset = '+447700901250'
-const ring = async (more: object = {}): Promise<string> => {
-  const { status, body } = await platform.call('POST', `/sandbox/handsets/${handset}/calls`, { to: number, ...more })
-  assert.equal(status, 202, JSON.stringify(body))
-  return body.call_id
-}
-const seen = async (id: string) =>
-  (await callsSeenBy(platform, handset)).find(({ call_id }: { call_id: string }) => call_id === id)
-const ended = (id: string) =>
-  until(async () => {
-    const call = await seen(id)
-    return call?.ended_at && call
-  })
+const { ring, seen, ended } = makeCaller(platform, handset, number)
 
 test('a call to a number runs the menu of its program: keys choose, and the program hangs up', async () => {
   const changed = await platform.call('PUT', path, { voice: { kind: 'url', url: `${base}/menu` } })

@@ -7,20 +7,24 @@ import { answerSeconds, maxApplications } from './limits.ts'
 const applications = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Applications' } as const
 const audited = { ...applications, audited: true } as const
 
-const Address = (description: string) =>
-  Confidential(
-    Type.String({
-      minLength: 1,
-      maxLength: 2_048,
-      pattern: webAddress,
-      description,
-      examples: ['https://example.com/call'],
-    }),
-    'path',
-  )
+/** The address of a program. */
+export const ProgramUrl = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 2_048,
+    pattern: webAddress,
+    description,
+    examples: ['https://example.com/call'],
+  })
+/** The method of its requests. */
+export const ProgramMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
+
+/** Statuses of a call that a status callback reports. */
+export const callbackEvents = ['initiated', 'ringing', 'answered', 'completed'] as const
+
+const Address = (description: string) => Confidential(ProgramUrl(description), 'path')
 const NullableAddress = (description: string) =>
   Type.Union([Address(description), Type.Null()], { description: `${description}; null: none` })
-const Method = Enum(['GET', 'POST'], { description: 'Default: POST' })
 const SigningSecret = Confidential(
   Type.String({
     description: 'Signs the requests of the program by Standard Webhooks; keep it',
@@ -31,12 +35,12 @@ const SigningSecret = Confidential(
 const fields = {
   name: FreeText(100, 'A name of your own'),
   url: Address('Answers with the first document of a call'),
-  method: Method,
+  method: ProgramMethod,
   fallback_url: NullableAddress('Is requested once where the program gives no document'),
-  fallback_method: Method,
+  fallback_method: ProgramMethod,
   status_url: NullableAddress('Gets the statuses of the calls'),
-  status_method: Method,
-  status_events: Type.Array(Enum(['initiated', 'ringing', 'answered', 'completed']), {
+  status_method: ProgramMethod,
+  status_events: Type.Array(Enum([...callbackEvents]), {
     maxItems: 4,
     uniqueItems: true,
     description: 'Statuses that status_url gets. Default: completed',

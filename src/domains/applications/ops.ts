@@ -10,6 +10,22 @@ import * as store from './store.ts'
 
 export type ApplicationRow = store.ApplicationRow
 
+/** The program that a number or a call refers to. Addresses are absolute. `shape`: of its requests. */
+export type ProgramReference =
+  /** `application`: uuid without prefix. */
+  | { readonly kind: 'application'; readonly application: string; readonly shape: 'native' | 'twilio' }
+  | {
+      readonly kind: 'url'
+      readonly url: string
+      readonly method: 'GET' | 'POST'
+      readonly fallback_url: string | null
+      readonly fallback_method: 'GET' | 'POST'
+      /** Gets the ends of calls that come in, in the same shape. */
+      readonly status_url?: string | null
+      readonly status_method?: 'GET' | 'POST'
+      readonly shape: 'native' | 'twilio'
+    }
+
 /** Values of fields that a request leaves out. */
 const ordinary = {
   method: 'POST',

@@ -108,9 +108,6 @@ export const maxCommandsPerClaim = 100
 /** Milliseconds for which a request waits for the outcome of its command, and between its looks. */
 export const [commandWaitMs, commandPollMs] = [3_000, 50]
 
-/** Status callbacks under way in a process, and of one account. */
-export const [callbackConcurrency, callbacksPerAccount] = [64, 16]
-
 /** Milliseconds for the answer to a status callback. */
 export const callbackTimeoutMs = 8_000
 

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
-import { Country, Decimal, Enum, FreeText, Id, Named, Time, webAddress } from '../../platform/http/schema.ts'
+import { Country, Decimal, Enum, FreeText, Id, Named, Time } from '../../platform/http/schema.ts'
+import { ProgramMethod, ProgramUrl } from '../applications/contract.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 
 /** Response header: names of the suppliers, separated by commas, whose numbers may be missing. */
@@ -45,18 +46,7 @@ export const SubmittedAnswers = Type.Array(
   },
 )
 
-const VoiceAddress = (description: string) =>
-  Confidential(
-    Type.String({
-      minLength: 1,
-      maxLength: 2_048,
-      pattern: webAddress,
-      description,
-      examples: ['https://example.com/call'],
-    }),
-    'path',
-  )
-const VoiceMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
+const VoiceAddress = (description: string) => Confidential(ProgramUrl(description), 'path')
 
 const kind = Enum(['none', 'user', 'application', 'url'], {
   description: 'user: rings user_uuid. application: runs application_uuid. url: runs the program at url',
@@ -70,11 +60,11 @@ export const VoiceSetting = Type.Object(
     user_uuid: Type.Optional(Id('USR')),
     application_uuid: Type.Optional(Id('APP')),
     url: Type.Optional(VoiceAddress('Answers with the first document of a call')),
-    method: Type.Optional(VoiceMethod),
+    method: Type.Optional(ProgramMethod),
     fallback_url: Type.Optional(
       Type.Union([VoiceAddress('Is requested once where url gives no document'), Type.Null()]),
     ),
-    fallback_method: Type.Optional(VoiceMethod),
+    fallback_method: Type.Optional(ProgramMethod),
   },
   { description: 'How calls to the number are handled', ...example },
 )
@@ -87,11 +77,11 @@ const NumberVoice = Named(
       user_uuid: Type.Optional(Id('USR')),
       application_uuid: Type.Optional(Id('APP')),
       url: Type.Optional(Confidential(Type.String({ description: 'Answers with the first document of a call' }), 'path')),
-      method: Type.Optional(VoiceMethod),
+      method: Type.Optional(ProgramMethod),
       fallback_url: Type.Optional(
         Type.Union([Confidential(Type.String(), 'path'), Type.Null()], { description: 'Where url gives no document' }),
       ),
-      fallback_method: Type.Optional(VoiceMethod),
+      fallback_method: Type.Optional(ProgramMethod),
     },
     { description: 'How calls to the number are handled', ...example },
   ),

@@ -11,6 +11,7 @@ import { until } from '../../../../test/platform.ts'
 import type { MediaLeg } from '../../../ports/media.ts'
 import type { MediaStreamEnd, MediaStreamOptions } from '../../../ports/media-stream.ts'
 import { startEmbedded } from '../embedded/embedded-engine.ts'
+import { loopback } from '../embedded/embedded-testing.ts'
 import { logEvents, unwrap, waitForTone } from '../media.conformance.ts'
 import { energyShare, toneFrames } from '../tone-testing.ts'
 
@@ -27,11 +28,7 @@ after(async () => {
 
 const start = async (fault = (reason: string) => void faults.push(reason)) => {
   const engine = await startEmbedded({
-    bind: '127.0.0.1',
-    advertised: '127.0.0.1',
-    rtpPorts: [0, 0],
-    webrtcPorts: [0, 0],
-    workers: 1,
+    ...loopback,
     fault,
   })
   ending.push(() => engine.close())

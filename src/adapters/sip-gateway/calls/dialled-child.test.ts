@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
-import { answer, closedAfter, dial, mediaFlow, openMedia, receivesTone, sdp } from '../testing.ts'
-import { infoKey, openProgramWorld, outcome, play, programHangsUp, toBob } from './program-line-testing.ts'
+import { answer, closedAfter, dial, mediaFlow, receivesTone, sdp } from '../testing.ts'
+import { infoKey, makeProgramWorlds, outcome, play, programHangsUp, toBob } from './program-line-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
-
-type Run = Parameters<typeof openProgramWorld>[2]
-type Settings = Parameters<typeof openProgramWorld>[3]
-
-const open = (t: TestContext, run?: Run, settings?: Settings) => openProgramWorld(t, media, run, settings)
+const { media, open } = await makeProgramWorlds()
 
 test('a dialled call connects both sides, and after it the program plays again', async (t) => {
   const { callControl, gateway, connected, endOf } = await open(t)

@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { header } from '@trunkline/sip/message.ts'
 import { noSessionEvents, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import type { VoiceLine } from '../../../ports/voice.ts'
-import { answer, closedAfter, openMedia, receivesTone, sdp } from '../testing.ts'
-import { infoKey, openProgramWorld, outcome, play, programHangsUp, whenGone } from './program-line-testing.ts'
+import { answer, closedAfter, receivesTone, sdp } from '../testing.ts'
+import { infoKey, makeProgramWorlds, outcome, play, programHangsUp, whenGone } from './program-line-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
-
-type Run = Parameters<typeof openProgramWorld>[2]
-type Settings = Parameters<typeof openProgramWorld>[3]
-
-const open = (t: TestContext, run?: Run, settings?: Settings) => openProgramWorld(t, media, run, settings)
+const { media, open } = await makeProgramWorlds()
 
 test('a program rings, answers, plays, hears each key once, and hangs up', async (t) => {
   const { callControl, gateway, receive, nextLine, ended } = await open(t)

@@ -1,17 +1,12 @@
 import type { Db } from '../../../platform/db/sql.ts'
 import { type Job, type JobKind, type Log, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
+import { makeRequestShare } from '../../../platform/jobs/request-share.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { OutboundPair } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
 import { signatureHeaders } from '../../../platform/lib/webhook-signature.ts'
-import {
-  callbackConcurrency,
-  callbackPauses,
-  callbacksPerAccount,
-  callbackTimeoutMs,
-  maxCallbackAnswerBytes,
-} from '../limits.ts'
+import { callbackPauses, callbackTimeoutMs, maxCallbackAnswerBytes } from '../limits.ts'
 import { nativeCall, withQuery } from '../programs/native-request.ts'
 import type { CallbackEvent } from '../programs/program-source.ts'
 import type { RecordingPayload } from '../recordings/recording-status.ts'
@@ -56,23 +51,6 @@ const statusOf = (row: CallRow, tags: Record<string, unknown>, { event, status, 
   ...(event === 'completed' ? { result: endOf(row) } : {}),
 })
 
-/** Keeps an account from taking all callbacks that a process sends at once. */
-const makeShares = () => {
-  const used = new Map<string, number>()
-  return async <T>(account: string, work: () => Promise<T>): Promise<T> => {
-    const own = used.get(account) ?? 0
-    if (own >= callbacksPerAccount) throw new Snooze('other callbacks of the account are under way', 1)
-    used.set(account, own + 1)
-    try {
-      return await work()
-    } finally {
-      const left = (used.get(account) ?? 1) - 1
-      if (left === 0) used.delete(account)
-      else used.set(account, left)
-    }
-  }
-}
-
 type ReportPayload = CallbackPayload | RecordingPayload
 
 const contentOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayload): object => {
@@ -88,7 +66,7 @@ const contentOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportP
 /** Reports the statuses of calls, those of one call in order: by its key, a job that is tried again holds back the next. */
 export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> => {
   const { db, log, outbound, sandboxAccounts, version, signingKeys } = deps
-  const inShare = makeShares()
+  const share = makeRequestShare()
 
   /** Returns why a callback was not taken; null if it was. */
   const post = async (
@@ -101,6 +79,7 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
     const isGet = method === 'GET'
     const body = isGet ? '' : JSON.stringify(content)
     const keys = await signingKeys(row.account_id, application)
+    const leave = await share.enter(row.account_id, url, signal)
     try {
       const { status } = await outbound.of(sandboxAccounts.has(row.account_id)).post({
         ...{ method, signal, timeoutMs: callbackTimeoutMs, maxBytes: maxCallbackAnswerBytes },
@@ -117,6 +96,8 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
       if (!(error instanceof OutboundError)) throw error
       if (signal.aborted) throw new Snooze('the process is stopping', 1)
       return error.message
+    } finally {
+      leave()
     }
   }
 
@@ -137,16 +118,16 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
   }
 
   return {
+    ...share.kind,
     kind: callbackKinds.native,
-    concurrency: callbackConcurrency,
-    batch: callbackConcurrency,
-    leaseSeconds: 60,
     maxAttempts: callbackPauses.length + 2,
-    fair: true,
     run: async (job, signal) => {
       const { account, payload } = job
-      const row = account && (await find(db, account, payload.call))
-      if (row) await inShare(row.account_id, () => report(job, row, signal))
+      if (account === null) return
+      await share.hold(account, async () => {
+        const row = await find(db, account, payload.call)
+        if (row) await report(job, row, signal)
+      })
     },
   }
 }

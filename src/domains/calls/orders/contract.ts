@@ -1,27 +1,16 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
-import { Enum, Id, Ok, Phone, webAddress } from '../../../platform/http/schema.ts'
+import { Enum, Id, Ok, Phone } from '../../../platform/http/schema.ts'
+import { callbackEvents, ProgramMethod, ProgramUrl } from '../../applications/contract.ts'
 import { getCall } from '../contract.ts'
 import { maxCallHeaders, maxCallSeconds, maxRingSeconds, maxWaitingCalls, minRingSeconds } from '../limits.ts'
-import { callbackEvents } from '../programs/program-source.ts'
 import { verbSchemas } from '../programs/verbs.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 
-const Address = (description: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 2_048,
-    pattern: webAddress,
-    description,
-    examples: ['https://example.com/call'],
-  })
-
 /** Pattern of the address of a command: a web address, or that of a WebSocket for a stream. */
 const commandAddress = '^(?:(?:[hH][tT][tT][pP]|[wW][sS])[sS]?://.|$)'
-
-const Method = Enum(['GET', 'POST'], { description: 'Default: POST' })
 
 /** A line break would begin another header. */
 const HeaderValue = Type.String({ maxLength: 200, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
@@ -37,9 +26,9 @@ const Verbs = Type.Array(Type.Object({ verb: Type.String({ maxLength: 32 }) }, {
 /** Where a program comes from. A request gives one of the three. */
 const source = {
   application_uuid: Type.Optional(Id('APP', 'The application whose program the call runs')),
-  url: Type.Optional(Address('Answers with the first document of the program')),
-  method: Type.Optional(Method),
-  fallback_url: Type.Optional(Address('Is requested where url gives no document')),
+  url: Type.Optional(ProgramUrl('Answers with the first document of the program')),
+  method: Type.Optional(ProgramMethod),
+  fallback_url: Type.Optional(ProgramUrl('Is requested where url gives no document')),
   verbs: Type.Optional(Verbs),
 }
 
@@ -74,7 +63,7 @@ export const createCall = contract({
         examples: ['+447700900123'],
       }),
       ...source,
-      status_url: Type.Optional(Address('Gets the statuses of status_events, in order')),
+      status_url: Type.Optional(ProgramUrl('Gets the statuses of status_events, in order')),
       status_events: Type.Optional(
         Type.Array(Enum([...callbackEvents]), { maxItems: 4, uniqueItems: true, description: 'Default: completed' }),
       ),
@@ -169,7 +158,7 @@ export const commandCall = contract({
       ...source,
       url: Type.Optional(
         Type.String({
-          ...Address('For redirect: answers with the document. For play: the sound. For stream: wss:'),
+          ...ProgramUrl('For redirect: answers with the document. For play: the sound. For stream: wss:'),
           pattern: commandAddress,
         }),
       ),

@@ -127,9 +127,9 @@ export const openStream = async (
   if (!leg) return { failed: callOver }
   const begun = await deps.runStream({ call: call(), program, leg, verb })
   if ('error_code' in begun) {
-    const { error_code: errorCode, detail } = begun
+    const { reason, error_code: errorCode, detail } = begun
     line.note(`stream: ${errorCode}, ${detail}`)
-    const result = { reason: 'failed', code: null, seconds: 0, error_code: errorCode }
+    const result = { reason, code: null, seconds: 0, error_code: errorCode }
     return { failed: { result, errorCode, isIdle: true, skipsAction: verb.on_error !== 'action' } }
   }
   const entry = { name: verb.name ?? null, stream: begun, takesKeys: verb.direction !== 'in' }

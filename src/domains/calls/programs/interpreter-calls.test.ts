@@ -1,23 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
-import { answer, openMedia, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { answer, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
-import { blip, type Differences, openInterpreter, say } from './interpreter-testing.ts'
+import { blip, makeInterpreters, say } from './interpreter-testing.ts'
 import type { VerbResult } from './program.ts'
 import type { ProgramStream } from './program-deps.ts'
-import { type Answer, programCall, resolvedProgram } from './program-testing.ts'
+import { programCall, resolvedProgram } from './program-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
-const folder = await mkdtemp(join(tmpdir(), 'programs-'))
-after(() => rm(folder, { recursive: true }))
-
-const open = (t: TestContext, answers: Record<string, Answer>, wish: Differences = {}) =>
-  openInterpreter(t, { media, folder }, answers, wish)
+const { open } = await makeInterpreters()
 
 test('a dial that is refused is a result, and the program goes on', async (t) => {
   const { receive, requested, over } = await open(t, {
@@ -221,7 +212,8 @@ test('a stream that cannot be opened goes on, and calls its action on request', 
     '/failed': [],
   })
   await receive()
-  assert.equal((await requested('/failed')).body.result?.error_code, 'stream_unreachable')
+  const { result } = (await requested('/failed')).body
+  assert.deepEqual([result?.reason, result?.error_code], ['unreachable', 'stream_unreachable'])
   await over()
   assert.deepEqual(paths(), ['/begin', '/failed'])
 })

@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
 import { energyShare } from '../../../adapters/media/tone-testing.ts'
-import { openMedia, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
-import { blip, type Differences, openInterpreter, samplesOf, say } from './interpreter-testing.ts'
-import type { Answer } from './program-testing.ts'
+import { receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { blip, makeInterpreters, samplesOf, say } from './interpreter-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
-const folder = await mkdtemp(join(tmpdir(), 'programs-'))
-after(() => rm(folder, { recursive: true }))
-
-const open = (t: TestContext, answers: Record<string, Answer>, wish: Differences = {}) =>
-  openInterpreter(t, { media, folder }, answers, wish)
+const { folder, open } = await makeInterpreters()
 
 test('a menu takes the keys of the party, and the answer of its action goes on', async (t) => {
   const { receive, received, ended, requested, steps, over } = await open(t, {

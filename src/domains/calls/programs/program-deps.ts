@@ -59,7 +59,7 @@ export type ProgramStream = {
   stop(): void
 }
 
-/** @returns a failure with the code of the result, such as `forbidden_address`, if the stream was not begun */
+/** @returns a failure with the reason and the code of the result, such as `forbidden_address`, if the stream was not begun */
 export type RunStream = (wish: {
   readonly call: ProgramCall
   /** Signs the handshake. */
@@ -67,7 +67,7 @@ export type RunStream = (wish: {
   readonly leg: MediaLeg
   /** Its addresses are absolute. */
   readonly verb: VerbOf<'stream'>
-}) => Promise<ProgramStream | { readonly error_code: string; readonly detail: string }>
+}) => Promise<ProgramStream | { readonly reason: string; readonly error_code: string; readonly detail: string }>
 
 /** A child call that call control has begun, or the SIP status that refused it, such as 402 or 403. */
 export type PlacedChild =

@@ -60,7 +60,10 @@ export const makeRunStream =
       },
     )
     const first = await Promise.race([begun.promise, ended])
-    if (first !== undefined && first.error_code !== null) return { error_code: first.error_code, detail: first.detail }
+    if (first !== undefined && first.error_code !== null) {
+      const { reason, error_code, detail } = first
+      return { reason, error_code, detail }
+    }
     return {
       id,
       ended: ended.then(({ reason, code, seconds, error_code }) => ({

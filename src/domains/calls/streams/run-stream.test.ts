@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { makeStreamServer } from '../../../../test/media/stream-server.ts'
+import { makeStreamServer, twoWayStream } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { until } from '../../../../test/platform.ts'
 import { startEmbedded } from '../../../adapters/media/embedded/embedded-engine.ts'
+import { loopback } from '../../../adapters/media/embedded/embedded-testing.ts'
 import { logEvents, unwrap, waitForTone } from '../../../adapters/media/media.conformance.ts'
 import { makeOutbound, type Outbound } from '../../../platform/lib/outbound.ts'
 import type { MediaStream } from '../../../ports/media.ts'
@@ -13,11 +14,7 @@ import { resolveStreamTarget } from './stream-target.ts'
 const lenient = makeOutbound({ allowPrivate: true })
 const strict = makeOutbound({ allowPrivate: false })
 const engine = await startEmbedded({
-  bind: '127.0.0.1',
-  advertised: '127.0.0.1',
-  rtpPorts: [0, 0],
-  webrtcPorts: [0, 0],
-  workers: 1,
+  ...loopback,
   fault: (reason) => assert.fail(reason),
 })
 const server = await makeStreamServer(true)
@@ -43,12 +40,7 @@ await telephone.accept(unwrap(await leg.describe()))
 const request = (url: string, more: Partial<StreamRequest> = {}): StreamRequest => ({
   url,
   ids: { stream: 'MZ1', account: 'AC1', call: 'CA1' },
-  parameters: {},
-  tracks: ['inbound'],
-  isTwoWay: true,
-  format: 'audio/x-mulaw;rate=8000',
-  framing: 'json',
-  mostSeconds: 600,
+  ...twoWayStream,
   ...more,
 })
 

@@ -83,7 +83,7 @@ export const summary = (
 export const readTimeline = (db: Sql, account: string, call: string) => db.many<TimelineEntry>`
   select at, leg, what, text from call_timeline_entries where account_id = ${account} and call_id = ${call} order by place`
 
-/** Deletes old timelines. @param days age after which they are deleted */
+/** Deletes old timelines, and the stories of programs in them. @param days age after which they are deleted */
 export const deleteOldTimelines = (days: number): Schedule => ({
   name: 'forget-call-timelines',
   every: 600,
@@ -91,6 +91,10 @@ export const deleteOldTimelines = (days: number): Schedule => ({
     await tx.run`
       delete from call_timeline_entries where (account_id, call_id, place) in (
         select account_id, call_id, place from call_timeline_entries
+        where at < now() - make_interval(days => ${days}) order by at limit 20000)`
+    await tx.run`
+      delete from call_program_steps where (account_id, call_id, sequence) in (
+        select account_id, call_id, sequence from call_program_steps
         where at < now() - make_interval(days => ${days}) order by at limit 20000)`
   },
 })

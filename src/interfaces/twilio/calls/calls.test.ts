@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
-import { putPrices } from '../../../../test/prices.ts'
 import { callAnswered, callEnded, callRinging } from '../../../domains/calls/ops.ts'
 import { answerCommand, claimCommands, type WaitingCommand } from '../../../domains/calls/orders/command-store.ts'
 import { claimQueued } from '../../../domains/calls/orders/order-store.ts'
@@ -10,26 +9,10 @@ import type { ProgramSource } from '../../../domains/calls/programs/program-sour
 import { uuid } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import { signatureOf } from '../callbacks/signature.ts'
-import { makeTwilioWorld, startProgram } from '../testing.ts'
+import { makeCallWorld, startProgram } from '../testing.ts'
 
-const world = await makeTwilioWorld()
-const { call, db, tenant, credentials, ask } = world
-await putPrices(world, [{ kind: 'call_out', prefix: '', price: '0.01' }])
-const settings = { host: '127.0.0.1', port: 9 }
-await call('operator', 'POST', '/operator/connections', { kind: 'sip-trunk', name: 'trunk', settings })
-// As if a process ran the calls.
-await db.run`update voice_lease set holder = 'a test'`
-
-const [from, to] = ['+442079460123', '+442079460199']
+const { db, ask, from, to, open } = await makeCallWorld()
 const Twiml = '<Response><Say>Hello</Say></Response>'
-
-const open = async () => {
-  const who = await tenant({ balance: '100' })
-  await db.run`
-    insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
-    values (${who.id}, gen_random_uuid(), ${from}, 'x', 'GB', 'CI', true)`
-  return { who, own: await credentials(who) }
-}
 
 type Own = Awaited<ReturnType<typeof open>>['own']
 
