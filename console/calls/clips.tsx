@@ -25,7 +25,9 @@ const largestFile = 20 * 1024 * 1024
 
 /** The file with a type: some systems know none for sounds. */
 const typed = (file: File): File =>
-  file.type === '' ? new File([file], file.name, { type: /\.mp3$/i.test(file.name) ? 'audio/mpeg' : 'audio/wav' }) : file
+  file.type === ''
+    ? new File([file], file.name, { type: /\.mp3$/i.test(file.name) ? 'audio/mpeg' : 'audio/wav' })
+    : file
 
 const ClipForm = ({ onDone, onCancel }: { readonly onDone: () => void; readonly onCancel: () => void }) => {
   const [refusal, setRefusal] = useState<ApiError>()
@@ -78,6 +80,7 @@ const columns = () => [
     key: 'listen',
     title: words.listen,
     cell: (clip: Clip) => (
+      // biome-ignore lint/a11y/useMediaCaption: the sounds of calls have no captions.
       <audio class="clip-audio" controls preload="none" src={addressOf(clip)} aria-label={words.listenTo(clip.name)} />
     ),
   },

@@ -134,7 +134,7 @@ test('applications: made, run by a number, heard in the browser, and told by the
   await page.getByText('0:01').waitFor()
   await isWellMade(page, 'a clip')
   await page.getByLabel('Listen to Welcome').evaluate('(audio) => audio.play()')
-  await until(async () => await page.getByLabel('Listen to Welcome').evaluate<boolean>('(audio) => audio.ended'))
+  await until(async () => await page.getByLabel('Listen to Welcome').evaluate('(audio) => audio.ended'))
   await page.getByRole('button', { name: 'Actions for Welcome' }).click()
   await page.getByRole('menuitem', { name: 'Delete clip' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete clip' }).click()

@@ -141,7 +141,10 @@ export const makeCaller = (platform: Platform, handset: string, number: string) 
   return {
     /** Begins a call. @returns its id */
     ring: async (more: object = {}): Promise<string> => {
-      const { status, body } = await platform.call('POST', `/sandbox/handsets/${handset}/calls`, { to: number, ...more })
+      const { status, body } = await platform.call('POST', `/sandbox/handsets/${handset}/calls`, {
+        to: number,
+        ...more,
+      })
       assert.equal(status, 202, JSON.stringify(body))
       return body.call_id
     },

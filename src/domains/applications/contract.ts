@@ -1,28 +1,13 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
-import { Enum, FreeText, Id, Named, Ok, Success, Time, webAddress } from '../../platform/http/schema.ts'
+import { Enum, FreeText, Id, Named, Ok, Success, Time, WebAddress, WebMethod } from '../../platform/http/schema.ts'
 import { answerSeconds, maxApplications } from './limits.ts'
 
 const applications = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Applications' } as const
 const audited = { ...applications, audited: true } as const
 
-/** The address of a program. */
-export const ProgramUrl = (description: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 2_048,
-    pattern: webAddress,
-    description,
-    examples: ['https://example.com/call'],
-  })
-/** The method of its requests. */
-export const ProgramMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
-
-/** Statuses of a call that a status callback reports. */
-export const callbackEvents = ['initiated', 'ringing', 'answered', 'completed'] as const
-
-const Address = (description: string) => Confidential(ProgramUrl(description), 'path')
+const Address = (description: string) => Confidential(WebAddress(description), 'path')
 const NullableAddress = (description: string) =>
   Type.Union([Address(description), Type.Null()], { description: `${description}; null: none` })
 const SigningSecret = Confidential(
@@ -35,12 +20,12 @@ const SigningSecret = Confidential(
 const fields = {
   name: FreeText(100, 'A name of your own'),
   url: Address('Answers with the first document of a call'),
-  method: ProgramMethod,
+  method: WebMethod,
   fallback_url: NullableAddress('Is requested once where the program gives no document'),
-  fallback_method: ProgramMethod,
+  fallback_method: WebMethod,
   status_url: NullableAddress('Gets the statuses of the calls'),
-  status_method: ProgramMethod,
-  status_events: Type.Array(Enum([...callbackEvents]), {
+  status_method: WebMethod,
+  status_events: Type.Array(Enum(['initiated', 'ringing', 'answered', 'completed']), {
     maxItems: 4,
     uniqueItems: true,
     description: 'Statuses that status_url gets. Default: completed',

@@ -1,5 +1,4 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
-import type { callbackEvents } from './contract.ts'
 
 export type ApplicationRow = {
   account_id: string
@@ -11,7 +10,7 @@ export type ApplicationRow = {
   fallback_method: 'GET' | 'POST'
   status_url: string | null
   status_method: 'GET' | 'POST'
-  status_events: (typeof callbackEvents)[number][]
+  status_events: ('initiated' | 'ringing' | 'answered' | 'completed')[]
   /** Shape of its requests. */
   format: 'native' | 'twilio'
   timeout_seconds: number

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
-import { Country, Decimal, Enum, FreeText, Id, Named, Time } from '../../platform/http/schema.ts'
-import { ProgramMethod, ProgramUrl } from '../applications/contract.ts'
+import { Country, Decimal, Enum, FreeText, Id, Named, Time, WebAddress, WebMethod } from '../../platform/http/schema.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 
 /** Response header: names of the suppliers, separated by commas, whose numbers may be missing. */
@@ -46,7 +45,7 @@ export const SubmittedAnswers = Type.Array(
   },
 )
 
-const VoiceAddress = (description: string) => Confidential(ProgramUrl(description), 'path')
+const VoiceAddress = (description: string) => Confidential(WebAddress(description), 'path')
 
 const kind = Enum(['none', 'user', 'application', 'url'], {
   description: 'user: rings user_uuid. application: runs application_uuid. url: runs the program at url',
@@ -60,11 +59,11 @@ export const VoiceSetting = Type.Object(
     user_uuid: Type.Optional(Id('USR')),
     application_uuid: Type.Optional(Id('APP')),
     url: Type.Optional(VoiceAddress('Answers with the first document of a call')),
-    method: Type.Optional(ProgramMethod),
+    method: Type.Optional(WebMethod),
     fallback_url: Type.Optional(
       Type.Union([VoiceAddress('Is requested once where url gives no document'), Type.Null()]),
     ),
-    fallback_method: Type.Optional(ProgramMethod),
+    fallback_method: Type.Optional(WebMethod),
   },
   { description: 'How calls to the number are handled', ...example },
 )
@@ -77,11 +76,11 @@ const NumberVoice = Named(
       user_uuid: Type.Optional(Id('USR')),
       application_uuid: Type.Optional(Id('APP')),
       url: Type.Optional(Confidential(Type.String({ description: 'Answers with the first document of a call' }), 'path')),
-      method: Type.Optional(ProgramMethod),
+      method: Type.Optional(WebMethod),
       fallback_url: Type.Optional(
         Type.Union([Confidential(Type.String(), 'path'), Type.Null()], { description: 'Where url gives no document' }),
       ),
-      fallback_method: Type.Optional(ProgramMethod),
+      fallback_method: Type.Optional(WebMethod),
     },
     { description: 'How calls to the number are handled', ...example },
   ),

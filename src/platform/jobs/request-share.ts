@@ -11,9 +11,7 @@ import {
 } from './limits.ts'
 
 /** The settings of a kind of job that are the same wherever its requests are shared. */
-type SharedKind = Required<
-  Pick<JobKind, 'concurrency' | 'batch' | 'leaseSeconds' | 'fair' | 'capacity' | 'onStopping'>
->
+type SharedKind = Required<Pick<JobKind, 'concurrency' | 'batch' | 'leaseSeconds' | 'fair' | 'capacity' | 'onStopping'>>
 
 /**
  * Shares the requests of one kind of job among accounts: an account whose receiver does not answer leaves slots and room in

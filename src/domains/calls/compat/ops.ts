@@ -6,7 +6,7 @@ import { programCallOf } from '../orders/program-call.ts'
 import * as resolution from '../orders/source-resolution.ts'
 import type { CallCommand as Command, CommandOutcome as Outcome } from '../programs/call-command.ts'
 import * as programs from '../programs/program.ts'
-import type * as sources from '../programs/program-source.ts'
+import * as sources from '../programs/program-source.ts'
 import type { Verb as AnyVerb, VerbOf as Named, VerbName } from '../programs/verbs.ts'
 import * as links from '../recordings/recording-links.ts'
 import * as status from '../recordings/recording-status.ts'
@@ -44,6 +44,7 @@ export const runCommandOnCall = commands.runCommandOnCall
 /** Seconds that a call talks at most, without a wish. */
 export const ordinaryCallSeconds = ordinarySeconds
 
+export const callbackEvents = sources.callbackEvents
 /** Returns who gets the statuses of the calls of an application; null: nobody. */
 export const callbacksOfApplication = resolution.callbacksOfApplication
 /** Kinds of the jobs of callbacks in the shape of Twilio. */

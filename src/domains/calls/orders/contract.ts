@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
-import { Enum, Id, Ok, Phone } from '../../../platform/http/schema.ts'
-import { callbackEvents, ProgramMethod, ProgramUrl } from '../../applications/contract.ts'
+import { Enum, Id, Ok, Phone, WebAddress, WebMethod } from '../../../platform/http/schema.ts'
 import { getCall } from '../contract.ts'
 import { maxCallHeaders, maxCallSeconds, maxRingSeconds, maxWaitingCalls, minRingSeconds } from '../limits.ts'
+import { callbackEvents } from '../programs/program-source.ts'
 import { verbSchemas } from '../programs/verbs.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
@@ -26,9 +26,9 @@ const Verbs = Type.Array(Type.Object({ verb: Type.String({ maxLength: 32 }) }, {
 /** Where a program comes from. A request gives one of the three. */
 const source = {
   application_uuid: Type.Optional(Id('APP', 'The application whose program the call runs')),
-  url: Type.Optional(ProgramUrl('Answers with the first document of the program')),
-  method: Type.Optional(ProgramMethod),
-  fallback_url: Type.Optional(ProgramUrl('Is requested where url gives no document')),
+  url: Type.Optional(WebAddress('Answers with the first document of the program')),
+  method: Type.Optional(WebMethod),
+  fallback_url: Type.Optional(WebAddress('Is requested where url gives no document')),
   verbs: Type.Optional(Verbs),
 }
 
@@ -63,7 +63,7 @@ export const createCall = contract({
         examples: ['+447700900123'],
       }),
       ...source,
-      status_url: Type.Optional(ProgramUrl('Gets the statuses of status_events, in order')),
+      status_url: Type.Optional(WebAddress('Gets the statuses of status_events, in order')),
       status_events: Type.Optional(
         Type.Array(Enum([...callbackEvents]), { maxItems: 4, uniqueItems: true, description: 'Default: completed' }),
       ),
@@ -158,7 +158,7 @@ export const commandCall = contract({
       ...source,
       url: Type.Optional(
         Type.String({
-          ...ProgramUrl('For redirect: answers with the document. For play: the sound. For stream: wss:'),
+          ...WebAddress('For redirect: answers with the document. For play: the sound. For stream: wss:'),
           pattern: commandAddress,
         }),
       ),

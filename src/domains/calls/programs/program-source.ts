@@ -1,4 +1,3 @@
-import type { callbackEvents } from '../../applications/contract.ts'
 import type { ProgramReference } from '../../applications/ops.ts'
 
 /** The program of a call, as the API took it. It is stored with the call. */
@@ -11,6 +10,8 @@ export type ProgramSource =
       readonly base_url: string | null
       readonly shape: 'native' | 'twilio'
     }
+
+export const callbackEvents = ['initiated', 'ringing', 'answered', 'completed'] as const
 
 export type CallbackEvent = (typeof callbackEvents)[number]
 

@@ -11,7 +11,7 @@ import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import { signatureOf } from '../callbacks/signature.ts'
 import { makeCallWorld, startProgram } from '../testing.ts'
 
-const { db, ask, from, to, open } = await makeCallWorld()
+const { call, db, ask, from, to, open } = await makeCallWorld()
 const Twiml = '<Response><Say>Hello</Say></Response>'
 
 type Own = Awaited<ReturnType<typeof open>>['own']

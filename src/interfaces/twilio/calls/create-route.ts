@@ -1,10 +1,10 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Static } from 'typebox'
-import { callbackEvents } from '../../../domains/applications/contract.ts'
 import { type ApplicationRow, findApplication } from '../../../domains/applications/ops.ts'
 import {
   type CallbackEvent,
   type CallOrder,
+  callbackEvents,
   callbacksOfApplication,
   ordinaryCallSeconds,
   type ProgramSource,
