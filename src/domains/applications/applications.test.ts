@@ -175,12 +175,16 @@ test('a program hears all calls and dials: a key that may not chooses none, in e
       'content-type': 'application/x-www-form-urlencoded',
     }
     const payload = new URLSearchParams(fields).toString()
-    return (await app.inject({ method: 'POST', url: `/2010-04-01/Accounts/${sid}/${url}.json`, headers, payload })).statusCode
+    return (await app.inject({ method: 'POST', url: `/2010-04-01/Accounts/${sid}/${url}.json`, headers, payload }))
+      .statusCode
   }
   const [numberSid, applicationSid] = [printSid('PN', id.slice(3)), printSid('AP', application.slice(3))]
   for (const who of [await limited('numbers', 'develop', 'read_only'), await limited('numbers', 'develop', 'inbox')]) {
     assert.equal(await set(who, { kind: 'url', url }), '403 program_not_allowed /voice')
-    assert.equal(await set(who, { kind: 'application', application_uuid: application }), '403 program_not_allowed /voice')
+    assert.equal(
+      await set(who, { kind: 'application', application_uuid: application }),
+      '403 program_not_allowed /voice',
+    )
     assert.equal(await set(who, { kind: 'none' }), '200 undefined undefined')
     assert.equal(await move(who, { url: `${url}/2` }), '403 program_not_allowed /url')
     assert.equal(await move(who, { fallback_url: url }), '403 program_not_allowed /fallback_url')

@@ -75,7 +75,9 @@ const NumberVoice = Named(
       kind,
       user_uuid: Type.Optional(Id('USR')),
       application_uuid: Type.Optional(Id('APP')),
-      url: Type.Optional(Confidential(Type.String({ description: 'Answers with the first document of a call' }), 'path')),
+      url: Type.Optional(
+        Confidential(Type.String({ description: 'Answers with the first document of a call' }), 'path'),
+      ),
       method: Type.Optional(WebMethod),
       fallback_url: Type.Optional(
         Type.Union([Confidential(Type.String(), 'path'), Type.Null()], { description: 'Where url gives no document' }),

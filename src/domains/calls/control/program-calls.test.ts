@@ -214,7 +214,15 @@ test('the timeline of a call tells the story of its program, without the query o
     ms: 900.4,
     errorCode: null,
   }
-  const last = { ...first, sequence: 3, at: at + 920, verb: 'gather', answerStatus: null, errorCode: 'timeout' }
+  const last = {
+    ...first,
+    sequence: 3,
+    at: at + 920,
+    verb: 'gather',
+    requestUrl: 'file:///b?c=1',
+    answerStatus: null,
+    errorCode: 'timeout',
+  }
   for (const step of [first, verb, last]) onStep(before, step)
   await control.flush()
   const { timeline } = (await call(who, 'GET', `/open/voip/call/${print('CDR', plan.call)}/timeline`)).body
@@ -224,7 +232,7 @@ test('the timeline of a call tells the story of its program, without the query o
     [
       ['program_request', { sequence: 1, url: 'https://example.com/a', answer_status: 200, ms: 12 }],
       ['program_verb', { sequence: 2, verb: 'gather', ms: 900 }],
-      ['program_request', { sequence: 3, verb: 'gather', url: 'https://example.com/a', ms: 12, error_code: 'timeout' }],
+      ['program_request', { sequence: 3, verb: 'gather', url: 'file:///b', ms: 12, error_code: 'timeout' }],
     ],
   )
   const stranger = await tenant()

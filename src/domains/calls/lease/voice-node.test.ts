@@ -30,7 +30,14 @@ test('a hang-up that comes while a call is being placed ends it, and nobody is c
   }
   const node = await openVoiceNode({
     ...{ db, sandboxAccounts: parts.sandboxAccounts, seal: parts.seal, prices: parts.prices, quotas: parts.quotas },
-    ...{ config: parts.config, log: parts.log, linkOf: () => '', urlOfRecording: () => '', host: 'localhost', epoch: 1 },
+    ...{
+      config: parts.config,
+      log: parts.log,
+      linkOf: () => '',
+      urlOfRecording: () => '',
+      host: 'localhost',
+      epoch: 1,
+    },
     ...{ callPrograms: { ...parts.callPrograms, resolve }, isHeld: () => true },
     trunks: () => [{ id: 'trunk', kind: 'sip-trunk', name: 'trunk', settings, revision: '' }],
   })

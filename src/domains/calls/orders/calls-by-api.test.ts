@@ -113,7 +113,9 @@ test('callbacks of an application that takes GET have their fields in the query,
   await call('PUT', `/sandbox/handsets/${to}`, { answers: 'busy' })
   const id = await make({ to, application_uuid: made.body.application.uuid })
   const { query, headers, body } = await until(async () =>
-    receiver.calls.map((one) => ({ ...one, query: new URL(one.path, receiver.url('/')) })).find(({ query }) => query.pathname === path),
+    receiver.calls
+      .map((one) => ({ ...one, query: new URL(one.path, receiver.url('/')) }))
+      .find(({ query }) => query.pathname === path),
   )
   const fields = query.searchParams
   assert.deepEqual(
@@ -139,7 +141,10 @@ test('commands play to a running call, tag it, change its program, and end it', 
   assert.deepEqual((await command(id, { command: 'stop_stream' })).outcome.code, 'no_stream')
   const refused = await command(id, { command: 'stream', url: 'wss://user@example.com/' })
   assert.deepEqual([refused.status, refused.error_code, refused.field], [400, 'url_refused', '/url'])
-  assert.match((await command(id, { command: 'stream', url: agent.url, direction: 'in' })).outcome.stream, /[0-9a-f-]{36}$/)
+  assert.match(
+    (await command(id, { command: 'stream', url: agent.url, direction: 'in' })).outcome.stream,
+    /[0-9a-f-]{36}$/,
+  )
   await until(async () => (agent.streams.at(-1)?.frames.length ?? 0) > 2)
   assert.equal((await command(id, { command: 'stop_stream' })).outcome.ok, true)
   const missing = await command(id, { command: 'dtmf' })

@@ -64,6 +64,12 @@ test('an unknown attribute is ignored and noted, also in a prompt', async () => 
   assert.match(document?.notes.join('; ') ?? '', /verb 1 \(gather\): the attribute colour .*prompt 1 \(pause\).*loud/)
 })
 
+test('a document of attributes that are not known has at most 50 notes', async () => {
+  const attributes = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`a${n}`, n]))
+  const document = await read(JSON.stringify([{ verb: 'answer', ...attributes }]))
+  assert.equal(document?.notes.length, 50)
+})
+
 test('an error names the verb and the attribute', async () => {
   await refuses([{ verb: 'pause' }, { verb: 'conference', name: 'x' }], 'verb', /verb 2: the verb conference/)
   await refuses([{ verb: 'gather', num_digits: 0 }], 'attribute', /verb 1 \(gather\): num_digits/)

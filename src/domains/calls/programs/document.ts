@@ -1,7 +1,7 @@
 import { Compile, type Validator } from 'typebox/compile'
 import { errorText } from '../../../platform/lib/error-text.ts'
 import { storableJson } from '../../../platform/lib/storable.ts'
-import { maxProgramDepth, maxProgramDocumentBytes, maxProgramVerbs } from '../limits.ts'
+import { maxProgramDepth, maxProgramDocumentBytes, maxProgramNotes, maxProgramVerbs } from '../limits.ts'
 import { type ProgramDocument, ProgramError, type TwimlCompiler } from './program.ts'
 import { type Verb, type VerbName, verbSchemas } from './verbs.ts'
 
@@ -45,7 +45,8 @@ const readAttributes = (given: Record<string, unknown>, name: VerbName, place: s
   const attributes: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(given)) {
     if (Object.hasOwn(properties, key)) attributes[key] = value
-    else reading.notes.push(`${place}: the attribute ${key.slice(0, 64)} is not known and was ignored`)
+    else if (reading.notes.length < maxProgramNotes)
+      reading.notes.push(`${place}: the attribute ${key.slice(0, 64)} is not known and was ignored`)
   }
   for (const key of addressNames) {
     const value = attributes[key]

@@ -98,7 +98,11 @@ export const createCallRoute = (parts: Services): Endpoint => {
           : (prepared ?? refuse(refusals.noProgram()))
         const user = identity === undefined ? null : await userByIdentity(tx, account.id, identity)
         const to = number ?? (user === null ? refuse(refusals.badRecipient(`client:${identity}`)) : print('USR', user))
-        const { row } = await queueOrder(parts, tx, account.id, { to, from, order: orderOf(body, program, application) })
+        const { row } = await queueOrder(parts, tx, account.id, {
+          to,
+          from,
+          order: orderOf(body, program, application),
+        })
         await audit(tx, { target: print('CDR', row.id), after: { from, to, program: program.kind } })
         return presentCall(row)
       },
