@@ -3,7 +3,6 @@ import { refuse } from '../../platform/http/problem.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
-import { contentsOf, type NarrowingCall } from '../inbox/narrowing/ops.ts'
 import { answerSeconds, maxApplications } from './limits.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
@@ -66,10 +65,10 @@ export const changeApplication = async (
 
 /**
  * Checks that a caller may let calls run a program of its choice: it hears all of them, and dials for the account.
- * @param field that names the program @throws the 403 Problem
+ * @param contents that the caller may see @param field that names the program @throws the 403 Problem
  */
-export const assertMayRunProgram = async (sql: Sql, call: NarrowingCall, field: string): Promise<void> => {
-  if (!(await contentsOf(sql, call)).messages) throw refusals.programNotAllowed(field)
+export const assertMayRunProgram = (contents: { readonly messages: boolean }, field: string): void => {
+  if (!contents.messages) throw refusals.programNotAllowed(field)
 }
 
 /** Returns the field of a change that moves an application to another address; null if it stays where it was. */

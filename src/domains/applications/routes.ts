@@ -7,6 +7,7 @@ import { parse, print } from '../../platform/lib/id.ts'
 import type { Outbound } from '../../platform/lib/outbound.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../services.ts'
+import { contentsOf } from '../inbox/narrowing/ops.ts'
 import * as c from './contract.ts'
 import {
   addApplication,
@@ -74,7 +75,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
         (await changeApplication(tx, call.account.id, idOf(printed), body)) ??
         refuse(refusals.unknownApplication(printed))
       const moved = movedField(before, body)
-      if (moved) await assertMayRunProgram(tx, call, moved)
+      if (moved) assertMayRunProgram(await contentsOf(tx, call), moved)
       await audit(tx, { before: present(before), after: present(after) })
       return ok({ application: present(after) })
     },

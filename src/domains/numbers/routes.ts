@@ -14,6 +14,7 @@ import { parse } from '../../platform/lib/id.ts'
 import { decimal, dollars, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
 import { assertMayRunProgram } from '../applications/ops.ts'
+import { contentsOf } from '../inbox/narrowing/ops.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 import { parseCityQuery, vanityDigits } from './catalogue/city-query.ts'
 import { features, smsOf } from './catalogue/features.ts'
@@ -323,7 +324,7 @@ const virtualNumberRoutes = ({ db, config, changes, outbound }: Services) => [
         ...(await changedVoice(tx, row, body)),
       })
       const { voice } = changed
-      if (voice && !isDeepStrictEqual(voice, row.voice)) await assertMayRunProgram(tx, call, 'voice')
+      if (voice && !isDeepStrictEqual(voice, row.voice)) assertMayRunProgram(await contentsOf(tx, call), 'voice')
       await audit(tx, { before: presentNumber(row), after: presentNumber(changed) })
       await changes.invalidate(tx, 'numbers')
       return ok({ number: presentNumber(changed) })

@@ -8,6 +8,7 @@ import {
   movedField,
   removeApplication,
 } from '../../../domains/applications/ops.ts'
+import { contentsOf } from '../../../domains/inbox/narrowing/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { type Endpoint, route, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
@@ -127,7 +128,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
       const fields = fieldsOf(body)
       const changed = (await changeApplication(tx, account.id, id, fields)) ?? unknown(params.Sid)
       const moved = movedField(changed.before, fields)
-      if (moved) await assertMayRunProgram(tx, call, moved === 'url' ? 'VoiceUrl' : 'VoiceFallbackUrl')
+      if (moved) assertMayRunProgram(await contentsOf(tx, call), moved === 'url' ? 'VoiceUrl' : 'VoiceFallbackUrl')
       await audit(tx, { target: print('APP', id), before: present(changed.before), after: present(changed.after) })
       return present(changed.after)
     }),

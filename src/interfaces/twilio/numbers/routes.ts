@@ -99,7 +99,7 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
     const field = body.SmsUrl ? 'SmsUrl' : body.SmsFallbackUrl ? 'SmsFallbackUrl' : null
     if (field !== null && !(await contentsOf(sql, call)).messages) throw refusals.contentsNotVisible(field)
     const program = programFields.find((one) => body[one])
-    if (program) await assertMayRunProgram(sql, call, program)
+    if (program) assertMayRunProgram(await contentsOf(sql, call), program)
   }
 
   /** Returns a free number of an area code. @throws Problem 422 */
