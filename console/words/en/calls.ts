@@ -29,6 +29,7 @@ export const words = section('calls', {
   recorded: 'Recorded',
   isRecorded: 'With a recording',
   notRecorded: 'Without a recording',
+  colleague: 'Colleague',
   unknown: 'Unknown caller',
   withheld: 'Number withheld',
   empty: 'No calls yet',

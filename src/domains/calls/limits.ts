@@ -117,6 +117,9 @@ export const maxCallbackAnswerBytes = 1_024
 /** Seconds between the attempts of a status callback. Afterwards it is given up. */
 export const callbackPauses = [5, 30, 300] as const
 
+/** Seconds between the attempts to store the report of a stream, while the database cannot be reached. */
+export const streamReportPauses = [1, 2, 4, 8, 15] as const
+
 /** Bytes of a document of a program. */
 export const maxProgramDocumentBytes = 65_536
 
@@ -137,6 +140,9 @@ export const programConnectMs = 3_000
 
 /** Milliseconds before a request is repeated. */
 export const programRetryMs = 250
+
+/** Redirects of HTTP that a request in the shape of Twilio follows. */
+export const maxProgramRedirects = 5
 
 /** Milliseconds for the result that is sent after the end of a call. */
 export const lastProgramRequestMs = 8_000

@@ -399,7 +399,9 @@ export const changeVirtualNumber = contract({
   body: Type.Object(
     {
       friendly_name: Type.Optional(FreeText(100)),
-      record_inbound: Type.Optional(Type.Boolean()),
+      record_inbound: Type.Optional(
+        Type.Boolean({ description: 'Records the calls to the number, those that a program runs as a whole' }),
+      ),
       timezone: Type.Optional(Type.String({ maxLength: 64, description: 'IANA name' })),
       inbound_user_uuid: Type.Optional(
         Type.Union([Id('USR'), Type.Null()], { description: 'The same as voice of the kind user; null: no user' }),

@@ -69,7 +69,7 @@ export type CallOrigin = {
 }
 
 /** The search of a call for the targets of its plan. */
-type Search = Pick<ForkingSettings, 'media' | 'caller' | 'codecs' | 'headers' | 'legPrefix'> & {
+type Search = Pick<ForkingSettings, 'media' | 'caller' | 'codecs' | 'headers' | 'legPrefix' | 'isScreened'> & {
   /** Ringing has been reported. */
   ringing?(): void
   /** Early media has started. */
@@ -356,8 +356,12 @@ export class ActiveCall {
 
   /** Starts the recording that the plan asks for. */
   async record(caller: CallLeg, callee: CallLeg): Promise<void> {
-    const unrecorded = await this.accounting?.record(caller, callee)
-    if (typeof unrecorded === 'string') this.addEntry({ leg: null, what: 'note', text: `not recorded: ${unrecorded}` })
+    this.noteUnrecorded(await this.accounting?.record(caller, callee))
+  }
+
+  /** The same for the party whose call a program runs. */
+  async recordParty(party: CallLeg): Promise<void> {
+    this.noteUnrecorded(await this.accounting?.recordParty(party))
   }
 
   /** Every party knows the answer: the talk begins, unless one of them has hung up meanwhile. */
@@ -471,6 +475,10 @@ export class ActiveCall {
         if (isTheirs) this.end(redactedFailure(500, reason))
       },
     }
+  }
+
+  private noteUnrecorded(reason: string | null | undefined): void {
+    if (typeof reason === 'string') this.addEntry({ leg: null, what: 'note', text: `not recorded: ${reason}` })
   }
 
   private note({ name }: CallLeg, text: string): void {

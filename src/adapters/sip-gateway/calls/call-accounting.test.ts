@@ -29,7 +29,7 @@ const open = (own: Partial<VoicePlan> = {}) => {
   const media: Partial<MediaCall> = {
     startRecording: () => later('recording', done(null)),
     stats: () => later('stats', done([])),
-    stopRecording: () => later('recording stopped', done({ seconds: 1, bytes: 2, sha256: 'x' })),
+    stopRecording: () => later('recording stopped', done({ seconds: 1, bytes: 2, sha256: 'x', channels: 2 })),
   }
   const control = makeCallControl(() => assert.fail('no call is placed'))
   const failures: unknown[] = []
@@ -85,7 +85,7 @@ test('the end of a call is reported after its recording and media are closed, un
   assert.equal(isOver, false, 'the end is not persisted')
   timers.advance(2_000)
   await concluded
-  const recordings = JSON.stringify([{ id: 'recording', content: { seconds: 1, bytes: 2, sha256: 'x' } }])
+  const recordings = JSON.stringify([{ id: 'recording', content: { seconds: 1, bytes: 2, sha256: 'x', channels: 2 } }])
   assert.deepEqual(order.slice(0, 3), closed)
   assert.equal(order.at(-1), `ended 3000 ms ago, ${recordings}`)
   assert.equal(timers.waiting, 0, 'no heartbeat follows')

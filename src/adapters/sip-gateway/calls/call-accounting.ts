@@ -53,6 +53,21 @@ export class CallAccounting {
     return null
   }
 
+  /**
+   * Starts the recording of a call that a program runs: what its party says, and what it hears. Our user is left here too;
+   * the program is in its place for a party behind a trunk. @returns as `record`
+   */
+  async recordParty({ media: leg, trunk }: CallLeg): Promise<string | null> {
+    const { record } = this.plan
+    if (record === null || !this.media) return null
+    const [left, right] = trunk === null ? (['said', 'heard'] as const) : (['heard', 'said'] as const)
+    const begun = await this.media.record(record.path, { leg, of: left }, { leg, of: right })
+    if (begun.outcome === 'refused') return begun.reason
+    this.recorder = begun.value
+    this.recording = record.id
+    return null
+  }
+
   /** Starts accounting at the answer. */
   start(): void {
     const { mostSeconds } = this.plan

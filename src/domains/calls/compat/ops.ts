@@ -12,6 +12,7 @@ import * as links from '../recordings/recording-links.ts'
 import * as status from '../recordings/recording-status.ts'
 import * as recordings from '../recordings/recording-store.ts'
 import * as store from '../store.ts'
+import * as streams from '../streams/stream-status.ts'
 
 // Calls, their recordings and their programs, for an interface that shows them in another shape (src/interfaces/twilio).
 
@@ -33,6 +34,7 @@ export type VerbResult = programs.VerbResult
 export type Verb = AnyVerb
 export type VerbOf<N extends VerbName> = Named<N>
 export type RecordingRow = recordings.RecordingRow
+export type StreamPayload = streams.StreamPayload
 
 export const callOf = store.find
 export const callsByIds = store.byIds
@@ -49,6 +51,7 @@ export const callbackEvents = sources.callbackEvents
 export const callbacksOfApplication = resolution.callbacksOfApplication
 /** Kinds of the jobs of callbacks in the shape of Twilio. */
 export const [callStatusKind, recordingStatusKind] = [kinds.callbackKinds.twilio, status.twilioRecordingKind]
+export const streamStatusKind = streams.twilioStreamKind
 
 export const makeRecordingLinks = links.recordingLinks
 export const findRecording = recordings.findRecordingRow

@@ -1,6 +1,7 @@
 import type { Db } from '../../../platform/db/sql.ts'
 import { type Job, type JobKind, type Log, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
 import { makeRequestShare } from '../../../platform/jobs/request-share.ts'
+import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { OutboundPair } from '../../../platform/lib/outbound.ts'
@@ -8,9 +9,11 @@ import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
 import { signatureHeaders } from '../../../platform/lib/webhook-signature.ts'
 import { callbackPauses, callbackTimeoutMs, maxCallbackAnswerBytes } from '../limits.ts'
 import { nativeCall, withQuery } from '../programs/native-request.ts'
+import { printStream } from '../programs/program-deps.ts'
 import type { CallbackEvent } from '../programs/program-source.ts'
 import type { RecordingPayload } from '../recordings/recording-status.ts'
 import { type CallRow, find, type Status } from '../store.ts'
+import type { StreamPayload } from '../streams/stream-status.ts'
 import { callbackKinds } from './callback-kinds.ts'
 import { findTags } from './order-store.ts'
 import { programCallOf } from './program-call.ts'
@@ -46,14 +49,29 @@ const endOf = ({ duration, billed, price, end_reason }: CallRow) => ({
 const statusOf = (row: CallRow, tags: Record<string, unknown>, { event, status, sequence, at }: CallbackPayload) => ({
   event: `call.${event}`,
   sequence,
-  timestamp: at,
+  timestamp: iso(new Date(at)),
   call: { ...nativeCall(programCallOf(row, tags)), status },
   ...(event === 'completed' ? { result: endOf(row) } : {}),
 })
 
-type ReportPayload = CallbackPayload | RecordingPayload
+type ReportPayload = CallbackPayload | RecordingPayload | StreamPayload
+
+/** A stream that goes on has neither `reason` nor `code` nor `seconds`. */
+const streamOf = (row: CallRow, tags: Record<string, unknown>, payload: StreamPayload): object => {
+  const { change, at, stream, name, error, end } = payload
+  return {
+    event: `stream-${change}`,
+    timestamp: at,
+    call: nativeCall(programCallOf(row, tags)),
+    result: {
+      ...{ stream: printStream(stream), name, ...end },
+      ...(error === null ? {} : { error_code: error.code, detail: error.detail }),
+    },
+  }
+}
 
 const contentOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayload): object => {
+  if (payload.event === 'stream') return streamOf(row, tags, payload)
   if (payload.event !== 'recording') return statusOf(row, tags, payload)
   const { recording, seconds, url } = payload
   return {
@@ -61,6 +79,13 @@ const contentOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportP
     call: nativeCall(programCallOf(row, tags)),
     result: { recording_uuid: print('REC', recording), recording_url: url, seconds },
   }
+}
+
+/** Returns who gets a report, and the application whose secret signs it. */
+const targetOf = (payload: ReportPayload, row: CallRow) => {
+  if (payload.event === 'stream') return payload
+  if (payload.event !== 'recording') return row.callbacks
+  return { url: payload.to, method: payload.method ?? 'POST', application: row.application_id }
 }
 
 /** Reports the statuses of calls, those of one call in order: by its key, a job that is tried again holds back the next. */
@@ -103,10 +128,7 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
 
   const report = async (job: Job<ReportPayload>, row: CallRow, signal: AbortSignal): Promise<void> => {
     const { payload } = job
-    const target =
-      payload.event === 'recording'
-        ? { url: payload.to, method: payload.method ?? 'POST', application: row.application_id }
-        : row.callbacks
+    const target = targetOf(payload, row)
     if (!target) return
     const reason = await post(job, row, target, signal)
     if (reason === null) return

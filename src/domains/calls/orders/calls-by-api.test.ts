@@ -158,6 +158,53 @@ test('commands play to a running call, tag it, change its program, and end it', 
   assert.deepEqual([late.status, late.error_code], [409, 'call_ended'])
 })
 
+test('the changes of a stream are reported in order, signed; its errors are in the timeline of the call', async (t) => {
+  const [agent, gone] = [await makeStreamServer(), await makeStreamServer()]
+  t.after(() => agent.close())
+  await gone.close()
+  const [to, path] = ['+447700900305', '/stream']
+  const status_url = receiver.url(path)
+  const verbs = [
+    { verb: 'stream', url: agent.url, name: 'ears', status_url },
+    { verb: 'stream', url: gone.url, status_url },
+    { verb: 'hangup' },
+  ]
+  const id = await make({ to, verbs })
+  const served = await until(async () => (agent.streams[0]?.frames.length ?? 0) > 2 && agent.streams[0])
+  // More than 300 s of audio.
+  for (let n = 0; n < 4; n++) served.sendAudio(Buffer.alloc(700_000, 0xff))
+  await until(async () => reports(path).length === 2)
+  served.socket.close(1000)
+  await ended(id)
+  const got = await until(async () => (reports(path).length >= 4 ? reports(path) : null))
+  const sid = served.frames[1]?.streamSid
+  assert.deepEqual(
+    got.map(({ event, call: { uuid }, result }) => [event, uuid, result.name, result.error_code, result.reason]),
+    [
+      ['stream-started', id, 'ears', undefined, undefined],
+      ['stream-error', id, 'ears', 'buffer_full', undefined],
+      ['stream-stopped', id, 'ears', undefined, 'closed'],
+      ['stream-error', id, null, 'stream_unreachable', undefined],
+    ],
+  )
+  assert.deepEqual(
+    got.slice(0, 3).map(({ result }) => result.stream),
+    [sid, sid, sid],
+  )
+  assert.equal(new Set(got.map(({ headers }) => headers['webhook-id'])).size, 4)
+  const { signing_secret } = (await call('GET', '/open/voip/signing-secret')).body
+  for (const { headers, body } of receiver.of(path)) {
+    const sent = Number(headers['webhook-timestamp']) * 1_000
+    const expected = signatureHeaders([signingKeyOf(signing_secret)], String(headers['webhook-id']), body, sent)
+    assert.equal(headers['webhook-signature'], expected['webhook-signature'])
+  }
+  const story = await until(async () => {
+    const text = JSON.stringify((await call('GET', `/open/voip/call/${id}/timeline`)).body)
+    return text.includes('stream_unreachable') && text
+  })
+  assert.match(story, /stream: buffer_full/)
+})
+
 test('a call that rings is canceled by a hang-up; a command that needs the answer says so before', async () => {
   const to = '+447700900304'
   await call('PUT', `/sandbox/handsets/${to}`, { answers: 'no_answer' })

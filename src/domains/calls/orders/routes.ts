@@ -15,6 +15,7 @@ import type { ApplicationRow } from '../../applications/ops.ts'
 import { presentCall } from '../call-presenter.ts'
 import { ordinaryCallSeconds, ringTimeoutSeconds } from '../limits.ts'
 import type { CommandOutcome } from '../programs/call-command.ts'
+import { printStream } from '../programs/program-deps.ts'
 import type { CallOrder } from '../programs/program-source.ts'
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { refusals } from '../refusals.ts'
@@ -79,7 +80,7 @@ const presentOutcome = (outcome: CommandOutcome) =>
     ? {
         ok: true,
         ...(outcome.recording ? { recording_uuid: print('REC', outcome.recording) } : {}),
-        ...(outcome.stream ? { stream: outcome.stream } : {}),
+        ...(outcome.stream ? { stream: printStream(outcome.stream) } : {}),
       }
     : { ok: false, code: outcome.code, reason: outcome.reason }
 

@@ -21,7 +21,7 @@ export const beginRecording = async (
   { deps, line, call }: RecordingDeps,
   verb: 'record' | 'record_call',
   status: RecordingStatus,
-  channels: readonly [MediaChannel, MediaChannel],
+  channels: readonly [MediaChannel, MediaChannel | null],
 ): Promise<CallRecording | { readonly refused: string }> => {
   const { media } = line
   if (!media) return { refused: 'the call has no media' }

@@ -70,6 +70,24 @@ test('a document of attributes that are not known has at most 50 notes', async (
   assert.equal(document?.notes.length, 50)
 })
 
+test('a dial has verbs for the callee, of those that make sense before it is connected', async () => {
+  const number = { number: '+447700900123', send_digits: '1', status_url: '/status', colour: 1 }
+  const confirm = [{ verb: 'gather', action: 'key', prompts: [{ verb: 'say', text: 'Press 1.' }] }, { verb: 'hangup' }]
+  const document = await read(JSON.stringify([{ verb: 'dial', targets: [number], confirm }]))
+  assert.deepEqual(document?.verbs, [
+    {
+      verb: 'dial',
+      targets: [{ number: '+447700900123', send_digits: '1', status_url: 'https://example.com/status' }],
+      confirm: [{ ...confirm[0], action: 'https://example.com/calls/key' }, { verb: 'hangup' }],
+    },
+  ])
+  assert.match(document?.notes.join() ?? '', /target 1: the attribute colour/)
+  const dial = { verb: 'dial', targets: [{ number: '+447700900123' }] }
+  for (const verb of ['dial', 'record', 'stream', 'ring'])
+    await refuses([{ ...dial, confirm: [{ verb }] }], 'verb', new RegExp(`confirm 1: the verb ${verb}`))
+  await refuses([{ ...dial, confirm: [] }], 'attribute', /confirm/)
+})
+
 test('an error names the verb and the attribute', async () => {
   await refuses([{ verb: 'pause' }, { verb: 'conference', name: 'x' }], 'verb', /verb 2: the verb conference/)
   await refuses([{ verb: 'gather', num_digits: 0 }], 'attribute', /verb 1 \(gather\): num_digits/)

@@ -29,6 +29,7 @@ test('a dial that is refused is a result, and the program goes on', async (t) =>
 })
 
 const childId = '01900000-0000-7000-8000-000000000009'
+const childCall = { ...programCall, id: childId, parent: programCall.id }
 const childPlan: VoicePlan = {
   call: childId,
   account: programCall.account,
@@ -47,7 +48,7 @@ test('a dialled number that is busy, and one that talks, are results', async (t)
       '/first': [{ verb: 'dial', targets: [{ number: '+442079460123' }], action: '/second' }],
       '/second': [],
     },
-    { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
+    { deps: { placeChild: async () => ({ plan: childPlan, call: childCall }) } },
   )
   const { peer } = await receive()
   ;(await carrier.call()).refuse({ status: 486 })
@@ -270,7 +271,7 @@ test('the result of a dial is sent though the party has hung up', async (t) => {
       '/begin': [{ verb: 'dial', targets: [{ number: '+442079460123' }], answer_on_bridge: true, action: '/dialled' }],
       '/dialled': [{ verb: 'redirect', url: '/never' }],
     },
-    { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
+    { deps: { placeChild: async () => ({ plan: childPlan, call: childCall }) } },
   )
   const { call } = await receive()
   await carrier.call()

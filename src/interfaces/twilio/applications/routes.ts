@@ -15,6 +15,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { programTimeoutMs } from '../limits.ts'
 import { pageFields, pageOf } from '../list-pages.ts'
@@ -83,7 +84,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
     for (const field of ['VoiceUrl', 'VoiceFallbackUrl', 'StatusCallback'] as const) {
       const url = body[field]
       if (!url) continue
-      const fault = URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
+      const fault = await addressFault(outbound.of(isSandbox), url)
       if (fault !== null) throw refusals.badCallUrl(field, url, fault)
     }
   }

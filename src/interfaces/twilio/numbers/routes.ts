@@ -23,6 +23,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { pageFields, pageOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
@@ -89,7 +90,7 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
     for (const field of addressFields) {
       const url = body[field]
       if (!url) continue
-      const fault = URL.canParse(url) ? await client.check(url) : 'it is no address'
+      const fault = await addressFault(client, url)
       if (fault !== null) throw refusals.badUrl(field, url, fault)
     }
   }

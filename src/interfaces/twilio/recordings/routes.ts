@@ -17,6 +17,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { commandCall, findVisibleCall } from '../calls/routes.ts'
 import { daysOf } from '../day-filter.ts'
 import { olderOf, pageFields, pageOf } from '../list-pages.ts'
@@ -119,7 +120,7 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
     routeWithoutTransaction(c.startRecording, async ({ params, body, isSandbox, audit, ...call }) => {
       const row = await findVisibleCall(db, call, params.CallSid)
       const { RecordingStatusCallback: url = '' } = body
-      const fault = url === '' ? null : URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
+      const fault = url === '' ? null : await addressFault(outbound.of(isSandbox), url)
       if (fault !== null) throw refusals.badCallUrl('RecordingStatusCallback', url, fault)
       const verb = { verb: 'record_call', do: 'start', ...(url === '' ? {} : { status_url: url }) }
       const outcome = await commandCall(deps, row, { command: 'record_call', verb }, (tx) =>
