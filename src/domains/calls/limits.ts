@@ -30,7 +30,7 @@ export const minIdleRecordingMs = 5_000
 /** Consecutive failures after which the store counts as unavailable; each may take 20 s. */
 export const maxUploadFailures = 5
 
-/** Timeline entries per call; further ones are dropped. */
+/** Timeline entries per call; further ones are dropped, but for those of its end. */
 export const maxTimelineEntries = 400
 
 /** Characters per timeline entry; the rest is dropped. */
@@ -128,6 +128,9 @@ export const maxProgramVerbs = 200
 
 /** Depth of the JSON of a document, such as of tags in it. */
 export const maxProgramDepth = 16
+
+/** Notes of a document, such as of attributes that are not known; further ones are dropped. */
+export const maxProgramNotes = 50
 
 /** Size of the tags of a call as JSON. */
 export const maxTagBytes = 4_096

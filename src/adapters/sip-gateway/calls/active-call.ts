@@ -61,6 +61,8 @@ export type CallBehaviour = {
 export type CallOrigin = {
   /** Null for a call that the platform places. */
   readonly caller: Caller | null
+  /** Id of a call that the platform places: it can be ended from the beginning. */
+  readonly call?: string
   /** Asks call control for the plan of the call. */
   requestPlan(): Promise<VoiceDecision<VoicePlan>>
   behaviourOf(call: ActiveCall, plan: VoicePlan): CallBehaviour
@@ -120,7 +122,7 @@ export class ActiveCall {
 
   /** The call's id in call control, once it is known. */
   get callId(): string | null {
-    return this.plan?.call ?? null
+    return this.plan?.call ?? this.origin.call ?? null
   }
 
   /** The account of the call; null until it is known. */
@@ -343,6 +345,7 @@ export class ActiveCall {
     await this.ringingReported
     if (!this.plan || this.cause) return false
     this.isAnswered = true
+    if (this.accounting) this.accounting.answeredAt = this.now()
     const admission = this.deps.gateway.callControl.answered(this.plan.call, target, dialogsOf())
     this.answerPersisted = admission.catch(() => {})
     const agreed = await admission

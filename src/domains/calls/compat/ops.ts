@@ -3,6 +3,7 @@ import type { CallbackPayload as Payload } from '../orders/callback-job.ts'
 import * as kinds from '../orders/callback-kinds.ts'
 import * as commands from '../orders/commands.ts'
 import { programCallOf } from '../orders/program-call.ts'
+import * as resolution from '../orders/source-resolution.ts'
 import type { CallCommand as Command, CommandOutcome as Outcome } from '../programs/call-command.ts'
 import * as programs from '../programs/program.ts'
 import * as sources from '../programs/program-source.ts'
@@ -46,6 +47,8 @@ export const runCommandOnCall = commands.runCommandOnCall
 export const ordinaryCallSeconds = ordinarySeconds
 
 export const callbackEvents = sources.callbackEvents
+/** Returns who gets the statuses of the calls of an application; null: nobody. */
+export const callbacksOfApplication = resolution.callbacksOfApplication
 /** Kinds of the jobs of callbacks in the shape of Twilio. */
 export const [callStatusKind, recordingStatusKind] = [kinds.callbackKinds.twilio, status.twilioRecordingKind]
 export const streamStatusKind = streams.twilioStreamKind

@@ -299,7 +299,7 @@ const makeCallProgress = (
         await dialogs.deleteDialogs(tx, account, call)
       })
       clearTimeout(known.timer)
-      timelines.append(call, summary(end))
+      timelines.appendEnd(call, summary(end))
       running.delete(call)
     },
   }

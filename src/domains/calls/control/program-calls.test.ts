@@ -247,6 +247,17 @@ test('the spend limit of a day ends a child; the call of its program goes on', a
   assert.equal(await beat(plan.call), null)
 })
 
+test('calls that need another minute at the same moment share what is left of the spend limit', async () => {
+  const { who, child } = await answered()
+  await call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, { spend_per_day: '2' })
+  const ids: string[] = []
+  for (let n = 0; n < 3; n++) ids.push(placed(await child()).call.id)
+  for (const id of ids) await control.answered(id, { trunk: 'trunk', number: telephone }, [])
+  await pass(61)
+  const cuts = (await Promise.all(ids.map(beat))).filter((reason) => reason !== null)
+  assert.deepEqual(cuts, Array(2).fill('The daily spend limit is reached'))
+})
+
 test('a call whose held minutes run out names that in its record, and in that of the call which it dialled', async () => {
   const { who, child, plan } = await answered('1', '0.4')
   const {
@@ -286,7 +297,15 @@ test('the timeline of a call tells the story of its program, without the query o
     ms: 900.4,
     errorCode: null,
   }
-  const last = { ...first, sequence: 3, at: at + 920, verb: 'gather', answerStatus: null, errorCode: 'timeout' }
+  const last = {
+    ...first,
+    sequence: 3,
+    at: at + 920,
+    verb: 'gather',
+    requestUrl: 'file:///b?c=1',
+    answerStatus: null,
+    errorCode: 'timeout',
+  }
   for (const step of [first, verb, last]) onStep(before, step)
   await control.flush()
   const { timeline } = (await call(who, 'GET', `/open/voip/call/${print('CDR', plan.call)}/timeline`)).body
@@ -296,7 +315,7 @@ test('the timeline of a call tells the story of its program, without the query o
     [
       ['program_request', { sequence: 1, url: 'https://example.com/a', answer_status: 200, ms: 12 }],
       ['program_verb', { sequence: 2, verb: 'gather', ms: 900 }],
-      ['program_request', { sequence: 3, verb: 'gather', url: 'https://example.com/a', ms: 12, error_code: 'timeout' }],
+      ['program_request', { sequence: 3, verb: 'gather', url: 'file:///b', ms: 12, error_code: 'timeout' }],
     ],
   )
   const stranger = await tenant()

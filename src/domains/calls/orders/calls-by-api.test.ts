@@ -11,8 +11,10 @@ import { openVoicePlatform, startVoicePlatform } from '../call-testing.ts'
 const platform = await startVoicePlatform()
 const { call } = platform
 const receiver = await new Receiver().up()
+const agent = await makeStreamServer()
 after(async () => {
   await platform.end()
+  await agent.close()
   await receiver.down()
 })
 const { number } = await buyNumber(platform)
@@ -103,6 +105,29 @@ test('a callback that is refused is tried again with its id before the next one 
   receiver.onCall = () => {}
 })
 
+test('callbacks of an application that takes GET have their fields in the query, signed with its secret', async () => {
+  const to = '+447700900305'
+  const path = '/got'
+  const urls = { url: receiver.url('/program'), status_url: receiver.url(`${path}?a=1`), status_method: 'GET' }
+  const made = await call('POST', '/open/voip/applications', { name: 'Menu', ...urls })
+  await call('PUT', `/sandbox/handsets/${to}`, { answers: 'busy' })
+  const id = await make({ to, application_uuid: made.body.application.uuid })
+  const { query, headers, body } = await until(async () =>
+    receiver.calls
+      .map((one) => ({ ...one, query: new URL(one.path, receiver.url('/')) }))
+      .find(({ query }) => query.pathname === path),
+  )
+  const fields = query.searchParams
+  assert.deepEqual(
+    [body, fields.get('a'), fields.get('event'), fields.get('call.uuid'), fields.get('result.end_reason')],
+    ['', '1', 'call.completed', id, '486'],
+  )
+  const sent = Number(headers['webhook-timestamp']) * 1_000
+  const keys = [signingKeyOf(made.body.signing_secret)]
+  const expected = signatureHeaders(keys, String(headers['webhook-id']), '', sent)
+  assert.equal(headers['webhook-signature'], expected['webhook-signature'])
+})
+
 test('commands play to a running call, tag it, change its program, and end it', async () => {
   const to = '+447700900303'
   const id = await make({ to, verbs: [{ verb: 'pause', seconds: 60 }] })
@@ -114,6 +139,14 @@ test('commands play to a running call, tag it, change its program, and end it', 
   assert.equal((await command(id, { command: 'stop' })).outcome.ok, true)
   assert.equal((await command(id, { command: 'tag', data: { seen: true } })).outcome.ok, true)
   assert.deepEqual((await command(id, { command: 'stop_stream' })).outcome.code, 'no_stream')
+  const refused = await command(id, { command: 'stream', url: 'wss://user@example.com/' })
+  assert.deepEqual([refused.status, refused.error_code, refused.field], [400, 'url_refused', '/url'])
+  assert.match(
+    (await command(id, { command: 'stream', url: agent.url, direction: 'in' })).outcome.stream,
+    /[0-9a-f-]{36}$/,
+  )
+  await until(async () => (agent.streams.at(-1)?.frames.length ?? 0) > 2)
+  assert.equal((await command(id, { command: 'stop_stream' })).outcome.ok, true)
   const missing = await command(id, { command: 'dtmf' })
   assert.deepEqual([missing.status, missing.field], [400, '/digits'])
   assert.equal((await command(id, { command: 'redirect', verbs: [tone(900)] })).outcome.ok, true)
@@ -197,6 +230,6 @@ test('a call has its headers, rings for its time, sends its digits after the ans
   await answer(await carrier.call(), telephone)
   await receivesTone(telephone, 440)
   assert.equal(telephone.digits, '12')
-  const { duration } = await ended(id)
-  assert.ok(duration === 2 || duration === 3, `${duration} s`)
+  const { duration, status, end_reason } = await ended(id)
+  assert.deepEqual([status, end_reason, duration], ['COMPLETED', '200', 2])
 })

@@ -69,8 +69,14 @@ export const dtmf = async (context: VerbContext, { digits }: VerbOf<'dtmf'>): Pr
   for (const part of digits.match(/[wW]|[^wW]+/g) ?? []) {
     if (context.signal.aborted) break
     const ms = waits.get(part)
-    if (ms !== undefined) await sleep(ms, context.signal)
-    else await leg.sendKeys(part)
+    if (ms !== undefined) {
+      await sleep(ms, context.signal)
+      continue
+    }
+    const sent = await leg.sendKeys(part)
+    if (sent.outcome === 'done' || context.line.gone.aborted) continue
+    context.line.note(`dtmf: ${sent.reason}`)
+    return { result: null, errorCode: 'media', isIdle: true }
   }
   return { result: null }
 }

@@ -1,6 +1,7 @@
 import { Compile, type Validator } from 'typebox/compile'
 import { errorText } from '../../../platform/lib/error-text.ts'
-import { maxProgramDepth, maxProgramDocumentBytes, maxProgramVerbs } from '../limits.ts'
+import { storableJson } from '../../../platform/lib/storable.ts'
+import { maxProgramDepth, maxProgramDocumentBytes, maxProgramNotes, maxProgramVerbs } from '../limits.ts'
 import { type ProgramDocument, ProgramError, type TwimlCompiler } from './program.ts'
 import { dialTargetSchemas, screeningVerbs, type Verb, type VerbName, verbSchemas } from './verbs.ts'
 
@@ -43,7 +44,8 @@ const readAttributes = (given: Record<string, unknown>, properties: object, plac
   const attributes: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(given)) {
     if (Object.hasOwn(properties, key)) attributes[key] = value
-    else reading.notes.push(`${place}: the attribute ${key.slice(0, 64)} is not known and was ignored`)
+    else if (reading.notes.length < maxProgramNotes)
+      reading.notes.push(`${place}: the attribute ${key.slice(0, 64)} is not known and was ignored`)
   }
   for (const key of addressNames) {
     const value = attributes[key]
@@ -110,9 +112,14 @@ export const readVerbs = (value: unknown, baseUrl: string | null): ProgramDocume
   return { verbs, notes: reading.notes, baseUrl }
 }
 
+/** Escapes of characters that the database cannot store: U+0000, and halves of a surrogate pair. */
+const unstorable = /\\u(?:0000|d[89a-f])/i
+
 const parseJson = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    // A deeper one is refused later.
+    return unstorable.test(text) && !isDeeper(value, maxProgramDepth + 2) ? JSON.parse(storableJson(value)) : value
   } catch (error) {
     throw new ProgramError('malformed', `the document is not JSON: ${errorText(error)}`)
   }

@@ -106,6 +106,9 @@ test('commands play, stop, send keys, record, tag and hang up', async (t) => {
   await receivesTone(peer, 660)
   const begun = await command({ command: 'record_call', verb: { verb: 'record_call', do: 'start' } })
   assert.ok(begun?.ok && /^[0-9a-f-]{36}$/.test(begun.recording ?? ''))
+  const stop = { verb: 'record_call', do: 'stop' }
+  const other = await command({ command: 'record_call', verb: stop, recording: childId })
+  assert.ok(other && !other.ok && other.code === 'no_recording')
   assert.deepEqual(await command({ command: 'stop' }), { ok: true })
   assert.deepEqual(await command({ command: 'dtmf', digits: '7w8' }), { ok: true })
   await until(() => peer.digits === '78')

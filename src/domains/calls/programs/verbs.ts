@@ -5,7 +5,8 @@ import { type Static, type TProperties, type TSchema, Type } from 'typebox'
  * compiled into them. Times are seconds. Addresses may be relative to that of the document.
  */
 
-const Address = Type.String({ minLength: 1, maxLength: 2_048 })
+// The longest is that of a document in the shape of Twilio, which is the action of its verbs.
+const Address = Type.String({ minLength: 1, maxLength: 4_096 })
 const Method = Type.Union([Type.Literal('GET'), Type.Literal('POST')])
 const Times = Type.Integer({ minimum: 0, maximum: 1_000 })
 const Seconds = (maximum: number, minimum = 0) => Type.Number({ minimum, maximum })

@@ -1,11 +1,14 @@
 import {
   type ApplicationRow,
   addApplication,
+  assertMayRunProgram,
   changeApplication,
   findApplication,
   listApplications,
+  movedField,
   removeApplication,
 } from '../../../domains/applications/ops.ts'
+import { contentsOf } from '../../../domains/inbox/narrowing/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { type Endpoint, route, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
@@ -120,9 +123,13 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
 
     route(c.fetchApplication, async ({ account, params }) => present(await applicationOf(db, account.id, params.Sid))),
 
-    routeWithPreparation(c.updateApplication, checkAddresses, async ({ account, params, body, tx, audit }) => {
+    routeWithPreparation(c.updateApplication, checkAddresses, async ({ params, body, tx, audit, ...call }) => {
+      const { account } = call
       const { id } = await applicationOf(tx, account.id, params.Sid)
-      const changed = (await changeApplication(tx, account.id, id, fieldsOf(body))) ?? unknown(params.Sid)
+      const fields = fieldsOf(body)
+      const changed = (await changeApplication(tx, account.id, id, fields)) ?? unknown(params.Sid)
+      const moved = movedField(changed.before, fields)
+      if (moved) assertMayRunProgram(await contentsOf(tx, call), moved === 'url' ? 'VoiceUrl' : 'VoiceFallbackUrl')
       await audit(tx, { target: print('APP', id), before: present(changed.before), after: present(changed.after) })
       return present(changed.after)
     }),

@@ -1,4 +1,5 @@
 import { e164 } from '@trunkline/phone/phone.ts'
+import { assertMayRunProgram } from '../../../domains/applications/ops.ts'
 import { contentsOf, type NarrowingCall } from '../../../domains/inbox/narrowing/ops.ts'
 import {
   auditedNumber,
@@ -50,6 +51,9 @@ const changedAddresses = (before: store.NumberAddresses, body: Settings): store.
 
 const addressFields = ['SmsUrl', 'SmsFallbackUrl', 'VoiceUrl', 'VoiceFallbackUrl', 'StatusCallback'] as const
 
+/** Each lets calls run a program, or tells their parties. */
+const programFields = ['VoiceUrl', 'VoiceFallbackUrl', 'VoiceApplicationSid', 'StatusCallback'] as const
+
 const list = c.listIncoming.id
 
 /** Functions that the handlers of the account's numbers share. */
@@ -91,10 +95,12 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
     }
   }
 
-  /** Checks that the caller may read what an address gets from then on. @throws Problem 403 */
+  /** Checks that the caller may read and do what an address may from then on. @throws Problem 403 */
   const checkReader = async (sql: Sql, call: NarrowingCall, body: Settings) => {
     const field = body.SmsUrl ? 'SmsUrl' : body.SmsFallbackUrl ? 'SmsFallbackUrl' : null
     if (field !== null && !(await contentsOf(sql, call)).messages) throw refusals.contentsNotVisible(field)
+    const program = programFields.find((one) => body[one])
+    if (program) assertMayRunProgram(await contentsOf(sql, call), program)
   }
 
   /** Returns a free number of an area code. @throws Problem 422 */

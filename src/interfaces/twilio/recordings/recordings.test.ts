@@ -86,6 +86,13 @@ test('a deleted recording is not found any more, and its file is removed', async
   await assert.rejects(stat(path), { code: 'ENOENT' })
 })
 
+test('a complete recording cannot be changed: the one in progress is another', async () => {
+  const { own, who, call, sid } = await open()
+  await db.run`update calls set status = 'ANSWERED', ended_at = null where account_id = ${who.id} and id = ${call}`
+  const changed = await ask(own, 'POST', `/Calls/${printSid('CA', call)}/Recordings/${sid}.json`, { Status: 'stopped' })
+  assert.deepEqual([changed.status, changed.body.code], [400, 21220])
+})
+
 test('recordings of another account are unknown', async () => {
   const [ada, bob] = [await open(), await open()]
   for (const method of ['GET', 'DELETE'] as const)
