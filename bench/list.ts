@@ -209,11 +209,15 @@ export const benches: readonly Bench[] = [
   }),
   defineBench({
     name: 'media-streams',
-    about: 'Media streams to a WebSocket server that sends the audio back: delays, loss and CPU of one media worker.',
+    about:
+      'Media streams over TLS to a WebSocket server that sends the audio back: delays, loss and CPU of one media worker.',
     rows: null,
     seconds: 10,
     rounds: 3,
-    flags: { streams: { about: 'concurrent two-way streams', default: 60 } },
+    flags: {
+      streams: { about: 'concurrent two-way streams', default: 60 },
+      protocols: { about: 'wss, ws, or wss,ws for both in each round', default: 'wss' },
+    },
     figures: {
       roundTrip: { label: 'one stream: round trip, p95', unit: 'ms', isHeadline: true },
       roundTripTail: { label: 'one stream: round trip, p99', unit: 'ms' },
@@ -226,6 +230,9 @@ export const benches: readonly Bench[] = [
       'many.loss': { label: 'many streams: packets that did not come back', unit: '%', isHeadline: true },
       'many.cpu': { label: 'many streams: a core of the engine', unit: '%', isHeadline: true },
       'many.plain': { label: 'as many calls that play a tone: a core of the engine', unit: '%' },
+      'many.extra': { label: 'many streams: a core beyond that of the calls', unit: '%', isHeadline: true },
+      'ws.extra': { label: 'many streams without TLS: a core beyond that of the calls', unit: '%' },
+      'ws.roundTrip': { label: 'many streams without TLS: round trip, p95', unit: 'ms' },
     },
     run: () => import('./media-streams.ts'),
   }),

@@ -171,3 +171,17 @@ export const secondsOf = (tones: readonly { hertz: number; seconds: number }[], 
 
 /** The number of duplicate packets. */
 export const duplicatePackets = ({ sequences }: Peer): number => sequences.length - new Set(sequences).size
+
+const figureOf = async ({ url }: Platform, name: string): Promise<number> => {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+}
+
+/** Remembers the free capacity of a platform. @returns waits until no call is open, and none has media */
+export const watchCapacity = async (platform: Platform): Promise<() => Promise<void>> => {
+  const free = () => figureOf(platform, 'trunkline_call_capacity_available')
+  const before = await free()
+  return async () => {
+    await until(async () => (await figureOf(platform, 'trunkline_calls')) === 0 && (await free()) === before)
+  }
+}

@@ -84,7 +84,7 @@ export const words = section('numbers', {
     messages: 'Texts to this number are in the logs, and go to your webhooks.',
     logs: 'Show the logs',
     record: 'Record incoming calls',
-    recordHint: 'Announce the recording where the law demands it. Programs record by verbs of their own.',
+    recordHint: 'Announce the recording where the law demands it.',
     zone: 'Time zone',
     save: 'Save',
     saved: 'Settings saved',

@@ -120,8 +120,12 @@ export const changeApplication = contract({
   body: Type.Partial(Type.Object(fields), { examples: [{ url: 'https://example.com/call' }] }),
   status: 200,
   reply: Ok({ application: Application }),
-  codes: { invalid: ['url_refused'] },
-  errors: { invalid: refused, notFound: unknown },
+  codes: { invalid: ['url_refused'], forbidden: ['program_not_allowed'] },
+  errors: {
+    invalid: refused,
+    forbidden: 'Another url or fallback_url needs inbox and inbox.all, too (program_not_allowed)',
+    notFound: unknown,
+  },
 })
 
 export const deleteApplication = contract({

@@ -63,6 +63,23 @@ export const changeApplication = async (
   return before && { before, after: await store.change(tx, account, id, { ...before, ...fields }) }
 }
 
+/**
+ * Checks that a caller may let calls run a program of its choice: it hears all of them, and dials for the account.
+ * @param contents that the caller may see @param field that names the program @throws the 403 Problem
+ */
+export const assertMayRunProgram = (contents: { readonly messages: boolean }, field: string): void => {
+  if (!contents.messages) throw refusals.programNotAllowed(field)
+}
+
+/** Returns the field of a change that moves an application to another address; null if it stays where it was. */
+export const movedField = (
+  before: Pick<store.ApplicationRow, 'url' | 'fallback_url'>,
+  after: { readonly url?: string | undefined; readonly fallback_url?: string | null | undefined },
+): 'url' | 'fallback_url' | null => {
+  if (after.url !== undefined && after.url !== before.url) return 'url'
+  return after.fallback_url && after.fallback_url !== before.fallback_url ? 'fallback_url' : null
+}
+
 /** Deletes an application. Returns null if it does not exist. @throws the 409 Problem if a number runs it */
 export const removeApplication = async (tx: Tx, account: string, id: string): Promise<store.ApplicationRow | null> => {
   const row = await store.lock(tx, account, id)

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Confidential } from '../../platform/http/confidential.ts'
 import { Country, Decimal, Enum, FreeText, Id, Named, Time, WebAddress, WebMethod } from '../../platform/http/schema.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 
@@ -44,6 +45,8 @@ export const SubmittedAnswers = Type.Array(
   },
 )
 
+const VoiceAddress = (description: string) => Confidential(WebAddress(description), 'path')
+
 const kind = Enum(['none', 'user', 'application', 'url'], {
   description: 'user: rings user_uuid. application: runs application_uuid. url: runs the program at url',
 })
@@ -55,9 +58,11 @@ export const VoiceSetting = Type.Object(
     kind,
     user_uuid: Type.Optional(Id('USR')),
     application_uuid: Type.Optional(Id('APP')),
-    url: Type.Optional(WebAddress('Answers with the first document of a call')),
+    url: Type.Optional(VoiceAddress('Answers with the first document of a call')),
     method: Type.Optional(WebMethod),
-    fallback_url: Type.Optional(Type.Union([WebAddress('Is requested once where url gives no document'), Type.Null()])),
+    fallback_url: Type.Optional(
+      Type.Union([VoiceAddress('Is requested once where url gives no document'), Type.Null()]),
+    ),
     fallback_method: Type.Optional(WebMethod),
   },
   { description: 'How calls to the number are handled', ...example },
@@ -70,10 +75,12 @@ const NumberVoice = Named(
       kind,
       user_uuid: Type.Optional(Id('USR')),
       application_uuid: Type.Optional(Id('APP')),
-      url: Type.Optional(Type.String({ description: 'Answers with the first document of a call' })),
+      url: Type.Optional(
+        Confidential(Type.String({ description: 'Answers with the first document of a call' }), 'path'),
+      ),
       method: Type.Optional(WebMethod),
       fallback_url: Type.Optional(
-        Type.Union([Type.String(), Type.Null()], { description: 'Where url gives no document' }),
+        Type.Union([Confidential(Type.String(), 'path'), Type.Null()], { description: 'Where url gives no document' }),
       ),
       fallback_method: Type.Optional(WebMethod),
     },

@@ -38,6 +38,7 @@ const openProgramWorld = async (
   media: MediaEngine,
   run: Run | null = null,
   settings: Partial<GatewaySettings> = {},
+  own: Partial<VoicePlan> = {},
 ) => {
   const lines: VoiceLine[] = []
   const program = {
@@ -48,7 +49,7 @@ const openProgramWorld = async (
         return whenGone(line)
       }),
   }
-  const world = await openWorld(t, () => ({ value: { call: 'parent', program } }), { media, ...settings })
+  const world = await openWorld(t, () => ({ value: { call: 'parent', program, ...own } }), { media, ...settings })
   const { gateway, carrier, callControl } = world
   const telephone = () => closedAfter(t, makeTelephone())
   /** The carrier calls us. */
@@ -98,8 +99,8 @@ const openProgramWorld = async (
 export const makeProgramWorlds = async () => {
   const media = await openMedia()
   after(() => media.close())
-  const open = (t: TestContext, run?: Run | null, settings?: Partial<GatewaySettings>) =>
-    openProgramWorld(t, media, run, settings)
+  const open = (t: TestContext, run?: Run | null, settings?: Partial<GatewaySettings>, plan?: Partial<VoicePlan>) =>
+    openProgramWorld(t, media, run, settings, plan)
   return { media, open }
 }
 

@@ -9,6 +9,12 @@ import { verbSchemas } from '../programs/verbs.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 
+/** Pattern of the address of a command: a web address, or that of a WebSocket for a stream. */
+const commandAddress = '^(?:(?:[hH][tT][tT][pP]|[wW][sS])[sS]?://.|$)'
+
+/** A line break would begin another header. */
+const HeaderValue = Type.String({ maxLength: 200, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
+
 /** A list of verbs: their schemas are those of documents, which a program answers too. */
 const Verbs = Type.Array(Type.Object({ verb: Type.String({ maxLength: 32 }) }, { additionalProperties: true }), {
   minItems: 1,
@@ -76,9 +82,9 @@ export const createCall = contract({
       ),
       record: Type.Optional(Type.Boolean({ description: 'Record both sides from the answer on. Default: false' })),
       headers: Type.Optional(
-        Type.Record(Type.String({ pattern: '^[Xx]-[A-Za-z0-9-]{1,60}$' }), Type.String({ maxLength: 200 }), {
+        Type.Record(Type.String({ pattern: '^[Xx]-[A-Za-z0-9-]{1,60}$' }), HeaderValue, {
           maxProperties: maxCallHeaders,
-          description: 'SIP headers of the call, beginning with X-',
+          description: 'SIP headers of the call, beginning with X-, without control characters',
           examples: [{ 'X-Order': '1234' }],
         }),
       ),
@@ -150,6 +156,12 @@ export const commandCall = contract({
           'hangup: ends the call. redirect: the program goes on with url, verbs or application_uuid. stop: ends what is played. dtmf: sends digits. tag: adds data to the tags',
       }),
       ...source,
+      url: Type.Optional(
+        Type.String({
+          ...WebAddress('For redirect: answers with the document. For play: the sound. For stream: wss:'),
+          pattern: commandAddress,
+        }),
+      ),
       digits: Type.Optional(Type.String({ pattern: '^[0-9*#A-DwW]{1,64}$', description: 'For dtmf' })),
       data: Type.Optional(Tags('For tag')),
     },

@@ -29,6 +29,7 @@ test('a dial that is refused is a result, and the program goes on', async (t) =>
 })
 
 const childId = '01900000-0000-7000-8000-000000000009'
+const childCall = { ...programCall, id: childId, parent: programCall.id }
 const childPlan: VoicePlan = {
   call: childId,
   account: programCall.account,
@@ -47,7 +48,7 @@ test('a dialled number that is busy, and one that talks, are results', async (t)
       '/first': [{ verb: 'dial', targets: [{ number: '+442079460123' }], action: '/second' }],
       '/second': [],
     },
-    { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
+    { deps: { placeChild: async () => ({ plan: childPlan, call: childCall }) } },
   )
   const { peer } = await receive()
   ;(await carrier.call()).refuse({ status: 486 })
@@ -105,6 +106,9 @@ test('commands play, stop, send keys, record, tag and hang up', async (t) => {
   await receivesTone(peer, 660)
   const begun = await command({ command: 'record_call', verb: { verb: 'record_call', do: 'start' } })
   assert.ok(begun?.ok && /^[0-9a-f-]{36}$/.test(begun.recording ?? ''))
+  const stop = { verb: 'record_call', do: 'stop' }
+  const other = await command({ command: 'record_call', verb: stop, recording: childId })
+  assert.ok(other && !other.ok && other.code === 'no_recording')
   assert.deepEqual(await command({ command: 'stop' }), { ok: true })
   assert.deepEqual(await command({ command: 'dtmf', digits: '7w8' }), { ok: true })
   await until(() => peer.digits === '78')
@@ -267,7 +271,7 @@ test('the result of a dial is sent though the party has hung up', async (t) => {
       '/begin': [{ verb: 'dial', targets: [{ number: '+442079460123' }], answer_on_bridge: true, action: '/dialled' }],
       '/dialled': [{ verb: 'redirect', url: '/never' }],
     },
-    { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
+    { deps: { placeChild: async () => ({ plan: childPlan, call: childCall }) } },
   )
   const { call } = await receive()
   await carrier.call()

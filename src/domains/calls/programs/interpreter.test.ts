@@ -169,8 +169,8 @@ test('a recording ends by silence after speech, and without speech', async (t) =
   await over()
 })
 
-test('a program that fails before the answer refuses the call with 480', async (t) => {
-  const { receive, failures, over, base, paths } = await open(
+test('a program that fails before the answer refuses the call with 480, as an error of the program', async (t) => {
+  const { receive, failures, ended, over, base, paths } = await open(
     t,
     { '/begin': (response) => void response.writeHead(500).end() },
     { program: (base) => ({ fallback: { url: `${base}/fallback`, method: 'POST' } }) },
@@ -178,6 +178,7 @@ test('a program that fails before the answer refuses the call with 480', async (
   const { dialled } = await receive()
   await until(() => dialled.refused.length === 1)
   assert.match(dialled.refused[0] ?? '', /^480/)
+  assert.equal((await ended()).how, 'program_error')
   assert.deepEqual(paths(), ['/begin', '/fallback'])
   await over()
   assert.deepEqual(
@@ -209,6 +210,18 @@ test('documents that only redirect are the error loop', async (t) => {
   await over()
   assert.equal(failures[0]?.code, 'loop')
   assert.equal(received.length, 50)
+})
+
+test('a call has at most 1,000 documents, though each of them takes time', async (t) => {
+  const { receive, failures, received, over } = await open(t, {
+    '/begin': [
+      { verb: 'pause', seconds: 0.001 },
+      { verb: 'redirect', url: '/begin' },
+    ],
+  })
+  await receive()
+  await over()
+  assert.deepEqual([failures[0]?.code, received.length], ['loop', 1_000])
 })
 
 test('the party may hang up during a request: there is no failure, and the request ends', async (t) => {
@@ -255,6 +268,8 @@ test('the result of a recording is sent though the party has hung up', async (t)
   assert.ok(one && one.content !== 'left')
   assert.equal(body.result?.recording_uuid, `REC${one.id}`)
   assert.equal(body.result?.seconds, one.content.seconds)
+  // What one party says.
+  assert.equal(one.content.channels, 1)
   assert.ok((await stat(join(folder, `${one.id}.wav`))).size >= one.content.bytes)
   await over()
 })

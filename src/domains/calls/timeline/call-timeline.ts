@@ -37,6 +37,10 @@ export const makeCallTimelines = (db: Db) => {
       const room = maxTimelineEntries - timeline.place - timeline.lines.length
       timeline.lines.push(...lines.slice(0, Math.max(0, room)))
     },
+    /** Appends how a call has ended, however many entries it has. */
+    appendEnd: (call: string, lines: readonly VoiceTimelineEntry[]) => {
+      timelines.get(call)?.lines.push(...lines)
+    },
     /** Persists the collected entries. @param isOver whether a call has ended; it is dropped once it has no entries */
     flush: async (isOver: (call: string) => boolean): Promise<void> => {
       const rows = [...timelines].flatMap(([call, timeline]) => {

@@ -20,8 +20,9 @@ type WaitingStep = ProgramStep & { readonly account: string; readonly call: stri
 
 /** Returns an address as the story shows it: without its query, which may be secret. */
 const shownAddress = (address: string): string => {
-  const { origin, pathname } = URL.parse(address) ?? { origin: '', pathname: address.split('?', 1)[0] ?? '' }
-  return storable(origin + pathname, maxProgramStepLength)
+  const url = URL.parse(address)
+  const shown = url ? `${url.protocol}//${url.host}${url.pathname}` : (address.split('?', 1)[0] ?? '')
+  return storable(shown, maxProgramStepLength)
 }
 
 const insert = (db: Db, steps: readonly WaitingStep[]) => db.run`
