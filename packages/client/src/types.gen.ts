@@ -6670,6 +6670,7 @@ export type AccountOperations = {
       /** Starts with DID */
       virtual_number_uuid: string
       friendly_name?: string | undefined
+      /** Records the calls to the number, those that a program runs as a whole */
       record_inbound?: boolean | undefined
       /** IANA name */
       timezone?: string | undefined
