@@ -239,7 +239,10 @@ const measurePlain = async (engine: Engine, lineCount: number): Promise<number> 
 }
 
 /** Milliseconds from a first frame to its packet, and from `clear` to the first silent packet, 40 times. */
-const measureClear = async (engine: Engine, by: Protocol): Promise<{ readonly first: Spread; readonly clear: Spread }> => {
+const measureClear = async (
+  engine: Engine,
+  by: Protocol,
+): Promise<{ readonly first: Spread; readonly clear: Spread }> => {
   isEcho = false
   const [line] = await openLines(engine, 1, by)
   if (!line?.socket) throw new Error('the stream is not open')

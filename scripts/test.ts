@@ -10,6 +10,7 @@ import {
   type Group,
   grouped,
   groupName,
+  mostlyWaits,
   runsOf,
   runsOfShard,
   runsOnOldest,
@@ -33,10 +34,11 @@ const longForms: Record<string, string[]> = {
   simulation: ['test/simulation/*.test.ts'],
   image: ['test/deploy/image.test.ts'],
   calls: ['test/sdk/*.test.ts', 'test/voice/*.test.ts'],
-  console: ['test/console/{outage,typing,collisions,firefox-collisions,pseudo}.test.ts'],
+  console: ['test/console/{outage,typing,collisions,firefox,firefox-collisions,pseudo}.test.ts'],
   'list-cost': ['test/list-cost.test.ts'],
   releases: [
     ...['test/migrations/{release,last-release}.test.ts', 'test/deploy/release.test.ts'],
+    'test/generated-clients.test.ts',
     'src/domains/backup/rehearsal/rehearse.test.ts',
   ],
 }
@@ -181,7 +183,7 @@ const runAll = async (groups: readonly Group[], concurrency: Concurrency): Promi
     console.log(`${isPassed ? '▶' : '✖'} ${groupName(group)} (${seconds(ms)})\n${isLive ? '' : text}`)
     if (unreported.length > 0) console.log(`Run again alone, as their process ended early: ${namesOf(unreported)}`)
   }
-  await workThrough(queue, runGroup, concurrency)
+  await workThrough(queue, runGroup, concurrency, { mostlyWaits: (group) => mostlyWaits(group, costs) })
   return all
 }
 

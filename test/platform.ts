@@ -148,8 +148,8 @@ export const buyNumber = async ({ call }: Pick<Platform, 'call'>): Promise<{ num
 
 /**
  * Waits for a condition.
- * @param everyMs between two looks; longer where a look is dear, such as a question to a browser. Default: 25 ms, and 50
- * after ten looks
+ * @param everyMs between two looks; longer where a look is dear, such as a question to a browser. Default: 25 ms, 50 after
+ * ten looks, and 100 after forty, as each look takes processor time of what is waited for
  * @throws Error when the condition stays false until the timeout
  */
 export const until = async <T>(
@@ -162,6 +162,6 @@ export const until = async <T>(
     const found = await look()
     if (found) return found
     if (Date.now() > end) throw new Error(`not true within ${seconds} s: ${String(look).slice(0, 300)}`)
-    await new Promise((resolve) => setTimeout(resolve, everyMs ?? (looks > 10 ? 50 : 25)))
+    await new Promise((resolve) => setTimeout(resolve, everyMs ?? (looks > 40 ? 100 : looks > 10 ? 50 : 25)))
   }
 }

@@ -1,5 +1,5 @@
 import { PhoneNumber } from '../parts/values.tsx'
-import { useUsers } from '../shell/users.ts'
+import { type Person, useUsers } from '../shell/users.ts'
 import { words } from '../words/en/calls.ts'
 import { phoneNumber } from '../words/format.ts'
 import { type Call, partiesOf } from './call-state.tsx'
@@ -17,7 +17,8 @@ export const Party = ({ number }: { number: string }) => {
   return without === null ? <PhoneNumber number={number} /> : <span class="soft">{without}</span>
 }
 
-const isUser = (number: string): boolean => number.startsWith('USR')
+/** True for a user of the account at a side of a call, in place of a number. */
+export const isUser = (number: string): boolean => number.startsWith('USR')
 
 /** The text for a side without a number; null if it has one. */
 const numberless = (number: string): string | null => {
@@ -25,10 +26,11 @@ const numberless = (number: string): string | null => {
   return number === '' ? words.unknown : number === 'anonymous' ? words.withheld : null
 }
 
-/** The contact at the other side, or its number. */
-export const otherName = (call: Call): string => {
+/** The contact or the user at the other side, or its number. @param users whose names are known */
+export const otherName = (call: Call, users: readonly Person[] = []): string => {
   const { other } = partiesOf(call)
-  return call.contact_name ?? numberless(other) ?? phoneNumber(other)
+  const user = users.find(({ uuid }) => uuid === other)?.name
+  return call.contact_name ?? user ?? numberless(other) ?? phoneNumber(other)
 }
 
 /** The other side by name and number. */

@@ -9,7 +9,10 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   { why: 'Firefox', files: ['test/console/{firefox,firefox-collisions}.test.ts', 'test/sdk/firefox.test.ts'] },
   { why: 'a minute of audio, and more', files: ['test/chaos/streams.test.ts'] },
   { why: 'Swagger UI in a browser', files: ['test/pages.test.ts'] },
-  { why: 'linters and generators of OpenAPI, which are installed for it', files: ['test/openapi-tools.test.ts'] },
+  {
+    why: 'linters and generators of OpenAPI, which are installed for it',
+    files: ['test/{openapi-tools,generated-clients}.test.ts'],
+  },
   {
     why: 'the official libraries of Twilio, which are installed for it',
     files: ['test/twilio/libraries.test.ts', 'test/twilio/voice.test.ts', 'test/voice/twilio-programs.test.ts'],
@@ -80,7 +83,7 @@ export const whenNear: readonly { readonly why: string; readonly files: readonly
     why: 'walks of the console; the fast form opens every section and answers a message (smoke.test.ts)',
     files: [
       'test/console/{inbox,inbox-sending,contacts,numbers,developers,people,logs,phone,applications}.test.ts',
-      'test/console/{parts,security,mailed-links,ground,notifications,pseudo,channels}.test.ts',
+      'test/console/{parts,security,mailed-links,ground,notifications,notification-settings,pseudo,channels}.test.ts',
       'test/console/{address,message-content,names,overlays,targets}.test.ts',
     ],
   },

@@ -103,10 +103,10 @@ export const runsOfShard = (turns: readonly FileRun[], { number, of }: Shard, co
 
 /** Files of a shared process: at most so many, and so long together, so that both cores are busy to the end. */
 const mostFiles = 40
-const mostSeconds = 45
+const mostSeconds = 60
 
 /** A file that takes longer starts early and by itself. Those with a browser share it: a start takes 1 s of work. */
-const longFile = 15
+const longFile = 30
 
 /** Gives each file its own process, in the given order. */
 export const ungrouped = (turns: readonly FileRun[]): Group[] => turns.map((turn) => [turn])
@@ -124,8 +124,17 @@ const filled = (turns: readonly FileRun[], costs: Costs): Group[] => {
   return groups
 }
 
+/** Share of a core below which a file counts as one that waits. */
+const waiting = 0.4
+
+/** Whether a group mostly waits: for timers, for a carrier, for sounds. */
+export const mostlyWaits = (group: Group, costs: Costs): boolean => {
+  const sum = (what: 'cpu' | 'seconds') => group.reduce((total, { name }) => total + costOf(costs, name)[what], 0)
+  return sum('cpu') <= waiting * sum('seconds')
+}
+
 /**
- * Groups files: those share a process that may and that have the same server and browser. The longest groups come
+ * Groups files: those share a process that may and that have the same server and browser, and wait or compute alike. The longest groups come
  * first. Costs are those of an earlier run; an unknown file counts as an ordinary one.
  */
 export const grouped = (turns: readonly FileRun[], root: string, costs: Costs = readCosts()): Group[] => {
@@ -133,7 +142,8 @@ export const grouped = (turns: readonly FileRun[], root: string, costs: Costs = 
   const kindOf = (turn: FileRun) => {
     if (!mayShare(turn.file)) return turn.name
     if (usesBrowser(turn.file)) return 'browser'
-    return costOf(costs, turn.name).seconds > longFile ? turn.name : JSON.stringify(turn.env)
+    if (costOf(costs, turn.name).seconds > longFile) return turn.name
+    return `${JSON.stringify(turn.env)} ${mostlyWaits([turn], costs)}`
   }
   const secondsOf = (group: Group) => group.reduce((sum, { name }) => sum + costOf(costs, name).seconds, 0)
   return [...Map.groupBy(turns, kindOf).values()]

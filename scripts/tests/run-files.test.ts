@@ -229,13 +229,16 @@ test('a file that hangs or ends its shared process fails; earlier results stay, 
 
 test('few files run at a time on busy processors, more on idle ones, and never more than allowed', async () => {
   const limits = { least: 2, most: 4 }
-  const most = async (isIdle: boolean) => {
+  const started: string[] = []
+  const most = async (idle: number) => {
+    started.length = 0
     const ends: (() => void)[] = []
     let running = 0
     let highest = 0
     let done = 0
     const work = async (item: string) => {
       highest = Math.max(highest, ++running)
+      started.push(item)
       await new Promise<void>((resolve) => ends.push(resolve))
       running--
       done++
@@ -245,12 +248,16 @@ test('few files run at a time on busy processors, more on idle ones, and never m
     let looks = 0
     const idleShare = () => {
       if (++looks > 5) for (const end of ends.splice(0)) end()
-      return isIdle ? 0.9 : 0.1
+      return idle
     }
-    await workThrough(queue, work, limits, idleShare, 1)
+    await workThrough(queue, work, limits, { mostlyWaits: (item) => /[ef]/.test(item), idleShare, every: 1 })
     assert.equal(done, 8)
     return highest
   }
-  assert.equal(await most(false), 2)
-  assert.equal(await most(true), 4)
+  assert.equal(await most(0.1), 2)
+  assert.equal(await most(0.9), 4)
+  assert.deepEqual(started.slice(0, 4), ['fails once', 'a', 'b', 'c'])
+  // Those that mostly wait run beside others, before their turn.
+  assert.equal(await most(0.2), 4)
+  assert.deepEqual(started.slice(0, 4), ['fails once', 'a', 'e', 'f'])
 })

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 // Most files wait for timers, for a carrier or for a browser. Measured: three at a time used 60 % of two cores, and
 // still overloaded both when three needed them at once. So the load decides: few at a time while the processors are
-// busy, and more while they are idle.
+// busy, and more while they are idle. Files that wait fill what a file that computes would overload.
 
 /** Limits of concurrency: `least` run always, further ones up to `most` only while the processors are idle. */
 export type Concurrency = { readonly least: number; readonly most: number }
@@ -42,23 +42,32 @@ export const makeIdleMeter = (): (() => number) => {
 /** Idle share from which one more item starts: most of one core of two. */
 const idleEnough = 0.35
 
+/** Idle share from which an item starts that mostly waits. Measured: files that wait take a third of a core. */
+const idleForWaiting = 0.15
+
 /** Time between two looks at the load, milliseconds. A file that has just started loads its modules for that long. */
 const lookEvery = 1_500
 
-/**
- * Works on the items of a queue concurrently. Work may append items.
- * @param idleShare returns the idle share of the processors since its last call
- */
+/** What decides when a further item starts. */
+type Signs<Item> = {
+  /** Whether an item takes little of the processors while it runs. Default: none does. */
+  readonly mostlyWaits?: (item: Item) => boolean
+  /** Returns the idle share of the processors since its last call. */
+  readonly idleShare?: () => number
+  /** Milliseconds between two looks. */
+  readonly every?: number
+}
+
+/** Works on the items of a queue concurrently: in their order, except for those that fill what is idle. Work may append items. */
 export const workThrough = async <Item>(
   queue: Item[],
   work: (item: Item) => Promise<void>,
   { least, most }: Concurrency,
-  idleShare = makeIdleMeter(),
-  every = lookEvery,
+  { mostlyWaits = () => false, idleShare = makeIdleMeter(), every = lookEvery }: Signs<Item> = {},
 ): Promise<void> => {
   const running = new Set<Promise<void>>()
-  const start = () => {
-    const item = queue.shift()
+  const start = (at = 0) => {
+    const [item] = at < 0 ? [] : queue.splice(at, 1)
     if (item === undefined) return
     const one = work(item).finally(() => running.delete(one))
     running.add(one)
@@ -72,6 +81,9 @@ export const workThrough = async <Item>(
     isOver.abort()
     if (performance.now() < nextLook) continue
     nextLook = performance.now() + every
-    if (idleShare() >= idleEnough && running.size < most) start()
+    const share = idleShare()
+    if (running.size >= most) continue
+    if (share >= idleEnough) start()
+    else if (share >= idleForWaiting) start(queue.findIndex(mostlyWaits))
   }
 }

@@ -34,7 +34,9 @@ const connected = async (t: TestContext, isEcho: boolean) => {
     await engine.close()
   })
   const call = unwrap(await engine.openCall(logEvents().events))
-  const leg = unwrap(await call.addLeg({ id: 'caller', kind: 'rtp', offer: null, codecs: ['pcmu'], source: '127.0.0.1' }))
+  const leg = unwrap(
+    await call.addLeg({ id: 'caller', kind: 'rtp', offer: null, codecs: ['pcmu'], source: '127.0.0.1' }),
+  )
   unwrap(await leg.accept(await telephone.answer(unwrap(await leg.describe()))))
   const ended = Promise.withResolvers<MediaStreamEnd>()
   unwrap(await leg.openStream(streamOptions(server.url), { ended: ended.resolve }))
@@ -42,50 +44,58 @@ const connected = async (t: TestContext, isEcho: boolean) => {
   return { call, leg, telephone, served, ended: ended.promise }
 }
 
-test('60 s of audio that are sent within a second are heard in order and without a gap; after clear nothing is heard', longForm(), async (t) => {
-  const { call, telephone, served } = await connected(t, false)
-  // No octet is silence, and no two neighbours are equal: a gap or a repetition shows.
-  const octets = Buffer.from(Array.from({ length: 480_000 }, (_, i) => (i * 31) % 127))
-  for (const hasClear of [false, true]) {
-    const from = telephone.samples.length
-    const began = performance.now()
-    for (let at = 0; at < octets.length; at += 160) served.sendAudio(octets.subarray(at, at + 160))
-    served.mark(String(hasClear))
-    assert.ok(performance.now() - began < 1_000)
-    if (hasClear) {
-      await until(async () => telephone.samples.length > from + 8_000)
-      served.clear()
-      await until(async () => telephone.samples.slice(-8_000).every((sample) => sample === 0))
-      assert.ok(telephone.samples.length < from + 80_000)
-    } else {
-      await until(async () => served.marks.length > 0 && telephone.samples.at(-1) === 0, 90)
-      const heard = telephone.samples.slice(telephone.samples.findIndex((sample, i) => i >= from && sample !== 0))
-      assert.deepEqual(
-        heard.slice(0, octets.length),
-        Array.from(octets, (octet) => samplesOf.pcmu[octet] ?? 0),
-      )
+test(
+  '60 s of audio that are sent within a second are heard in order and without a gap; after clear nothing is heard',
+  longForm(),
+  async (t) => {
+    const { call, telephone, served } = await connected(t, false)
+    // No octet is silence, and no two neighbours are equal: a gap or a repetition shows.
+    const octets = Buffer.from(Array.from({ length: 480_000 }, (_, i) => (i * 31) % 127))
+    for (const hasClear of [false, true]) {
+      const from = telephone.samples.length
+      const began = performance.now()
+      for (let at = 0; at < octets.length; at += 160) served.sendAudio(octets.subarray(at, at + 160))
+      served.mark(String(hasClear))
+      assert.ok(performance.now() - began < 1_000)
+      if (hasClear) {
+        await until(async () => telephone.samples.length > from + 8_000)
+        served.clear()
+        await until(async () => telephone.samples.slice(-8_000).every((sample) => sample === 0))
+        assert.ok(telephone.samples.length < from + 80_000)
+      } else {
+        await until(async () => served.marks.length > 0 && telephone.samples.at(-1) === 0, 90)
+        const heard = telephone.samples.slice(telephone.samples.findIndex((sample, i) => i >= from && sample !== 0))
+        assert.deepEqual(
+          heard.slice(0, octets.length),
+          Array.from(octets, (octet) => samplesOf.pcmu[octet] ?? 0),
+        )
+      }
     }
-  }
-  assert.deepEqual(served.marks, ['false', 'true'])
-  await call.close()
-})
+    assert.deepEqual(served.marks, ['false', 'true'])
+    await call.close()
+  },
+)
 
-test('a server that stalls for 10 s misses the oldest audio, and its stream and the call go on', longForm(), async (t) => {
-  const { call, telephone, served, ended } = await connected(t, true)
-  telephone.sendTone(1_000)
-  await waitForTone(telephone, 1_000)
-  await once(served.socket, 'ping')
-  served.socket.pause()
-  await pause(10_000)
-  served.socket.resume()
-  await waitForTone(telephone, 1_000)
-  await call.close()
-  const { reason, framesDropped, framesSent } = await ended
-  assert.equal(reason, 'call_ended')
-  // 10 s but for 2 s that wait, and those on their way.
-  assert.ok(framesDropped > 250 && framesDropped < 450, `${framesDropped}`)
-  assert.equal(served.frames.filter(({ media }) => media).length, framesSent)
-})
+test(
+  'a server that stalls for 10 s misses the oldest audio, and its stream and the call go on',
+  longForm(),
+  async (t) => {
+    const { call, telephone, served, ended } = await connected(t, true)
+    telephone.sendTone(1_000)
+    await waitForTone(telephone, 1_000)
+    await once(served.socket, 'ping')
+    served.socket.pause()
+    await pause(10_000)
+    served.socket.resume()
+    await waitForTone(telephone, 1_000)
+    await call.close()
+    const { reason, framesDropped, framesSent } = await ended
+    assert.equal(reason, 'call_ended')
+    // 10 s but for 2 s that wait, and those on their way.
+    assert.ok(framesDropped > 250 && framesDropped < 450, `${framesDropped}`)
+    assert.equal(served.frames.filter(({ media }) => media).length, framesSent)
+  },
+)
 
 test("a voice agent that speaks as pipecat's serializer talks for 60 s both ways", longForm(), async (t) => {
   const platform = await startPlatform(undefined, freePortSettings)

@@ -14,7 +14,7 @@ import { isWellMade, joinPlatform, mediaFlags, openPlatform, soundMeter } from '
 
 const platform = await startVoicePlatform()
 after(() => platform.end('SIGKILL'))
-const { signIn, allow } = openPlatform(platform, mediaFlags)
+const { signIn, allow } = openPlatform(platform, { flags: mediaFlags })
 const { call, url } = platform
 const { number } = await buyNumber(platform)
 const [own] = (await call('GET', '/open/voip/virtual-numbers')).body.numbers

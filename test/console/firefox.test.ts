@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
 import type { Screen } from '../firefox-page.ts'
-import { needs } from '../needs.ts'
+import { longForm, needs } from '../needs.ts'
 import { goodPassword } from '../persons.ts'
 import { until } from '../platform.ts'
 import { openFirefoxConsole } from './firefox-fixture.ts'
 import { joinPlatform, type Member, soundMeter } from './fixture.ts'
 
-// Ten walks of the console in Debian's Firefox, over the carriers and handsets of the sandbox. The other tests of this
-// folder say more, in Chromium.
+// Walks of the console in Debian's Firefox, over the carriers and handsets of the sandbox. The other tests of this folder
+// say more, in Chromium. Walks without a part that browsers do in ways of their own are of the long form.
 
 /** Runs in each page: counts the packets of sound that calls receive. */
 const countSound = soundMeter('packetsReceived')
@@ -206,7 +206,7 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
     assert.deepEqual(await received(handset), [])
   })
 
-  test('snooze-until-reply: a snoozed conversation is away, and comes back with the next text', async () => {
+  test('snooze-until-reply: a snoozed conversation is away, and comes back with the next text', longForm(), async () => {
     const handset = '+447700900134'
     const page = await opened(ruth, handset, 'I will think about it')
     await page.role('button', 'Snooze').click()
@@ -221,7 +221,7 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
     await rowOf(page, /I have decided/).isShown()
   })
 
-  test('search-everything: spellings of a number and a pasted id lead from the palette to the timeline', async () => {
+  test('search-everything: spellings of a number and a pasted id lead from the palette to the timeline', longForm(), async () => {
     const [message] = (await call('GET', '/open/sms/messages?contact_number=%2B447700900123')).body.messages
     const page = await signIn(ruth, '/logs')
     await page.role('heading').isShown()

@@ -75,17 +75,32 @@ export type ConsoleFixture = ConsoleBrowser<Visitor> & {
 /** What Chromium says at times on a busy machine without a loudspeaker. */
 const noSound = /^The AudioContext encountered an error from the audio device/
 
+/**
+ * The options of a context with the service worker of the console, which loads and stores every asset. That takes as long
+ * as the page itself, so that only tests of what the worker does have it: without a line, and with notifications.
+ */
+export const withWorker: BrowserContextOptions = { serviceWorkers: 'allow' }
+const noWorker = /^Service Worker registration blocked by Playwright/
+
+/** What differs between the browsers of tests. */
+type BrowserChoice = {
+  readonly flags?: readonly string[] | undefined
+  /** The program. Default: the headless shell. */
+  readonly path?: string | undefined
+  /** A script that runs in every page before its own. */
+  readonly script?: string | undefined
+}
+
 /** @param sessionOf signs a visitor in @param always faults of every test that are permitted */
 const watchedBrowser = <V>(
   url: string,
   always: readonly RegExp[],
   sessionOf: (visitor: V) => Promise<{ cookie: string; account: string }>,
-  moreFlags: readonly string[] = [],
-  path?: string,
+  { flags = [], path, script }: BrowserChoice = {},
 ): ConsoleBrowser<V> => {
   let started: Promise<Browser> | undefined
   const browser = () => {
-    started ??= launchChromium(moreFlags, path)
+    started ??= launchChromium(flags, path)
     return started
   }
   after(async () => (await started)?.close())
@@ -93,7 +108,7 @@ const watchedBrowser = <V>(
   let faults: string[] = []
   let allowed: readonly RegExp[] = always
   afterEach(async () => {
-    const found = faults.filter((fault) => ![...allowed, noSound].some((pattern) => pattern.test(fault)))
+    const found = faults.filter((fault) => ![...allowed, noSound, noWorker].some((pattern) => pattern.test(fault)))
     faults = []
     allowed = always
     for (const context of (await started)?.contexts() ?? []) await context.close()
@@ -122,6 +137,7 @@ const watchedBrowser = <V>(
       reducedMotion: 'reduce',
       locale: 'en-GB',
       timezoneId: 'Europe/London',
+      serviceWorkers: 'block',
       ...options,
     })
     context.on('page', watch)
@@ -129,6 +145,7 @@ const watchedBrowser = <V>(
       if (sum > maxShift) faults.push(`layout shift ${sum.toFixed(3)} at ${page.url()}: ${moved}`)
     })
     await context.addInitScript(watchShifts)
+    if (script !== undefined) await context.addInitScript(script)
     return context
   }
 
@@ -185,8 +202,7 @@ export const openConsole = async (
       url,
       [/\/voice' failed/, ...(overrides.simulator ? [] : [/\/sandbox\/handsets\//])],
       sessionOf,
-      [],
-      path,
+      { path },
     ),
     world,
     url,
@@ -267,13 +283,13 @@ export const joinPlatform = async (
  */
 export const openPlatform = (
   { url }: { readonly url: string },
-  moreFlags: readonly string[] = [],
+  choice: BrowserChoice = {},
 ): ConsoleBrowser<string | Pick<Member, 'cookie' | 'account'>> =>
   watchedBrowser(
     url,
     [],
     async (visitor) => (typeof visitor === 'string' ? openSession(url, '/console/session', { key: visitor }) : visitor),
-    moreFlags,
+    choice,
   )
 
 /** Asserts that the page fits a width without scrolling sideways. */

@@ -7,7 +7,7 @@ import { isAccessible } from '../accessible.ts'
 import { furtherWalk, needs } from '../needs.ts'
 import { freshClaim, goodPassword, member, tokenOf } from '../persons.ts'
 import { until } from '../platform.ts'
-import { isWellMade, openConsole, widths } from './fixture.ts'
+import { isWellMade, openConsole, widths, withWorker } from './fixture.ts'
 
 // The ground of the console: what is served and under which policy, its size, sign-in, and what every page relies on.
 
@@ -120,7 +120,7 @@ describe('the console in a browser', needs('chromium'), () => {
   test('the first visit needs at most nine requests, and a later one three and no asset', furtherWalk(), async () => {
     const tenant = await world.tenant()
     requests()
-    const page = await signIn(tenant, '/developers/keys')
+    const page = await signIn(tenant, '/developers/keys', withWorker)
     await page.getByRole('table').waitFor()
     // Later than the first page come the worker, and the signals to a person who looks elsewhere.
     const [attention = ''] = globSync('assets/attention-*.js', { cwd: dist })

@@ -5,7 +5,7 @@ import { launchProfile } from '../chromium.ts'
 import { furtherWalk, needs } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import { temporaryFolder } from '../servers.ts'
-import { isWellMade, joinPlatform, openPlatform } from './fixture.ts'
+import { isWellMade, joinPlatform, openPlatform, withWorker } from './fixture.ts'
 
 // Sending from the inbox when something is in the way, and the inbox in other shapes.
 
@@ -44,7 +44,7 @@ test(
     // Messages that wait and arrive at once move the beginning of a short thread, and the rows of the list.
     allow(/ERR_INTERNET_DISCONNECTED|WebSocket|409|fetching the script|^layout shift/)
     const handset = '+447700900331'
-    const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
+    const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`, withWorker)
     await inThread(page, 'The conversation began')
     const texts = ['First', 'Second', 'Third']
     await page.context().setOffline(true)
@@ -119,7 +119,7 @@ test(
     allow(/ERR_FAILED|^layout shift/)
     const handset = '+447700900338'
     const path = `/inbox/all/${await begin(handset)}`
-    const first = await signIn(ruth, path)
+    const first = await signIn(ruth, path, withWorker)
     await inThread(first, 'The conversation began')
     const isAnswer = /conversations\/[^/]+\/messages$/
     await first.route(isAnswer, (route) => route.abort())
@@ -141,7 +141,7 @@ test(
 test('take-back: a message that was on its way without a line is never sent', furtherWalk(), async () => {
   allow(/ERR_INTERNET_DISCONNECTED|WebSocket|fetching the script/)
   const handset = '+447700900344'
-  const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`)
+  const page = await signIn(ruth, `/inbox/all/${await begin(handset)}`, withWorker)
   await inThread(page, 'The conversation began')
   await page.context().setOffline(true)
   await send(page, 'Not this one')

@@ -6,15 +6,14 @@ import { wholeChromium } from '../chromium.ts'
 import { furtherWalk, needs } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
-import { startPushService } from '../push-receiver.ts'
-import { isWellMade, openConsole } from './fixture.ts'
+import { isWellMade, openConsole, withWorker } from './fixture.ts'
 
-// Notifications in a real browser. Chromium without the service of its vendor cannot subscribe, so pushes are handed to
+// Notifications in a real browser, and the whole one: the headless shell shows none. Their settings are in
+// notification-settings.test.ts. Chromium without the service of its vendor cannot subscribe, so pushes are handed to
 // the service worker by the developer tools, as the push service would.
 
 const { world, url, signIn, allow } = await openConsole({}, {}, '127.0.0.1', wholeChromium)
 const inbox = makeInbox(world)
-const service = await startPushService()
 
 const shown = (page: Page) =>
   page.evaluate<{ title: string; body: string; tag: string; url: string }[]>(`
@@ -44,45 +43,9 @@ const pusher = async (context: BrowserContext, page: Page) => {
 }
 
 describe('notifications', needs('chromium'), () => {
-  test(
-    'a person chooses what, when and where to be notified, tries it, and revokes a browser',
-    furtherWalk(),
-    async () => {
-      const person = await member(world, await world.tenant(), 'agent')
-      await person.call('POST', '/open/me/push-subscriptions', service.subscribe('phone'))
-      const page = await signIn(person, '/console/you/notifications', { permissions: [] })
-      await page.getByRole('heading', { name: 'Notifications', level: 1 }).waitFor()
-      await page.getByRole('row').getByText('None yet').waitFor()
-      await isWellMade(page, 'settings of notifications')
-      await page.getByLabel('New messages').uncheck()
-      await page.getByLabel('Keep quiet hours').check()
-      await page.getByLabel('From').fill('21:30')
-      await page.getByLabel('Sound for messages and mentions').check()
-      await isWellMade(page, 'quiet hours')
-      const stored = async () => (await person.call('GET', '/console/session')).body.person.preferences.notifications
-      await until(async () => (await stored())?.sound_messages === true)
-      assert.deepEqual(await stored(), {
-        ...{ messages: false, mentions: true, calls: true, sound_messages: true, sound_calls: true },
-        ...{ quiet: { on: true, from: '21:30', until: '07:00' }, timezone: 'Europe/London' },
-      })
-      await page.reload()
-      assert.equal(await page.getByLabel('New messages').isChecked(), false)
-      assert.equal(await page.getByLabel('From').inputValue(), '21:30')
-      await page.getByRole('button', { name: /^Actions/ }).click()
-      await page.getByRole('menuitem', { name: 'Send a test' }).click()
-      await page.getByText('Test sent').first().waitFor()
-      await page.getByRole('button', { name: /^Actions/ }).click()
-      await page.getByRole('menuitem', { name: 'Revoke' }).click()
-      await isWellMade(page, 'revoking a browser')
-      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-      await page.getByText('No browser gets your notifications yet.').waitFor()
-      assert.deepEqual((await person.call('GET', '/open/me/push-subscriptions')).body.subscriptions, [])
-    },
-  )
-
   test('a refused permission, and a browser without a push service, are explained', furtherWalk(), async () => {
     const person = await member(world, await world.tenant(), 'agent')
-    const page = await signIn(person, '/console/you/notifications')
+    const page = await signIn(person, '/console/you/notifications', withWorker)
     // Headless browsers refuse without a question.
     await page.getByRole('button', { name: 'Turn on' }).click()
     await page.getByText(/blocked notifications of this site/).waitFor()
@@ -97,7 +60,7 @@ describe('notifications', needs('chromium'), () => {
 
   test('the worker shows one notification for a conversation, names what it may, and withdraws it', async () => {
     const person = await member(world, await world.tenant(), 'agent')
-    const page = await signIn(person, '/console/you/notifications', { permissions: ['notifications'] })
+    const page = await signIn(person, '/console/you/notifications', { permissions: ['notifications'], ...withWorker })
     const push = await pusher(page.context(), page)
     const [account, tag] = [person.boot.accounts[0].uuid, '01a20a83-5bbf-7000-8349-551db76c4ca9']
     const conversation = `CNV${tag}`
@@ -128,7 +91,7 @@ describe('notifications', needs('chromium'), () => {
     furtherWalk(),
     async () => {
       const person = await member(world, await world.tenant(), 'agent')
-      const page = await signIn(person, '/console/you/notifications', { permissions: ['notifications'] })
+      const page = await signIn(person, '/console/you/notifications', { permissions: ['notifications'], ...withWorker })
       await pusher(page.context(), page)
       const account = person.boot.accounts[0].uuid
       await page.reload() // so that the worker controls it
@@ -157,7 +120,7 @@ describe('notifications', needs('chromium'), () => {
       const tenant = await world.tenant()
       const person = await member(world, tenant, 'agent')
       const line = await inbox.giveNumber(tenant)
-      const page = await signIn(person, '/console/you/sessions', { permissions: ['notifications'] })
+      const page = await signIn(person, '/console/you/sessions', { permissions: ['notifications'], ...withWorker })
       const frames: string[] = []
       page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => frames.push(String(payload))))
       await page.reload()

@@ -7,7 +7,7 @@ import { isAccessible } from '../accessible.ts'
 import { furtherWalk, needs } from '../needs.ts'
 import { member } from '../persons.ts'
 import { until } from '../platform.ts'
-import { openConsole } from './fixture.ts'
+import { openConsole, withWorker } from './fixture.ts'
 
 // The line of the console to its server: lost, announced, and back. The long form cuts it for minutes.
 
@@ -40,7 +40,7 @@ const cuts = [
 describe('a lost connection', needs('chromium'), () => {
   test('the line to the server opens for the account, and a lost connection is announced until it is back', async () => {
     const tenant = await world.tenant()
-    const page = await open(`/console/${tenant.uuid}/developers/keys`)
+    const page = await open(`/console/${tenant.uuid}/developers/keys`, withWorker)
     const received: string[] = []
     page.on('websocket', (socket) => socket.on('framereceived', ({ payload }) => received.push(String(payload))))
     await page.getByRole('button', { name: 'Use a key instead' }).click()
@@ -70,7 +70,7 @@ describe('a lost connection', needs('chromium'), () => {
       const owner = await member(world, tenant, 'owner')
       const { number } = await inbox.giveNumber(tenant)
       // A second page: the line of the first one, which signs in, is not counted.
-      const page = await (await signIn(owner)).context().newPage()
+      const page = await (await signIn(owner, '', withWorker)).context().newPage()
       let [lines, received] = [0, 0]
       page.on('websocket', (socket) =>
         socket.on('framereceived', ({ payload }) => {
@@ -106,7 +106,7 @@ describe('a lost connection', needs('chromium'), () => {
             event_names: ['contact.created'],
           })
         assert.equal((await addWebhook('before')).status, 201)
-        const people = await signIn(owner, '/people')
+        const people = await signIn(owner, '/people', withWorker)
         const context = people.context()
         const [logs, webhooks] = [await context.newPage(), await context.newPage()]
         await logs.goto(`${url}/console/${tenant.uuid}/logs`)

@@ -1,18 +1,33 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, afterEach, test } from 'node:test'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
 import { furtherWalk, needs } from '../needs.ts'
 import { goodPassword, tokenOf } from '../persons.ts'
 import { buyNumber, until } from '../platform.ts'
-import { isWellMade, joinPlatform, mediaFlags, openPlatform, soundMeter } from './fixture.ts'
+import { isWellMade, joinPlatform, mediaFlags, openPlatform, soundMeter, withWorker } from './fixture.ts'
 
 // The telephone of the console, with the handsets of the sandbox at the other end.
 
+/** Runs in each page: counts the sounds that it starts, and keeps its connections for the meter. Keeps the titles of its
+ *  notifications, as browsers without a window show none. */
+const script = `
+  window.sounds = 0
+  const { start } = AudioScheduledSourceNode.prototype
+  AudioScheduledSourceNode.prototype.start = function (...when) {
+    window.sounds += 1
+    return start.apply(this, when)
+  }
+  window.notified = new Set()
+  Object.defineProperty(Notification, 'permission', { get: () => 'granted' })
+  if (globalThis.ServiceWorkerRegistration)
+    ServiceWorkerRegistration.prototype.showNotification = async (title) => void notified.add(title)
+  ${soundMeter('totalAudioEnergy')}`
+
 const platform = await startVoicePlatform()
 after(() => platform.end('SIGKILL'))
-const { signIn } = openPlatform(platform, mediaFlags)
+const { signIn } = openPlatform(platform, { flags: mediaFlags, script })
 const { call, url } = platform
 const [ada, bob] = ['+447700900123', '+447700900777']
 await call('POST', '/open/contacts', {
@@ -46,21 +61,6 @@ const makeAgent = async () => {
 
 const agent = await makeAgent()
 
-/** Runs in each page: counts the sounds that it starts, and keeps its connections for the meter. Keeps the titles of its
- *  notifications, as browsers without a window show none. */
-const script = `
-  window.sounds = 0
-  const { start } = AudioScheduledSourceNode.prototype
-  AudioScheduledSourceNode.prototype.start = function (...when) {
-    window.sounds += 1
-    return start.apply(this, when)
-  }
-  window.notified = new Set()
-  Object.defineProperty(Notification, 'permission', { get: () => 'granted' })
-  if (globalThis.ServiceWorkerRegistration)
-    ServiceWorkerRegistration.prototype.showNotification = async (title) => void notified.add(title)
-  ${soundMeter('totalAudioEnergy')}`
-
 const bar = (page: Page) => page.getByRole('region', { name: 'Telephone' })
 
 const messages = (page: Page) => page.getByRole('region', { name: 'Messages' })
@@ -79,11 +79,9 @@ const isReady = async (page: Page) => {
 }
 
 /** A tab that is signed in, with the telephone ready. */
-const openTab = async (context?: BrowserContext, path = '/calls'): Promise<Page> => {
-  const page = context ? await context.newPage() : await signIn(agent, path)
-  if (context) await page.goto(`${url}/console/${agent.account}${path}`)
-  await page.context().addInitScript(script)
-  await page.reload()
+const openTab = async (context?: BrowserContext, options?: BrowserContextOptions): Promise<Page> => {
+  const page = context ? await context.newPage() : await signIn(agent, '/calls', options)
+  if (context) await page.goto(`${url}/console/${agent.account}/calls`)
   await isReady(page)
   return page
 }
@@ -261,7 +259,7 @@ test(
   'call-in-a-hidden-tab: a hidden tab rings and notifies at once, and another tab takes over within 2 s of its end',
   furtherWalk(),
   async () => {
-    const first = await openTab()
+    const first = await openTab(undefined, withWorker)
     const second = await openTab(first.context())
     await first.evaluate(`
       Object.defineProperty(document, 'visibilityState', { value: 'hidden' })

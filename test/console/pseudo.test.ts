@@ -96,8 +96,10 @@ describe('the console in the pseudo-locale', needs('chromium'), () => {
     const base = await baseOf(page)
     const faults: string[] = []
     const pages = [...accountPages, ...ownPages].filter((_, n) => isFullForm || n % 3 === 0)
+    await visit(page, base, '/numbers')
     for (const { path } of pages) {
-      await visit(page, base, path)
+      await show(page, path.startsWith('/console') ? path : base + path)
+      await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
       const texts = await page.evaluate<string[]>(strangeTexts)
       const labels = await page.evaluate<string[]>(clipped)
       faults.push(...texts.map((text) => `${path} ${text}`), ...labels.map((label) => `${path} is cut: ${label}`))

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { needs } from '../needs.ts'
 import { buyNumber, startPlatform } from '../platform.ts'
 import { accountPages, ownPages } from './every-page.ts'
-import { joinPlatform, openPlatform } from './fixture.ts'
+import { joinPlatform, openPlatform, withWorker } from './fixture.ts'
 
 // Every section of the console opens, and a text is answered, in an installation with its sandbox. The walks of each
 // section are in the files beside this one.
@@ -34,7 +34,7 @@ const show = async (page: Page, path: string) => {
 test('every section of the console opens without a fault', needs('chromium'), async () => {
   // The menu is narrow beside the inbox: no person acts here, so that counts as a jump.
   allow(/^404 GET/, /^layout shift/)
-  const page = await signIn(ruth, '/console/no/page')
+  const page = await signIn(ruth, '/console/no/page', withWorker)
   await page.locator('main h1').first().waitFor()
   const boot = await (await page.request.get(`${platform.url}/console/session`)).json()
   const base = `/console/${boot.accounts[0].uuid}`
@@ -49,7 +49,7 @@ test('every section of the console opens without a fault', needs('chromium'), as
 
 test('an agent answers a text, and sees that it was delivered', needs('chromium'), async () => {
   const { number } = await buyNumber(platform)
-  const page = await signIn(ruth, '/inbox/all')
+  const page = await signIn(ruth, '/inbox/all', withWorker)
   await call('POST', '/sandbox/handsets/+447700900123/sms', { to: number, text: 'Is my number ported yet?' })
   await page
     .getByRole('link', { name: /Is my number ported/ })

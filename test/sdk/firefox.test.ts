@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { startVoicePlatform, usersOf } from '../../src/domains/calls/call-testing.ts'
 import { type FirefoxPage, openFirefox } from '../firefox.ts'
-import { needs } from '../needs.ts'
+import { longForm, needs } from '../needs.ts'
 import { buyNumber, until } from '../platform.ts'
 
 // Debian's Firefox with the example of the voice SDK, on the quick start: a platform bound to loopback. Firefox pairs no loopback
@@ -84,7 +84,8 @@ describe('Firefox with the example of the voice SDK', needs('firefox-esr'), asyn
     await page.sees(is('ready'))
   })
 
-  test('a Firefox that offers no network address says so before the call', async () => {
+  // A second Firefox. In Chromium each run tries it: test/console/phone.test.ts.
+  test('a Firefox that offers no network address says so before the call', longForm(), async () => {
     const closed = await openFirefox({ after }, { 'media.peerconnection.ice.proxy_only': true })
     const silent = await closed.open(await address())
     await silent.sees(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { samplesOf } from '@trunkline/rtp/g711.ts'
-import { energyShare, toneFrames } from '../../src/adapters/media/tone-testing.ts'
+import { maxEnergyShare, toneFrames } from '../../src/adapters/media/tone-testing.ts'
 import { makeStreamServer, type ServedStream } from '../media/stream-server.ts'
 import { until } from '../platform.ts'
 import { secondsOf } from '../voice/voice-fixture.ts'
@@ -54,8 +54,8 @@ const talk = async (stream: ServedStream, caller: PipecatCaller, seconds: number
   )
   for (let at = first; at < last; at += framesPerSecond) {
     const second = media.slice(at, at + framesPerSecond).map(({ payload }) => Buffer.from(payload, 'base64'))
-    const samples = Array.from(Buffer.concat(second), (octet) => samplesOf.pcmu[octet] ?? 0)
-    assert.ok(energyShare(samples, 620) > 0.9, `second ${(at - first) / framesPerSecond}`)
+    const samples = Int16Array.from(Buffer.concat(second), (octet) => samplesOf.pcmu[octet] ?? 0)
+    assert.ok(maxEnergyShare(samples, 620) > 0.9, `second ${(at - first) / framesPerSecond}`)
   }
   await until(async () => secondsOf(await caller.tones(), 1_000) > seconds * 0.95)
 }

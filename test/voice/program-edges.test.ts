@@ -88,7 +88,9 @@ const trying = [receive('100', 'optional="true"'), receive('180', 'optional="tru
 const byeOfPlatform = [receive('BYE'), reply('200 OK')]
 
 /** SIPp sends its keys by a raw socket. */
-const needsKeys = { skip: needs('sipp').skip || (process.getuid?.() === 0 ? false : 'needs root, for the keys of SIPp') }
+const needsKeys = {
+  skip: needs('sipp').skip || (process.getuid?.() === 0 ? false : 'needs root, for the keys of SIPp'),
+}
 const keysOfSipp = `${sdp.replace('RTP/AVP 0', 'RTP/AVP 0 96')}a=rtpmap:96 telephone-event/8000\n`
 
 test('a menu of three levels gets each key of SIPp once, in order', needsKeys, async (t) => {

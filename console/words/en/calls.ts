@@ -98,6 +98,7 @@ export const words = section('calls', {
     whyMissed: 'The call was not answered.',
     whyOff: 'Recording was off. Switch it on in the settings of the number.',
     whyRunning: 'The call is in progress. Its recording comes after its end.',
+    whyProgram: 'Its program did not record it.',
     whyColleagues: 'Calls that no number of yours takes part in are not recorded.',
     loading: 'The recording is loading.',
     failed: 'The recording could not be loaded.',

@@ -88,13 +88,17 @@ test('after 429 the client sends nothing for the requested time', async () => {
 })
 
 test('after 429 queued requests wait on too, and none is lost', async () => {
-  const { simulator, supplier } = await makeLab()
+  const { simulator } = await makeLab()
+  // Half of the rate that the supplier allows: at 19 a second, a request that a busy machine delays for 50 ms makes the
+  // supplier refuse another one for good.
+  const supplier = connectDidww({ ...simulator.settings, requests_per_second: 10 })
   await simulator.fault('too-many')
-  const results = await Promise.all(Array.from({ length: 30 }, () => supplier.check()))
-  assert.equal(results.filter(({ outcome }) => outcome === 'done').length, 29)
+  const results = await Promise.all(Array.from({ length: 20 }, () => supplier.check()))
+  const others = results.filter(({ outcome }) => outcome !== 'done')
+  assert.deepEqual(others, [{ outcome: 'later', seconds: 1, reason: 'Too many requests' }])
   const [first, ...rest] = (await simulator.log()).map(({ at }) => at)
   const soon = rest.filter((at) => at - (first ?? 0) < 990)
-  assert.ok(soon.length <= 5, `${soon.length} were sent before the 429 arrived`)
+  assert.ok(soon.length <= 3, `${soon.length} were sent before the 429 arrived`)
 })
 
 test('a job gets its turn, however many searches there are', async () => {

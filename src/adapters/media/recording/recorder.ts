@@ -56,7 +56,8 @@ export class Recorder {
     }
     const samples = samplesOf[codec]
     const { channels } = this
-    for (let i = 0; i < length; i++) this.window[(frame + i) * channels + channel] = samples[packet.payload[i] ?? 0] ?? 0
+    for (let i = 0; i < length; i++)
+      this.window[(frame + i) * channels + channel] = samples[packet.payload[i] ?? 0] ?? 0
   }
 
   /** Records nothing until `resume`: silence, or as if the time had not passed. */

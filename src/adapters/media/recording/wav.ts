@@ -13,8 +13,7 @@ export const frameBytesOf = (channels: Channels): number => channels * 2
 export const headerBytes = 44
 
 /** Reads the channels of a header. One that was never flushed has zeros: the file is taken for one of two channels. */
-const channelsOf = (header: Buffer): Channels =>
-  header.length >= headerBytes && header.readUInt16LE(22) === 1 ? 1 : 2
+const channelsOf = (header: Buffer): Channels => (header.length >= headerBytes && header.readUInt16LE(22) === 1 ? 1 : 2)
 
 /** Returns the RIFF header for a number of frames of PCM. */
 export const wavHeader = (frames: number, channels: Channels = 2): Buffer => {

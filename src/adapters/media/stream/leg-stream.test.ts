@@ -152,34 +152,6 @@ describe('streams of a leg', { concurrency: true }, () => {
     await call.close()
   })
 
-  test('a mark comes back within 20 ms of the last packet before it', async () => {
-    const { call, telephone, served } = await connected()
-    const sound = Buffer.alloc(800, 0x20)
-    const distances: number[] = []
-    for (let number = 0; number < 5; number++) {
-      const heardAt = Promise.withResolvers<number>()
-      const take = (data: Buffer) => {
-        if (data.toString().includes('"mark"')) heardAt.resolve(telephone.samples.length)
-      }
-      served.socket.on('message', take)
-      const from = telephone.samples.length
-      served.sendAudio(sound)
-      served.mark(String(number))
-      const at = await heardAt.promise
-      served.socket.off('message', take)
-      const end = await until(async () => {
-        const last = telephone.samples.findLastIndex((sample) => sample !== 0) + 1
-        return telephone.samples.length > last + 160 && last >= from + sound.length && last
-      })
-      distances.push(Math.abs(at - end))
-    }
-    // A worker that was late sends several packets at once: the median counts. A packet is 160 samples.
-    const [, , median = Number.NaN] = distances.toSorted((a, b) => a - b)
-    assert.ok(median <= 160, distances.join(' '))
-    assert.deepEqual(served.marks, ['0', '1', '2', '3', '4'])
-    await call.close()
-  })
-
   test('after clear nothing of 60 s of audio is heard, its marks come back, and later audio is played', async () => {
     const { call, telephone, served } = await connected()
     served.sendAudio(octetsOf(440, 60_000))
@@ -252,11 +224,11 @@ describe('streams of a leg', { concurrency: true }, () => {
   test('a server that sends without end is read at a pace, and delays no other stream', async () => {
     const flooding = await connected()
     const other = await connected({}, true)
-    for (let i = 0; i < 30; i++) flooding.served.sendAudio(Buffer.alloc(1_000_000, 0x20))
+    for (let i = 0; i < 20; i++) flooding.served.sendAudio(Buffer.alloc(1_000_000, 0x20))
     other.telephone.sendTone(1_000)
     await waitForTone(other.telephone, 1_000)
     // 8 MiB were read at once, and 1 MiB in each second after that. The system holds some more.
-    assert.ok(flooding.served.socket.bufferedAmount > 10_000_000, `${flooding.served.socket.bufferedAmount} wait`)
+    assert.ok(flooding.served.socket.bufferedAmount > 3_000_000, `${flooding.served.socket.bufferedAmount} wait`)
     flooding.served.socket.terminate()
     await flooding.ended
     await Promise.all([flooding.call.close(), other.call.close()])
@@ -527,6 +499,35 @@ describe('servers that break the rules', { concurrency: true }, () => {
     const { reason, code } = await ended
     assert.deepEqual([reason, code], ['call_ended', null])
   })
+})
+
+// Apart from the others, whose packets would be in its way.
+test('a mark comes back within 20 ms of the last packet before it', async () => {
+  const { call, telephone, served } = await connected()
+  const sound = Buffer.alloc(800, 0x20)
+  const distances: number[] = []
+  for (let number = 0; number < 5; number++) {
+    const heardAt = Promise.withResolvers<number>()
+    const take = (data: Buffer) => {
+      if (data.toString().includes('"mark"')) heardAt.resolve(telephone.samples.length)
+    }
+    served.socket.on('message', take)
+    const from = telephone.samples.length
+    served.sendAudio(sound)
+    served.mark(String(number))
+    const at = await heardAt.promise
+    served.socket.off('message', take)
+    const end = await until(async () => {
+      const last = telephone.samples.findLastIndex((sample) => sample !== 0) + 1
+      return telephone.samples.length > last + 160 && last >= from + sound.length && last
+    })
+    distances.push(Math.abs(at - end))
+  }
+  // A worker that was late sends several packets at once: the median counts. A packet is 160 samples.
+  const [, , median = Number.NaN] = distances.toSorted((a, b) => a - b)
+  assert.ok(median <= 160, distances.join(' '))
+  assert.deepEqual(served.marks, ['0', '1', '2', '3', '4'])
+  await call.close()
 })
 
 test('when a worker dies, its streams end as broken', async () => {

@@ -90,7 +90,7 @@ const typeOf = ({ headers }: PostResult): string => {
 }
 
 /** An answer, and the address that gave it. */
-type Answered = { readonly url: string; readonly result: PostResult }
+type UrlAnswer = { readonly url: string; readonly result: PostResult }
 
 /**
  * Sends a request of a program. One in the shape of Twilio follows redirects, each judged and signed as the first request;
@@ -104,7 +104,7 @@ const sendRequest = async (
   first: ProgramAddress,
   content: ProgramRequest,
   answered: (status: number) => void,
-): Promise<Answered> => {
+): Promise<UrlAnswer> => {
   let deadline: number | null = null
   let [to, sent] = [first, content]
   for (let redirects = 0; ; redirects++) {

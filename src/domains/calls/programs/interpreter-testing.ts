@@ -25,9 +25,9 @@ export const blip = (hertz: number) => ({ verb: 'play', tone: { hertz: [hertz], 
 /** A tone that the party ends. */
 export const say = (hertz: number) => ({ verb: 'say', text: String(hertz) })
 
-/** The left channel of a recording. */
+/** The samples of a recording of one channel. */
 export const samplesOf = (wav: Buffer): number[] =>
-  Array.from({ length: (wav.length - 44) / 4 }, (_, index) => wav.readInt16LE(44 + index * 4))
+  Array.from({ length: (wav.length - 44) / 2 }, (_, index) => wav.readInt16LE(44 + index * 2))
 
 type Differences = {
   readonly preamble?: readonly Verb[]

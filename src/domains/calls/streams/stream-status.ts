@@ -41,15 +41,21 @@ export const twilioStreamKind = 'twilio.stream_status'
 /** Reports a change of a stream, by a job. Must not throw. */
 export type ReportStream = (call: ProgramCall, callback: StreamCallback, report: StreamReport) => void
 
-type ReportDeps = { readonly db: Db; readonly clock: Clock; onError(error: unknown): void }
+type ReportDeps = {
+  readonly db: Pick<Db, 'begin'>
+  readonly clock: Pick<Clock, 'now'>
+  onError(error: unknown): void
+  /** Seconds between the attempts to store a report. */
+  readonly pauses?: readonly number[]
+}
 
 /** Makes what adds the jobs that report the streams of calls, those of one call in order. */
-export const makeReportStream = ({ db, clock, onError }: ReportDeps): ReportStream => {
+export const makeReportStream = ({ db, clock, onError, pauses = streamReportPauses }: ReportDeps): ReportStream => {
   const inOrder = makeKeyedQueue()
 
   /** Adds a job, and again later if the database cannot be reached: a stream goes on without it. */
   const add = async (kind: string, payload: StreamPayload, options: { id: string; account: string; key: string }) => {
-    for (const seconds of [...streamReportPauses, null])
+    for (const seconds of [...pauses, null])
       try {
         return await db.begin((tx) => enqueue(tx, kind, payload, options))
       } catch (error) {

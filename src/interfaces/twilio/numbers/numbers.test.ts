@@ -102,12 +102,17 @@ test('numbers are listed over pages', async () => {
 
 test('a list takes as many queries for three numbers as for one', async (t) => {
   const { own } = await open()
-  const listed = async () => {
+  const listedOnce = async () => {
     const reads = [t.mock.method(db, 'many'), t.mock.method(db, 'maybe')]
     const { body } = await ask(own, 'GET', '/IncomingPhoneNumbers.json')
     const count = reads.reduce((sum, { mock }) => sum + mock.callCount(), 0)
     t.mock.restoreAll()
     return { numbers: body.incoming_phone_numbers.length, count }
+  }
+  // The least of several: work in the background reads meanwhile.
+  const listed = async () => {
+    const all = [await listedOnce(), await listedOnce(), await listedOnce(), await listedOnce()]
+    return all.reduce((least, one) => (one.count < least.count ? one : least))
   }
   const buy = (number: string) => ask(own, 'POST', '/IncomingPhoneNumbers.json', { PhoneNumber: number })
   await buy(british[10] ?? '')
