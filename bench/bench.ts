@@ -12,6 +12,8 @@ export type FigureSpec = {
   readonly unit: '/s' | 'µs' | 'ms' | 'B' | 'MB' | '%' | '×'
   /** Whether docs/performance.md shows it. */
   readonly isHeadline?: boolean
+  /** The most that the median should be, in the unit. */
+  readonly goal?: number
 }
 
 /** An option of one bench: a whole number, or a word. */

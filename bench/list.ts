@@ -156,7 +156,7 @@ export const benches: readonly Bench[] = [
     },
     figures: {
       p50: { label: 'from the answer to the submit over HTTP, p50', unit: 'ms' },
-      p99: { label: 'from the answer to the submit over HTTP, p99', unit: 'ms', isHeadline: true },
+      p99: { label: 'from the answer to the submit over HTTP, p99', unit: 'ms', isHeadline: true, goal: 200 },
       missing: { label: 'messages that did not arrive', unit: '×' },
       repeated: { label: 'messages that arrived again', unit: '×' },
       unreported: { label: 'receipts that were not taken', unit: '×' },
@@ -209,11 +209,15 @@ export const benches: readonly Bench[] = [
   }),
   defineBench({
     name: 'media-streams',
-    about: 'Media streams to a WebSocket server that sends the audio back: delays, loss and CPU of one media worker.',
+    about:
+      'Media streams over TLS to a WebSocket server that sends the audio back: delays, loss and CPU of one media worker.',
     rows: null,
     seconds: 10,
     rounds: 3,
-    flags: { streams: { about: 'concurrent two-way streams', default: 60 } },
+    flags: {
+      streams: { about: 'concurrent two-way streams', default: 60 },
+      protocols: { about: 'wss, ws, or wss,ws for both in each round', default: 'wss' },
+    },
     figures: {
       roundTrip: { label: 'one stream: round trip, p95', unit: 'ms', isHeadline: true },
       roundTripTail: { label: 'one stream: round trip, p99', unit: 'ms' },
@@ -226,6 +230,9 @@ export const benches: readonly Bench[] = [
       'many.loss': { label: 'many streams: packets that did not come back', unit: '%', isHeadline: true },
       'many.cpu': { label: 'many streams: a core of the engine', unit: '%', isHeadline: true },
       'many.plain': { label: 'as many calls that play a tone: a core of the engine', unit: '%' },
+      'many.extra': { label: 'many streams: a core beyond that of the calls', unit: '%', isHeadline: true },
+      'ws.extra': { label: 'many streams without TLS: a core beyond that of the calls', unit: '%' },
+      'ws.roundTrip': { label: 'many streams without TLS: round trip, p95', unit: 'ms' },
     },
     run: () => import('./media-streams.ts'),
   }),
@@ -281,17 +288,18 @@ export const benches: readonly Bench[] = [
       orders: { about: 'calls by the API', default: 60 },
     },
     figures: {
-      request: { label: 'INVITE to the request of the program, p95', unit: 'ms', isHeadline: true },
+      request: { label: 'INVITE to the request of the program, p95', unit: 'ms', isHeadline: true, goal: 30 },
       requestMedian: { label: 'the same, p50', unit: 'ms' },
       prompt: {
         label: 'answer of the program to the first packet of a cached prompt, p95',
         unit: 'ms',
         isHeadline: true,
+        goal: 40,
       },
       promptMedian: { label: 'the same, p50', unit: 'ms' },
-      key: { label: 'key press to the request of the program, p95', unit: 'ms', isHeadline: true },
+      key: { label: 'key press to the request of the program, p95', unit: 'ms', isHeadline: true, goal: 15 },
       keyMedian: { label: 'the same, p50', unit: 'ms' },
-      order: { label: 'request of the API to INVITE, p95', unit: 'ms', isHeadline: true },
+      order: { label: 'request of the API to INVITE, p95', unit: 'ms', isHeadline: true, goal: 150 },
       orderMedian: { label: 'the same, p50', unit: 'ms' },
       ...costFigures('cost', 'a call that hears a prompt of half a second'),
     },

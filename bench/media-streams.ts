@@ -1,11 +1,16 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { certificate } from '../test/certificate.ts'
 import { type LightPeer, makeLightPeer } from '../test/media/light-peer.ts'
-import { benchRun } from './bench.ts'
+import { benchRun, UsageError } from './bench.ts'
 import { table } from './lib.ts'
 import type { StreamEngineRequest, StreamEngineResponse } from './stream-engine.ts'
 import { cpuSeconds } from './usage.ts'
@@ -13,18 +18,33 @@ import { cpuSeconds } from './usage.ts'
 /**
  * Measures two-way media streams: telephones speak 50 packets a second, and a server sends every frame back. Each packet
  * has a number, which passes the engine unchanged. Telephones and server share a process and a clock; the engine, with
- * one worker, has its own.
+ * one worker, has its own. Streams go over TLS, as those of programs do; the engine checks the certificate.
  */
 const run = benchRun()
 const { rounds, seconds } = run
 const count = run.number('streams')
+
+type Protocol = 'wss' | 'ws'
+
+const isProtocol = (word: string): word is Protocol => word === 'wss' || word === 'ws'
+
+const protocols = run.word('protocols').split(',').filter(isProtocol)
+const [protocol] = protocols
+if (!protocol || protocols.join() !== run.word('protocols'))
+  throw new UsageError(`--protocols needs wss, ws or wss,ws, not ${run.word('protocols')}.`)
+
+const pair = certificate('IP:127.0.0.1')
+const folder = mkdtempSync(join(tmpdir(), 'bench-'))
+const authority = join(folder, 'ca.pem')
+writeFileSync(authority, pair.cert)
 
 type UnnumberedRequest = {
   [A in StreamEngineRequest['ask']]: Omit<Extract<StreamEngineRequest, { ask: A }>, 'id'>
 }[StreamEngineRequest['ask']]
 
 const startEngine = async () => {
-  const child = fork(join(import.meta.dirname, 'stream-engine.ts'))
+  const env = { ...process.env, NODE_EXTRA_CA_CERTS: authority }
+  const child = fork(join(import.meta.dirname, 'stream-engine.ts'), { env })
   await once(child, 'message')
   const waiting = new Map<number, (value: string) => void>()
   child.on('message', ({ id, value }: StreamEngineResponse) => {
@@ -74,11 +94,23 @@ type Line = {
   heard: (frame: Buffer) => void
 }
 
-const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-await once(server, 'listening')
-const { port } = server.address() as AddressInfo // it listens on TCP
 const lines = new Map<string, Line>()
 let isEcho = true
+
+const listeners = { wss: createSecureServer(pair), ws: createServer() }
+const server = new WebSocketServer({ noServer: true })
+for (const listener of Object.values(listeners)) {
+  listener.on('upgrade', (request, socket, head) =>
+    server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client, request)),
+  )
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+}
+
+const urlOf = (by: Protocol, path: string): string => {
+  const { port } = listeners[by].address() as AddressInfo // it listens on TCP
+  return `${by}://127.0.0.1:${port}${path}`
+}
 
 server.on('connection', (socket, { url = '' }) => {
   const line = lines.get(url)
@@ -96,7 +128,8 @@ server.on('connection', (socket, { url = '' }) => {
   })
 })
 
-const openLine = async (engine: Engine, hasStream: boolean): Promise<Line> => {
+/** @param by protocol of the call's stream; null for a call without one */
+const openLine = async (engine: Engine, by: Protocol | null): Promise<Line> => {
   const times = timesOf()
   const ears = { heard: (_: Buffer) => {} }
   const peer = await makeLightPeer('rtp', {
@@ -115,14 +148,14 @@ const openLine = async (engine: Engine, hasStream: boolean): Promise<Line> => {
   await peer.accept(await offered.value)
   const path = `/${offered.id}`
   lines.set(path, line)
-  await engine.ask({ ask: 'begin', call: line.call, url: hasStream ? `ws://127.0.0.1:${port}${path}` : null }).value
+  await engine.ask({ ask: 'begin', call: line.call, url: by === null ? null : urlOf(by, path) }).value
   return line
 }
 
-const openLines = async (engine: Engine, lineCount: number, hasStreams: boolean): Promise<Line[]> => {
+const openLines = async (engine: Engine, lineCount: number, by: Protocol | null): Promise<Line[]> => {
   const open: Line[] = []
   for (let i = 0; i < lineCount; i++) {
-    const line = await openLine(engine, hasStreams)
+    const line = await openLine(engine, by)
     open.push(line)
     line.peer.startSending()
     // Spreads the calls over the 20 ms interval, as in practice.
@@ -170,8 +203,8 @@ type Figures = {
   readonly cpu: number
 }
 
-const measure = async (engine: Engine, lineCount: number): Promise<Figures> => {
-  const open = await openLines(engine, lineCount, true)
+const measure = async (engine: Engine, lineCount: number, by: Protocol): Promise<Figures> => {
+  const open = await openLines(engine, lineCount, by)
   const first = open.map(({ peer }) => peer.sent)
   const used = cpuSeconds(engine.pid)
   await setTimeout(seconds * 1_000)
@@ -197,7 +230,7 @@ const measure = async (engine: Engine, lineCount: number): Promise<Figures> => {
 
 /** The share of a core for the same calls, each of which plays a tone in place of a stream. */
 const measurePlain = async (engine: Engine, lineCount: number): Promise<number> => {
-  const open = await openLines(engine, lineCount, false)
+  const open = await openLines(engine, lineCount, null)
   const used = cpuSeconds(engine.pid)
   await setTimeout(seconds * 1_000)
   const cpu = (cpuSeconds(engine.pid) - used) / seconds
@@ -206,9 +239,12 @@ const measurePlain = async (engine: Engine, lineCount: number): Promise<number> 
 }
 
 /** Milliseconds from a first frame to its packet, and from `clear` to the first silent packet, 40 times. */
-const measureClear = async (engine: Engine): Promise<{ readonly first: Spread; readonly clear: Spread }> => {
+const measureClear = async (
+  engine: Engine,
+  by: Protocol,
+): Promise<{ readonly first: Spread; readonly clear: Spread }> => {
   isEcho = false
-  const [line] = await openLines(engine, 1, true)
+  const [line] = await openLines(engine, 1, by)
   if (!line?.socket) throw new Error('the stream is not open')
   const { socket, stream } = line
   const say = (frame: object) => socket.send(JSON.stringify({ streamSid: stream, ...frame }))
@@ -244,16 +280,19 @@ const noteAll = (what: string, { toServer, toTelephone, roundTrip }: Figures) =>
   note(`${what}: round trip`, roundTrip)
 }
 
-const engine = await startEngine()
-for (let round = 0; round < rounds; round++) {
-  const alone = await measure(engine, 1)
-  const { first, clear } = await measureClear(engine)
-  const plain = await measurePlain(engine, count)
-  const many = await measure(engine, count)
-  noteAll('one stream', alone)
-  noteAll(`${count} streams`, many)
-  note('first frame of a sound to its packet', first)
-  note('clear to the first silent packet', clear)
+/** Measures streams by a protocol. The second one of a run has fewer figures. @param plain share of a core without streams */
+const measureStreams = async (by: Protocol, plain: number): Promise<void> => {
+  const alone = await measure(engine, 1, by)
+  const { first, clear } = await measureClear(engine, by)
+  const many = await measure(engine, count, by)
+  noteAll(`one stream, ${by}`, alone)
+  noteAll(`${count} streams, ${by}`, many)
+  note(`first frame of a sound to its packet, ${by}`, first)
+  note(`clear to the first silent packet, ${by}`, clear)
+  if (by !== protocol) {
+    run.record({ 'ws.extra': (many.cpu - plain) * 100, 'ws.roundTrip': many.roundTrip.p95 })
+    return
+  }
   run.record({
     roundTrip: alone.roundTrip.p95,
     roundTripTail: alone.roundTrip.p99,
@@ -266,10 +305,18 @@ for (let round = 0; round < rounds; round++) {
     'many.loss': many.loss * 100,
     'many.cpu': many.cpu * 100,
     'many.plain': plain * 100,
+    'many.extra': (many.cpu - plain) * 100,
   })
 }
+
+const engine = await startEngine()
+for (let round = 0; round < rounds; round++) {
+  const plain = await measurePlain(engine, count)
+  for (const by of protocols) await measureStreams(by, plain)
+}
 engine.stop()
-server.close()
+for (const listener of Object.values(listeners)) listener.close()
+rmSync(folder, { recursive: true })
 
 console.log(`\nTwo-way streams of G.711 through one worker, ${seconds} s each\n`)
 table(['delay', 'p50', 'p95', 'p99'], rows)

@@ -1,4 +1,5 @@
 import { startEmbedded } from '../src/adapters/media/embedded/embedded-engine.ts'
+import { loopback } from '../src/adapters/media/embedded/embedded-testing.ts'
 import type { MediaCall, MediaResult } from '../src/ports/media.ts'
 import { streamOptions } from '../test/media/stream-server.ts'
 
@@ -15,11 +16,7 @@ export type StreamEngineRequest =
 export type StreamEngineResponse = { readonly id: number; readonly value: string }
 
 const engine = await startEmbedded({
-  bind: '127.0.0.1',
-  advertised: '127.0.0.1',
-  rtpPorts: [0, 0],
-  webrtcPorts: [0, 0],
-  workers: 1,
+  ...loopback,
   callsPerWorker: 1_000,
   fault: (reason) => console.error(reason),
 })

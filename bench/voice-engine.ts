@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { startEmbedded } from '../src/adapters/media/embedded/embedded-engine.ts'
+import { loopback } from '../src/adapters/media/embedded/embedded-testing.ts'
 import { startRtpengineEngine } from '../src/adapters/media/rtpengine/rtpengine-engine.ts'
 import type { MediaCall, MediaLeg, MediaResult } from '../src/ports/media.ts'
 
@@ -22,11 +23,7 @@ export type EngineResponse = { readonly id: number; readonly value: string | num
 const start: EngineOptions = JSON.parse(process.argv[2] ?? '{}')
 const bind = '127.0.0.1'
 const embedded = await startEmbedded({
-  bind,
-  advertised: bind,
-  rtpPorts: [0, 0],
-  webrtcPorts: [0, 0],
-  workers: 1,
+  ...loopback,
   callsPerWorker: 1_000,
   fault: (reason) => console.error(reason),
 })

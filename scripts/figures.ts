@@ -24,10 +24,12 @@ const present = (value: number): string => value.toLocaleString('en', { maximumS
 
 const rowsOf = ({ name, figures }: StoredResult): string[] => {
   const bench = benches.find((one) => one.name === name)
-  return Object.entries(bench?.figures ?? {}).flatMap(([key, { label, unit, isHeadline }]) => {
+  return Object.entries(bench?.figures ?? {}).flatMap(([key, { label, unit, isHeadline, goal }]) => {
     const of = figures[key]
     if (!of || !isHeadline) return []
-    return [`| ${name} | ${label} | ${present(of.median)} ${unit} | ${present(of.least)} to ${present(of.most)} |`]
+    const range = `${present(of.least)} to ${present(of.most)}`
+    const most = goal === undefined ? '' : `at most ${present(goal)} `
+    return [`| ${name} | ${label} | ${present(of.median)} ${unit} | ${range} | ${most}|`]
   })
 }
 
@@ -46,8 +48,8 @@ export const tableOf = (results: readonly StoredResult[]): string =>
   results.length === 0
     ? 'No results are stored yet: `npm run bench -- sms --store` stores those of one bench.'
     : [
-        '| Bench | Figure | Median | Least to most |',
-        '|---|---|---|---|',
+        '| Bench | Figure | Median | Least to most | Goal |',
+        '|---|---|---|---|---|',
         ...results.flatMap(rowsOf),
         '',
         ...results.map(originOf),

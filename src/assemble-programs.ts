@@ -9,6 +9,7 @@ import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
 import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
 import { makeSounds, type SoundsDeps } from './domains/calls/sounds/sounds.ts'
 import { makeRunStream, type ProgramStreamDeps } from './domains/calls/streams/program-stream.ts'
+import { makeReportStream } from './domains/calls/streams/stream-status.ts'
 import { makeCallRequestWriter, streamHeaders } from './interfaces/twilio/callbacks/call-request.ts'
 import type { Clock } from './platform/lib/clock.ts'
 import { uuid } from './platform/lib/id.ts'
@@ -36,6 +37,7 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
     keysOf: (account) => signingKeys(account, null),
   })
   const onError = (error: unknown) => log.error({ err: error }, 'calls: a program failed on our side')
+  const reportDeps = { db, clock: deps.clock, onError }
   const outboundOf: CallPrograms['outboundOf'] = (account) => outbound.of(sandboxAccounts.has(account))
   const streamHeadersOf: ProgramStreamDeps['headersOf'] = async ({ account, application, shape }, url) =>
     shape === 'twilio'
@@ -68,7 +70,7 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
       finish: (...wish) => connected().recordings.finish(...wish),
     },
     trimRecording: trimWav,
-    runStream: makeRunStream({ outboundOf, headersOf: streamHeadersOf, onError }),
+    runStream: makeRunStream({ outboundOf, headersOf: streamHeadersOf, report: makeReportStream(reportDeps), onError }),
     placeChild: (...wish) => connected().placeChild(...wish),
     resolve: (call, source) => resolve(call.account, source),
     storeTags: async (call, tags) => void (await addTags(db, call.account, call.id, tags)),

@@ -9,7 +9,6 @@ import { closeCalls, deleteOldCommands, endExpiredCalls } from './domains/calls/
 import { callbackJob } from './domains/calls/orders/callback-job.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
-import { deleteOldProgramSteps } from './domains/calls/timeline/program-steps.ts'
 import { purgeContactImports } from './domains/contacts/jobs.ts'
 import { onRecorded } from './domains/events/ops.ts'
 import { refusals as healthRefusals } from './domains/health/refusals.ts'
@@ -232,7 +231,6 @@ const jobSchedules = (services: Services): Schedule[] => [
   endExpiredCalls,
   deleteOldCommands,
   deleteOldTimelines(services.config.timelineDays),
-  deleteOldProgramSteps(services.config.timelineDays),
   deleteCallerIdCodes,
   purgeContactImports,
   purgeDeliveriesDaily,

@@ -32,6 +32,20 @@ test('the table has the headline figures of a result, with its cores and commit'
   assert.match(shown, /^- sms: commit `0123456`, 2026-11-23, 2 cores, 5 rounds, 10 messages in the database$/m)
 })
 
+test('the table shows the goal of a figure that has one', () => {
+  const figures = { request: { median: 19.75, least: 18.56, most: 34.2 } }
+  const stored = {
+    name: 'programs',
+    date: '2026-11-29',
+    commit: '0123456789ab',
+    cores: 2,
+    rounds: 5,
+    rows: null,
+    figures,
+  }
+  assert.match(tableOf([stored]), /\| 19\.8 ms \| 18\.6 to 34\.2 \| at most 30 \|/)
+})
+
 test('a stored result names neither the machine nor a path of it', () => {
   for (const file of globSync('bench/results/*.json', { cwd: root })) {
     const text = readFileSync(join(root, file), 'utf8')

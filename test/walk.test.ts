@@ -223,7 +223,7 @@ test(
     const digits = (key: string) => JSON.stringify({ reason: 'digits', digits: key, finished_on_key: null })
     assert.deepEqual(twiml?.slice(2), ['/twiml call.started undefined', `/twiml verb.completed ${digits('2')}`])
     assert.partialDeepStrictEqual(answers[4], [{ number: { voice: { kind: 'url' } } }, { success: true }])
-    assert.deepEqual(json?.slice(2), [])
+    assert.deepEqual(json?.slice(2), ['/json call.started undefined', `/json verb.completed ${digits('1')}`])
     const verbs = ((answers[5]?.[0]?.timeline ?? []) as Json[]).flatMap(({ what, detail }) =>
       what === 'program_verb' ? [(detail as Json).verb] : [],
     )

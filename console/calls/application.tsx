@@ -4,6 +4,7 @@ import { useAct, useQuery } from '../api/query.ts'
 import { ButtonLink } from '../parts/button.tsx'
 import { ConfirmDialog, Dialog } from '../parts/dialog.tsx'
 import { Menu } from '../parts/menu.tsx'
+import { NewSecret } from '../parts/new-secret.tsx'
 import { Card } from '../parts/page.tsx'
 import { Empty, ErrorState, Skeleton } from '../parts/page-states.tsx'
 import { showToast } from '../parts/toast.tsx'
@@ -12,7 +13,6 @@ import { type PageOf, paths } from '../paths.ts'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/applications.ts'
 import { type Application, ApplicationForm } from './application-form.tsx'
-import { ApplicationSecret } from './application-secret.tsx'
 import { ProgramDocs } from './applications.tsx'
 import { CallYourself } from './call-yourself.tsx'
 
@@ -105,7 +105,9 @@ const Dialogs = ({ application: { uuid, name }, open, onClose }: DialogProps) =>
         <p>{words.secret.rotateWhy}</p>
       </ConfirmDialog>
       <Dialog open={secret !== undefined} title={words.secret.rotated} onClose={() => setSecret(undefined)}>
-        <ApplicationSecret secret={secret ?? ''} onDone={() => setSecret(undefined)} />
+        <NewSecret secret={secret ?? ''} onDone={() => setSecret(undefined)}>
+          <p class="soft">{words.secret.use}</p>
+        </NewSecret>
       </Dialog>
       <ConfirmDialog
         open={open === 'remove'}

@@ -3,6 +3,7 @@ import { useLocation } from 'preact-iso/router'
 import { useAct, useList } from '../api/query.ts'
 import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { NewSecret } from '../parts/new-secret.tsx'
 import { Empty } from '../parts/page-states.tsx'
 import { Moment } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
@@ -10,7 +11,7 @@ import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/applications.ts'
 import { type Application, ApplicationForm } from './application-form.tsx'
-import { ApplicationSecret } from './application-secret.tsx'
+import { Clips } from './clips.tsx'
 
 const columns = () => [
   { key: 'name', title: words.name, cell: ({ name }: Application) => <span dir="auto">{name}</span> },
@@ -79,12 +80,14 @@ export const ApplicationsPage = ({ search }: PageOf<typeof paths.applications>) 
         }
       />
       <Dialog
-        open={search.create !== undefined || made !== undefined}
+        open={search.create === '1' || made !== undefined}
         title={made ? words.secret.made : words.create}
         onClose={close}
       >
         {made ? (
-          <ApplicationSecret secret={made.secret} onDone={close} />
+          <NewSecret secret={made.secret} onDone={close}>
+            <p class="soft">{words.secret.use}</p>
+          </NewSecret>
         ) : (
           <ApplicationForm
             label={words.create}
@@ -96,6 +99,11 @@ export const ApplicationsPage = ({ search }: PageOf<typeof paths.applications>) 
           />
         )}
       </Dialog>
+      <Clips
+        isUploading={search.create === 'clip'}
+        onUpload={() => go(paths.applications({}, { create: 'clip' }))}
+        onClose={() => go(paths.applications(), true)}
+      />
     </Page>
   )
 }

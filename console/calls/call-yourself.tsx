@@ -21,7 +21,8 @@ export const CallYourself = ({ application }: { readonly application: string }) 
     stale: ['GET /open/voip/call-history'],
     after: ({ cdr }) => setCall(cdr.uuid),
   })
-  const { line } = phone.value
+  const { line, calls, ended } = phone.value
+  const isAccepted = ended !== null || calls.some(({ state }) => state === 'active')
   const reason = barrier
     ? words.hear.barriers[barrier]
     : callerIds.data && !from
@@ -44,7 +45,7 @@ export const CallYourself = ({ application }: { readonly application: string }) 
           </Button>
           {call && <ButtonLink href={paths.call({ call })}>{words.hear.story}</ButtonLink>}
         </div>
-        <p role="status">{call && !ring.error ? words.hear.rings : ''}</p>
+        <p role="status">{call && !ring.error && !isAccepted ? words.hear.rings : ''}</p>
       </div>
     </Card>
   )

@@ -12,6 +12,7 @@ import { FactTimeline, isSilent, type Sides, type TimelineReply } from '../shell
 import { callNumber } from '../shell/phone.ts'
 import { RawButton } from '../shell/raw.tsx'
 import { Page } from '../shell/section-page.tsx'
+import { type Person, useUsers } from '../shell/users.ts'
 import { words } from '../words/en/calls.ts'
 import { phoneNumber, stopwatch } from '../words/format.ts'
 import { AssertedCaller } from './asserted-caller.tsx'
@@ -51,8 +52,8 @@ const factsOf = ({ cdr, agent }: Reply): Fact[] => {
 }
 
 /** The sides by the name of the contact, the user or the number. */
-const sidesOf = ({ cdr, agent }: Reply): Sides => {
-  const names = [otherName(cdr), agent?.full_name ?? phoneNumber(partiesOf(cdr).own)] as const
+const sidesOf = ({ cdr, agent }: Reply, users: readonly Person[] | undefined): Sides => {
+  const names = [otherName(cdr, users), agent?.full_name ?? phoneNumber(partiesOf(cdr).own)] as const
   const [caller, callee] = cdr.direction === 'I' ? names : names.toReversed()
   return { caller: words.one.caller(caller), callee: words.one.callee(callee) }
 }
@@ -107,8 +108,9 @@ export const CallPage = ({ params: { call: uuid }, search }: PageOf<typeof paths
     const timer = setTimeout(refresh, storedAfterMs)
     return () => clearTimeout(timer)
   }, [end])
-  const sides = found.data && sidesOf(found.data)
-  const title = call ? words.one.with(otherName(call)) : words.one.plain
+  const { users } = useUsers()
+  const sides = found.data && sidesOf(found.data, users)
+  const title = call ? words.one.with(otherName(call, users)) : words.one.plain
   const error = found.error ?? timeline.error
   return (
     <Page

@@ -1,22 +1,36 @@
 import { PhoneNumber } from '../parts/values.tsx'
+import { type Person, useUsers } from '../shell/users.ts'
 import { words } from '../words/en/calls.ts'
 import { phoneNumber } from '../words/format.ts'
 import { type Call, partiesOf } from './call-state.tsx'
 
-/** A number of a call. */
+/** The name of a user whom a call rings. */
+const Colleague = ({ user }: { user: string }) => {
+  const { users = [] } = useUsers()
+  return <span dir="auto">{users.find(({ uuid }) => uuid === user)?.name ?? words.colleague}</span>
+}
+
+/** A number of a call, or the user at that side. */
 export const Party = ({ number }: { number: string }) => {
+  if (isUser(number)) return <Colleague user={number} />
   const without = numberless(number)
   return without === null ? <PhoneNumber number={number} /> : <span class="soft">{without}</span>
 }
 
-/** The text for a side without a number; null if it has one. */
-const numberless = (number: string): string | null =>
-  number === '' ? words.unknown : number === 'anonymous' ? words.withheld : null
+/** True for a user of the account at a side of a call, in place of a number. */
+export const isUser = (number: string): boolean => number.startsWith('USR')
 
-/** The contact at the other side, or its number. */
-export const otherName = (call: Call): string => {
+/** The text for a side without a number; null if it has one. */
+const numberless = (number: string): string | null => {
+  if (isUser(number)) return words.colleague
+  return number === '' ? words.unknown : number === 'anonymous' ? words.withheld : null
+}
+
+/** The contact or the user at the other side, or its number. @param users whose names are known */
+export const otherName = (call: Call, users: readonly Person[] = []): string => {
   const { other } = partiesOf(call)
-  return call.contact_name ?? numberless(other) ?? phoneNumber(other)
+  const user = users.find(({ uuid }) => uuid === other)?.name
+  return call.contact_name ?? user ?? numberless(other) ?? phoneNumber(other)
 }
 
 /** The other side by name and number. */

@@ -8,6 +8,7 @@ import { type PageOf, paths } from '../paths.ts'
 import { words } from '../words/en/calls.ts'
 import { number, stopwatch } from '../words/format.ts'
 import { type Call, partiesOf } from './call-state.tsx'
+import { isUser } from './party.tsx'
 import { type Peaks, peaksOf } from './wav.ts'
 import { Waveform } from './waveform.tsx'
 
@@ -18,9 +19,12 @@ const step = 5
 const speeds = [0.75, 1, 1.25, 1.5, 2] as const
 
 /** Why a call has no recording. */
-const reasonOf = ({ active, duration, direction, is_sip_trunk_call: isTrunk }: Call): string => {
+const reasonOf = (call: Call): string => {
+  const { active, duration, direction, is_sip_trunk_call: isTrunk, caller_id_used: shown } = call
   if (active) return words.recording.whyRunning
   if (duration === 0) return words.recording.whyMissed
+  // Colleagues show no number to each other: the API made the call.
+  if (isUser(call.to_number) && shown !== '') return words.recording.whyProgram
   return isTrunk || direction === 'I' ? words.recording.whyOff : words.recording.whyColleagues
 }
 

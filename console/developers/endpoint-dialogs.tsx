@@ -15,7 +15,7 @@ import { words } from '../words/en/webhook-portal.ts'
 import { type Endpoint, pretty } from './endpoint.ts'
 import { Replay } from './replay.tsx'
 import { HeaderFields, headersOf } from './request-headers.tsx'
-import { NewSecret } from './secret.tsx'
+import { EndpointSecret } from './secret.tsx'
 
 type Props = { readonly endpoint: Endpoint; readonly search: PageOf<typeof paths.webhook>['search'] }
 type ActProps = { readonly endpoint: Endpoint; readonly onClose: () => void }
@@ -177,7 +177,7 @@ export const EndpointDialogs = ({ endpoint, search }: Props) => {
         <p>{words.endpoint.rotateWhy}</p>
       </ConfirmDialog>
       <Dialog open={secret !== undefined} title={words.secret.rotated} onClose={() => setSecret(undefined)}>
-        {secret && <NewSecret {...secret} onDone={() => setSecret(undefined)} />}
+        {secret && <EndpointSecret {...secret} onDone={() => setSecret(undefined)} />}
       </Dialog>
       <ConfirmDialog
         open={search.act === 'remove'}

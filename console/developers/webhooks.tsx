@@ -12,7 +12,7 @@ import { Page } from '../shell/section-page.tsx'
 import { words } from '../words/en/webhook-portal.ts'
 import { type Endpoint, stateTones } from './endpoint.ts'
 import { EndpointForm } from './endpoint-form.tsx'
-import { NewSecret } from './secret.tsx'
+import { EndpointSecret } from './secret.tsx'
 
 /** Event names that a row shows. */
 const shownEvents = 2
@@ -113,7 +113,7 @@ export const WebhooksPage = ({ search }: PageOf<typeof paths.webhooks>) => {
         onClose={close}
       >
         {endpoint ? (
-          <NewSecret secret={endpoint.secret} onDone={close} />
+          <EndpointSecret secret={endpoint.secret} onDone={close} />
         ) : (
           <EndpointForm
             onDone={({ endpoint_uuid: uuid, signing_secret: secret }) => setEndpoint({ uuid, secret })}

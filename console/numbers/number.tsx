@@ -159,8 +159,9 @@ export const NumberPage = ({ params: { number: uuid }, search }: PageOf<typeof p
         <span class="row">
           {hasName && <span dir="auto">{number.friendly_name}</span>}
           <Status tone="neutral" icon={kind === 'user' ? 'phone-incoming' : kind === 'none' ? 'phone' : 'terminal'}>
-            {kind === 'user' || kind === 'none' ? words.rings : words.voice.runs}{' '}
-            {voiceText(number.voice, users, applications)}
+            {kind === 'none'
+              ? words.voice.noOne
+              : `${kind === 'user' ? words.rings : words.voice.runs} ${voiceText(number.voice, users, applications)}`}
           </Status>
         </span>
       }

@@ -61,7 +61,8 @@ export const readFacts = async (known: CallContext, subject: Subject): Promise<C
     const own = subject.direction === 'inbound' ? record?.to_number : record?.caller_id_used
     return {
       ...(record ? { uuid: record.uuid } : {}),
-      ...(own ? { own } : {}),
+      // A call that the API made rings a person, at no number.
+      ...(own && !own.startsWith('USR') ? { own } : {}),
       ...(name ? { name } : {}),
       ...said,
     }

@@ -69,7 +69,7 @@ const Detail = ({ entry, sides }: { entry: Entry; sides: Sides | undefined }) =>
         </bdi>
       )}
       {url && <span>{answer ? words.timeline.answered(answer) : words.timeline.noAnswer}</span>}
-      {ms !== undefined && <span>{words.timeline.took(duration(Number(ms)))}</span>}
+      {ms !== undefined && <span>{(url ? words.timeline.took : words.timeline.lasted)(duration(Number(ms)))}</span>}
       {code && <code>{code}</code>}
       {event && <code>{event}</code>}
       {latency !== undefined && <span>{words.timeline.took(duration(Number(latency)))}</span>}

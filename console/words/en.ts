@@ -1,6 +1,7 @@
 import type { words as applications } from './en/applications.ts'
 import type { words as calls } from './en/calls.ts'
 import type { words as channels } from './en/channels.ts'
+import type { words as clips } from './en/clips.ts'
 import type { words as contacts } from './en/contacts.ts'
 import type { words as conversation } from './en/conversation.ts'
 import type { words as developers } from './en/developers.ts'
@@ -28,6 +29,7 @@ export type Catalogue = {
   readonly applications: typeof applications
   readonly calls: typeof calls
   readonly channels: typeof channels
+  readonly clips: typeof clips
   readonly contacts: typeof contacts
   readonly conversation: typeof conversation
   readonly developers: typeof developers

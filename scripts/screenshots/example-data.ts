@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { buyNumber, type Platform, until } from '../../test/platform.ts'
+import { toneWav } from '../../src/domains/calls/sounds/sound-testing.ts'
+import { apiKey, buyNumber, type Platform, until } from '../../test/platform.ts'
 
 // An account as it looks after some days of use, made through the interface of a platform with its sandbox.
 
@@ -120,6 +121,20 @@ const makeWebhooks = async (call: Call, url: string, channel_uuid: string): Prom
   return made.body.webhooks[0].uuid
 }
 
+const makeClips = async (url: string): Promise<void> => {
+  for (const [name, seconds] of [
+    ['Welcome', 3],
+    ['Music on hold, with a reminder of the opening hours', 8],
+  ] as const) {
+    const answer = await fetch(`${url}/open/voip/clips?name=${encodeURIComponent(name)}`, {
+      method: 'POST',
+      headers: { 'x-user-api-key': apiKey, 'content-type': 'audio/wav' },
+      body: new Uint8Array(toneWav({ seconds })),
+    })
+    if (!answer.ok) throw new Error(await answer.text())
+  }
+}
+
 /** Makes an application, has a number run it, and calls the number. @returns the paths of their pages */
 const makeApplication = async (call: Call, url: string): Promise<ExamplePages> => {
   const fields = { name: 'Menu', url: `${url}/menu`, fallback_url: `${url}/closed` }
@@ -140,6 +155,7 @@ const makeApplication = async (call: Call, url: string): Promise<ExamplePages> =
     'application-number': `/numbers/${uuid}`,
     'application-call': `/calls/${cdrs[0].uuid}`,
     'new-application': '/calls/applications?create=1',
+    'new-clip': '/calls/applications?create=clip',
   }
 }
 
@@ -168,6 +184,7 @@ export const makeExampleData = async (platform: Platform): Promise<{ readonly pa
   const [delivered, , failed] = await makeTexts(call, number)
   const cdr = await makeCalls(call, number)
   const applicationPages = await makeApplication(call, receiver.url)
+  await makeClips(url)
   await makePeople(call, url)
   await call('POST', '/open/keys', { label: 'Shop, production', scopes: ['inbox', 'read_only'] })
   await call('POST', '/open/keys', { label: 'Reports', scopes: ['read_only', 'money'] })

@@ -7,6 +7,7 @@ import { matchesGlob } from 'node:path'
 export const fullOnly: readonly { readonly why: string; readonly files: readonly string[] }[] = [
   { why: 'types, lint and dead code: npm run check', files: ['test/checks.test.ts'] },
   { why: 'Firefox', files: ['test/console/{firefox,firefox-collisions}.test.ts', 'test/sdk/firefox.test.ts'] },
+  { why: 'a minute of audio, and more', files: ['test/chaos/streams.test.ts'] },
   { why: 'Swagger UI in a browser', files: ['test/pages.test.ts'] },
   {
     why: 'linters and generators of OpenAPI, which are installed for it',

@@ -59,8 +59,13 @@ export type MediaLegStats = {
   readonly remote: string | null
 }
 
-/** A recording: stereo, 16 bits, 8,000 samples per second. */
-export type MediaRecording = { readonly seconds: number; readonly bytes: number; readonly sha256: string }
+/** A recording: 16 bits, 8,000 samples per second and channel. */
+export type MediaRecording = {
+  readonly seconds: number
+  readonly bytes: number
+  readonly sha256: string
+  readonly channels: 1 | 2
+}
 
 /**
  * Sound that a leg plays to its peer. Tones sound together for `onMs`, then pause for `offMs`. Files and feeds are
@@ -178,8 +183,11 @@ export type MediaCall = {
   /** Records the incoming audio of two G.711 legs to a WAV file, one leg per channel. The file is one second behind. */
   startRecording(path: string, left: MediaLeg, right: MediaLeg): Promise<MediaResult<null>>
   stopRecording(): Promise<MediaResult<MediaRecording>>
-  /** Records to a file of its own, a channel each; a call may have several recordings at a time. G.711 only. */
-  record(path: string, left: MediaChannel, right: MediaChannel): Promise<MediaResult<MediaRecorder>>
+  /**
+   * Records to a file of its own; a call may have several recordings at a time. G.711 only.
+   * @param right null: the file has one channel
+   */
+  record(path: string, left: MediaChannel, right: MediaChannel | null): Promise<MediaResult<MediaRecorder>>
   stats(): Promise<MediaResult<readonly MediaLegStats[]>>
   /** Ends every leg and the running recordings. Idempotent. */
   close(): Promise<void>

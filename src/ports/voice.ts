@@ -83,7 +83,7 @@ export type VoicePlan = {
   readonly callerId: string
   readonly targets: readonly VoiceTarget[]
   readonly ringSeconds: number
-  /** The recording to make, with its path; null for no recording. */
+  /** The recording to make of the whole call, with its path; null for none. */
   readonly record: { readonly id: string; readonly path: string } | null
   /** Maximum duration after the answer, in seconds; null for no limit. */
   readonly mostSeconds: number | null
@@ -91,9 +91,14 @@ export type VoicePlan = {
   readonly headers?: Readonly<Record<string, string>>
   /** Calls that dialled one another up to this one, told to trunks so that a forwarding loop ends. Default: none. */
   readonly hops?: number
-  /** Runs the call in place of a bridge. A call that comes in then searches for no target. */
+  /** Runs the call in place of a bridge. A call from a trunk or a browser then searches for no target. */
   readonly program?: VoiceProgram
+  /** Runs on the leg of the target that answers a call which a program dials, before the two are connected. */
+  readonly screening?: VoiceScreening
 }
+
+/** Asks a callee before it is connected. Resolves with whether it may be; if not, its call ends. */
+export type VoiceScreening = { run(line: VoiceLine): Promise<boolean> }
 
 /** A program that decides what happens in a call. Resolves when it is over; the gateway then hangs up. */
 export type VoiceProgram = { run(line: VoiceLine): Promise<void> }
@@ -139,8 +144,12 @@ export type VoiceDialOptions = {
   readonly signal: AbortSignal
 }
 
-/** How a dialled call ended. `seconds`: from its answer on. */
+/**
+ * How a dialled call ended. `seconds`: from the connection on. A callee that answers and is not connected, as screening
+ * refuses it or it hangs up meanwhile, is `no_answer`, and `canceled` if the caller gave up.
+ */
 export type VoiceDialled = Pick<VoiceEnd, 'how' | 'status'> & {
+  /** The sides were connected. */
   readonly isAnswered: boolean
   readonly seconds: number
 }

@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
+import { toneWav } from '../../src/domains/calls/sounds/sound-testing.ts'
 import { furtherWalk } from '../needs.ts'
 import { buyNumber, until } from '../platform.ts'
-import { isWellMade, joinPlatform, mediaFlags, openPlatform } from './fixture.ts'
+import { isWellMade, joinPlatform, mediaFlags, openPlatform, soundMeter } from './fixture.ts'
 
 // Applications in the console, with a program that is a real HTTP server, and calls of the sandbox's handsets.
 
@@ -28,23 +29,6 @@ await once(server, 'listening')
 const { port } = server.address() as AddressInfo // it listens on TCP
 after(() => void server.close())
 const address = `http://127.0.0.1:${port}/menu`
-
-/** Runs in a page: keeps its connections, for the energy of what the person hears. */
-const ears = `
-  window.connections = []
-  window.RTCPeerConnection = class extends RTCPeerConnection {
-    constructor(...options) {
-      super(...options)
-      connections.push(this)
-    }
-  }
-  window.heard = async () => {
-    let energy = 0
-    for (const connection of connections)
-      for (const [, { type, totalAudioEnergy = 0 }] of await connection.getStats())
-        if (type === 'inbound-rtp') energy += totalAudioEnergy
-    return energy
-  }`
 
 const visit = (page: Page, path: string) => page.goto(`${url}/console/${olive.account}${path}`)
 
@@ -111,7 +95,7 @@ test('applications: made, run by a number, heard in the browser, and told by the
   await tellsStory(page)
   await isWellMade(page, 'the story of a program')
 
-  await page.addInitScript(ears)
+  await page.addInitScript(soundMeter('totalAudioEnergy'))
   await page.goto(ofApplication)
   await page.getByRole('list', { name: 'Numbers that run it' }).getByRole('link').waitFor()
   await page.getByRole('button', { name: 'Call me' }).click()
@@ -135,4 +119,24 @@ test('applications: made, run by a number, heard in the browser, and told by the
     .getByRole('dialog', { name: 'New signing secret' })
     .getByText(/^whsec_/)
     .waitFor()
+  await page.getByRole('button', { name: 'I have stored it' }).click()
+
+  await visit(page, '/calls/applications')
+  await page.getByText('No clips yet').waitFor()
+  await page.getByRole('button', { name: 'Upload clip' }).click()
+  const upload = page.getByRole('form', { name: 'Upload clip' })
+  await upload.getByLabel('Name').fill('Welcome')
+  await upload
+    .getByLabel('File')
+    .setInputFiles({ name: 'welcome.wav', mimeType: 'audio/wav', buffer: toneWav({ seconds: 1 }) })
+  await isWellMade(page, 'the form of a clip')
+  await upload.getByRole('button', { name: 'Upload clip' }).click()
+  await page.getByText('0:01').waitFor()
+  await isWellMade(page, 'a clip')
+  await page.getByLabel('Listen to Welcome').evaluate('(audio) => audio.play()')
+  await until(async () => await page.getByLabel('Listen to Welcome').evaluate('(audio) => audio.ended'))
+  await page.getByRole('button', { name: 'Actions for Welcome' }).click()
+  await page.getByRole('menuitem', { name: 'Delete clip' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete clip' }).click()
+  await page.getByText('No clips yet').waitFor()
 })

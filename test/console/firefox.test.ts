@@ -6,27 +6,13 @@ import { longForm, needs } from '../needs.ts'
 import { goodPassword } from '../persons.ts'
 import { until } from '../platform.ts'
 import { openFirefoxConsole } from './firefox-fixture.ts'
-import { joinPlatform, type Member } from './fixture.ts'
+import { joinPlatform, type Member, soundMeter } from './fixture.ts'
 
 // Walks of the console in Debian's Firefox, over the carriers and handsets of the sandbox. The other tests of this folder
 // say more, in Chromium. Walks without a part that browsers do in ways of their own are of the long form.
 
 /** Runs in each page: counts the packets of sound that calls receive. */
-const countSound = `
-  const connections = []
-  globalThis.RTCPeerConnection = class extends RTCPeerConnection {
-    constructor(...settings) {
-      super(...settings)
-      connections.push(this)
-    }
-  }
-  globalThis.heard = async () => {
-    let packets = 0
-    for (const connection of connections)
-      for (const [, { type, packetsReceived = 0 }] of await connection.getStats())
-        if (type === 'inbound-rtp') packets += packetsReceived
-    return packets
-  }`
+const countSound = soundMeter('packetsReceived')
 
 const thread = (page: Screen) => page.role('log', 'Messages')
 const inThread = (page: Screen, text: string | RegExp) => thread(page).text(text).isShown()

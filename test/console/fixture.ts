@@ -218,6 +218,23 @@ export const mediaFlags = [
   ...['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'],
 ]
 
+/** Runs in a page: its `heard()` sums a figure of the sound that calls receive. */
+export const soundMeter = (figure: 'packetsReceived' | 'totalAudioEnergy') => `
+  window.connections = []
+  window.RTCPeerConnection = class extends RTCPeerConnection {
+    constructor(...options) {
+      super(...options)
+      connections.push(this)
+    }
+  }
+  window.heard = async () => {
+    let sum = 0
+    for (const connection of connections)
+      for (const [, { type, ${figure}: one = 0 }] of await connection.getStats())
+        if (type === 'inbound-rtp') sum += one
+    return sum
+  }`
+
 /** A person of a whole platform, with a session. */
 export type Member = {
   readonly cookie: string

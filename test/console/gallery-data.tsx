@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Button } from '../../console/parts/button.tsx'
+import { NewSecret } from '../../console/parts/new-secret.tsx'
 import { Card, Figure, Section } from '../../console/parts/page.tsx'
 import { Empty, ErrorState, Skeleton, WhoCan } from '../../console/parts/page-states.tsx'
 import { Status } from '../../console/parts/status.tsx'
@@ -20,6 +21,9 @@ export const States = () => (
       <WhoCan />
       <Skeleton rows={4} />
       <Skeleton rows={3} shape="table" />
+      <NewSecret secret="whsec_c2VjcmV0" onDone={() => undefined}>
+        <p class="soft">It signs requests.</p>
+      </NewSecret>
     </div>
   </Section>
 )

@@ -116,7 +116,7 @@ describe('numbers in the console', needs('chromium'), () => {
     await page.getByRole('button', { name: /^Give back/ }).tap()
     await page.getByRole('region', { name: 'Held numbers' }).waitFor({ state: 'detached' })
     await page.getByRole('button', { name: /^Buy now for/ }).tap()
-    await page.getByText('Rings No one').waitFor()
+    await page.getByText('Rings no one').waitFor()
     assert.equal((await numbersOf(tenant)).length, 1)
   })
 

@@ -6,7 +6,7 @@ import { startVoicePlatform } from '../../src/domains/calls/call-testing.ts'
 import { furtherWalk, needs } from '../needs.ts'
 import { goodPassword, tokenOf } from '../persons.ts'
 import { buyNumber, until } from '../platform.ts'
-import { isWellMade, joinPlatform, mediaFlags, openPlatform, withWorker } from './fixture.ts'
+import { isWellMade, joinPlatform, mediaFlags, openPlatform, soundMeter, withWorker } from './fixture.ts'
 
 // The telephone of the console, with the handsets of the sandbox at the other end.
 
@@ -23,20 +23,7 @@ const script = `
   Object.defineProperty(Notification, 'permission', { get: () => 'granted' })
   if (globalThis.ServiceWorkerRegistration)
     ServiceWorkerRegistration.prototype.showNotification = async (title) => void notified.add(title)
-  window.connections = []
-  window.RTCPeerConnection = class extends RTCPeerConnection {
-    constructor(...options) {
-      super(...options)
-      connections.push(this)
-    }
-  }
-  window.heard = async () => {
-    let energy = 0
-    for (const connection of connections)
-      for (const [, { type, totalAudioEnergy = 0 }] of await connection.getStats())
-        if (type === 'inbound-rtp') energy += totalAudioEnergy
-    return energy
-  }`
+  ${soundMeter('totalAudioEnergy')}`
 
 const platform = await startVoicePlatform()
 after(() => platform.end('SIGKILL'))

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { startEmbedded } from '../../src/adapters/media/embedded/embedded-engine.ts'
+import { loopback } from '../../src/adapters/media/embedded/embedded-testing.ts'
 import { connectNg } from '../../src/adapters/media/rtpengine/ng-client.ts'
 import { startRtpengineEngine } from '../../src/adapters/media/rtpengine/rtpengine-engine.ts'
 import type { MediaEngine } from '../../src/ports/media.ts'
@@ -87,11 +88,7 @@ export const startRtpengine = async (): Promise<Daemon> => {
 /** The embedded engine that processes calls of rtpengine, with a thread of its own. */
 export const openProcessor = (): Promise<MediaEngine> =>
   startEmbedded({
-    bind: '127.0.0.1',
-    advertised: '127.0.0.1',
-    rtpPorts: [0, 0],
-    webrtcPorts: [0, 0],
-    workers: 1,
+    ...loopback,
     fault: (reason) => {
       throw new Error(reason)
     },

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import type { IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { MediaStreamOptions, MediaStreamTarget } from '../../src/ports/media-stream.ts'
@@ -46,11 +47,20 @@ export type StreamServer = {
   close(): Promise<void>
 }
 
-/** A WebSocket server for media streams. @param isEcho whether it sends the audio of each frame back */
-export const makeStreamServer = async (isEcho = false): Promise<StreamServer> => {
+/**
+ * A WebSocket server for media streams.
+ * @param isEcho whether it sends the audio of each frame back
+ * @param certificate with its key, of a server over TLS
+ */
+export const makeStreamServer = async (
+  isEcho = false,
+  certificate: { readonly cert: string; readonly key: string } | null = null,
+): Promise<StreamServer> => {
   const streams: ServedStream[] = []
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-  await once(server, 'listening')
+  const listener = certificate ? createSecureServer(certificate) : createServer()
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const server = new WebSocketServer({ server: listener })
   server.on('connection', (socket, { headers, url = '' }) => {
     const frames: ReceivedFrame[] = []
     const binary: Buffer[] = []
@@ -89,13 +99,15 @@ export const makeStreamServer = async (isEcho = false): Promise<StreamServer> =>
     })
   })
   // A server that listens at a port has an address of this form.
-  const { port } = server.address() as AddressInfo
+  const { port } = listener.address() as AddressInfo
   return {
-    url: `ws://127.0.0.1:${port}/stream`,
+    url: `${certificate ? 'wss' : 'ws'}://127.0.0.1:${port}/stream`,
     streams,
     close: async () => {
       for (const { socket } of streams) socket.terminate()
       server.close()
+      listener.close()
+      listener.closeAllConnections()
     },
   }
 }
@@ -114,16 +126,21 @@ export const streamTargetOf = (url: string): MediaStreamTarget => {
   }
 }
 
-/** A two-way stream of µ-law to a server at an IP address. */
-export const streamOptions = (url: string, more: Partial<MediaStreamOptions> = {}): MediaStreamOptions => ({
-  target: streamTargetOf(url),
-  headers: { 'user-agent': 'test' },
-  ids: { stream: 'MZ00000000000000000000000000000001', account: 'AC1', call: 'CA1' },
+/** A two-way stream of µ-law. */
+export const twoWayStream = {
   parameters: {},
   tracks: ['inbound'],
   isTwoWay: true,
   format: 'audio/x-mulaw;rate=8000',
   framing: 'json',
   mostSeconds: 600,
+} as const
+
+/** A two-way stream of µ-law to a server at an IP address. */
+export const streamOptions = (url: string, more: Partial<MediaStreamOptions> = {}): MediaStreamOptions => ({
+  target: streamTargetOf(url),
+  headers: { 'user-agent': 'test' },
+  ids: { stream: 'MZ00000000000000000000000000000001', account: 'AC1', call: 'CA1' },
+  ...twoWayStream,
   ...more,
 })

@@ -9,38 +9,22 @@ import { callAnswered, callEnded, callRinging } from '../../src/domains/calls/op
 import { claimQueued } from '../../src/domains/calls/orders/order-store.ts'
 import { ProgramError } from '../../src/domains/calls/programs/program.ts'
 import { verbSchemas } from '../../src/domains/calls/programs/verbs.ts'
-import { makeTwilioWorld, startProgram } from '../../src/interfaces/twilio/testing.ts'
+import { makeCallWorld, startProgram } from '../../src/interfaces/twilio/testing.ts'
 import { compileCallDocument } from '../../src/interfaces/twilio/twiml/call-document.ts'
 import { parseSid } from '../../src/platform/lib/sid.ts'
 import { needs } from '../needs.ts'
 import { until } from '../platform.ts'
-import { putPrices } from '../prices.ts'
 import { installedLibraries } from './installed.ts'
 
 // Calls by the official libraries, unchanged but for their base URL, and the TwiML that they build.
 
 const { folder, skip } = installedLibraries()
-const world = await makeTwilioWorld()
-const { app, call, db, tenant, credentials } = world
+const { app, db, from, to, open } = await makeCallWorld()
 await app.listen({ host: '127.0.0.1', port: 0 })
 after(() => app.close())
 const base = `http://127.0.0.1:${Object(app.server.address()).port}`
-await putPrices(world, [{ kind: 'call_out', prefix: '', price: '0.01' }])
-const settings = { host: '127.0.0.1', port: 9 }
-await call('operator', 'POST', '/operator/connections', { kind: 'sip-trunk', name: 'trunk', settings })
-// As if a process ran the calls.
-await db.run`update voice_lease set holder = 'a test'`
 
-const [from, to] = ['+442079460123', '+442079460199']
 const twiml = '<Response><Say>Hello</Say></Response>'
-
-const open = async () => {
-  const who = await tenant({ balance: '100' })
-  await db.run`
-    insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
-    values (${who.id}, gen_random_uuid(), ${from}, 'x', 'GB', 'CI', true)`
-  return { who, own: await credentials(who) }
-}
 
 /** Verbs and nouns that fail by their name. */
 const notOffered = [

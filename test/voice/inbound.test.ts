@@ -4,9 +4,9 @@ import { answer, dial, receivesTone, sdp } from '../../src/adapters/sip-gateway/
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import {
   activeUsers,
-  callsSeenBy,
   endedCall,
   freePortSettings,
+  makeCaller,
   openBrowserUser,
   openTenant,
   secondsOf,
@@ -23,18 +23,7 @@ const path = `/open/voip/virtual-numbers/${numbers[0].uuid}`
 assert.equal((await platform.call('PUT', path, { inbound_user_uuid: ada, record_inbound: false })).status, 200)
 
 const handset = '+447700901240'
-const ring = async (more: object = {}): Promise<string> => {
-  const { status, body } = await platform.call('POST', `/sandbox/handsets/${handset}/calls`, { to: number, ...more })
-  assert.equal(status, 202, JSON.stringify(body))
-  return body.call_id
-}
-const seen = async (id: string) =>
-  (await callsSeenBy(platform, handset)).find(({ call_id }: { call_id: string }) => call_id === id)
-const ended = (id: string) =>
-  until(async () => {
-    const call = await seen(id)
-    return call?.ended_at && call
-  })
+const { ring, seen, ended } = makeCaller(platform, handset, number)
 
 test('once the platform is ready it has registered with the sandbox’s trunk', async () => {
   const { connections } = (await platform.call('GET', '/operator/connections')).body

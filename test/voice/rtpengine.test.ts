@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { maxEnergyShare } from '../../src/adapters/media/tone-testing.ts'
 import { answer, closedAfter, dial, openCarrier, receivesTone, sdp } from '../../src/adapters/sip-gateway/testing.ts'
+import { openProgram } from '../../src/domains/calls/programs/program-testing.ts'
 import { type Daemon, startRtpengine } from '../media/rtpengine.ts'
+import { makeStreamServer } from '../media/stream-server.ts'
 import { makeTelephone } from '../media/telephone.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, type Platform, startPlatform, until } from '../platform.ts'
@@ -62,6 +64,40 @@ describe('with rtpengine for its audio', needs('rtpengine'), () => {
     const side = (offset: number) => Int16Array.from({ length: frames }, (_, i) => wav.readInt16LE(44 + i * 4 + offset))
     assert.ok(maxEnergyShare(side(0), 1_000) > 0.9, 'the agent is on the left')
     assert.ok(maxEnergyShare(side(2), 620) > 0.9, 'the far end is on the right')
+  })
+
+  test('a program plays to a telephone, takes its keys, records what it says, and streams it to an echo', async (t) => {
+    const echo = await makeStreamServer(true)
+    t.after(() => echo.close())
+    const prompt = { verb: 'play', tone: { hertz: [1_000], on_ms: 500 }, loop: 0 }
+    const program = await openProgram(t, {
+      '/begin': [{ verb: 'gather', num_digits: 1, timeout: 30, prompts: [prompt], action: '/chosen' }],
+      '/chosen': [{ verb: 'record', beep: false, timeout: 0, max_seconds: 1, action: '/recorded' }],
+      '/recorded': [{ verb: 'stream', url: echo.url, action: '/streamed' }],
+      '/streamed': [{ verb: 'hangup' }],
+    })
+    const [{ uuid, phone_number: to }] = (await platform.call('GET', '/open/voip/virtual-numbers')).body.numbers
+    const voice = { kind: 'url', url: `${program.base}/begin` }
+    const changed = await platform.call('PUT', `/open/voip/virtual-numbers/${uuid}`, { voice })
+    assert.equal(changed.status, 200, JSON.stringify(changed.body))
+    const handset = '+447700901252'
+    const { call_id } = (await platform.call('POST', `/sandbox/handsets/${handset}/calls`, { to })).body
+    const seen = async () => (await callsSeenBy(platform, handset))[0]
+    const hears = (hertz: number) => until(async () => secondsOf((await seen()).tones, hertz) > 0.3)
+    await hears(1_000)
+    await platform.call('POST', `/sandbox/handsets/${handset}/calls/${call_id}/keys`, { digits: '5' })
+    // Its own tone.
+    await hears(620)
+    echo.streams[0]?.socket.close(1_000)
+    await until(async () => (await seen()).ended_at)
+    const [, chosen, recorded, streamed] = program.received.map(({ body }) => body.result)
+    assert.deepEqual([chosen?.digits, recorded?.reason, streamed?.reason], ['5', 'max_seconds', 'closed'])
+    const wav = Buffer.from(await (await fetch(String(recorded?.recording_url))).arrayBuffer())
+    const channels = wav.readUInt16LE(22)
+    const said = Int16Array.from({ length: (wav.length - 44) / 2 / channels }, (_, i) =>
+      wav.readInt16LE(44 + i * 2 * channels),
+    )
+    assert.ok(said.length > 7_000 && maxEnergyShare(said, 620) > 0.9, `${said.length} samples`)
   })
 
   test('a landline is verified by the code that its owner types in a call', async () => {

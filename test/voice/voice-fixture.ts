@@ -134,6 +134,30 @@ export const addTrunk = async ({ call }: Platform, settings: object, isDead = fa
 export const callsSeenBy = async ({ call }: Platform, handset: string) =>
   (await call('GET', `/sandbox/handsets/${handset}`)).body.calls
 
+/** A handset that calls a number. */
+export const makeCaller = (platform: Platform, handset: string, number: string) => {
+  const seen = async (id: string) =>
+    (await callsSeenBy(platform, handset)).find(({ call_id }: { call_id: string }) => call_id === id)
+  return {
+    /** Begins a call. @returns its id */
+    ring: async (more: object = {}): Promise<string> => {
+      const { status, body } = await platform.call('POST', `/sandbox/handsets/${handset}/calls`, {
+        to: number,
+        ...more,
+      })
+      assert.equal(status, 202, JSON.stringify(body))
+      return body.call_id
+    },
+    /** What the handset saw of a call. */
+    seen,
+    ended: (id: string) =>
+      until(async () => {
+        const call = await seen(id)
+        return call?.ended_at && call
+      }),
+  }
+}
+
 /** The newest call of the account, once it has ended. */
 export const endedCall = ({ call }: Platform, count = 1) =>
   until(async () => {
@@ -147,3 +171,17 @@ export const secondsOf = (tones: readonly { hertz: number; seconds: number }[], 
 
 /** The number of duplicate packets. */
 export const duplicatePackets = ({ sequences }: Peer): number => sequences.length - new Set(sequences).size
+
+const figureOf = async ({ url }: Platform, name: string): Promise<number> => {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+}
+
+/** Remembers the free capacity of a platform. @returns waits until no call is open, and none has media */
+export const watchCapacity = async (platform: Platform): Promise<() => Promise<void>> => {
+  const free = () => figureOf(platform, 'trunkline_call_capacity_available')
+  const before = await free()
+  return async () => {
+    await until(async () => (await figureOf(platform, 'trunkline_calls')) === 0 && (await free()) === before)
+  }
+}

@@ -63,10 +63,7 @@ export const words = section('applications', {
   },
   secret: {
     made: 'Application created',
-    once: 'Copy the signing secret now. It is shown once and cannot be shown again.',
-    label: 'signing secret',
     use: 'It signs the requests of the program by Standard Webhooks. Requests in the shape of Twilio are signed with a token of the account instead.',
-    done: 'I have stored it',
     rotate: 'Rotate the secret',
     rotateTitle: 'Make a new signing secret?',
     rotateWhy: 'The new secret signs from the next request on. A program that checks the old one refuses the requests.',

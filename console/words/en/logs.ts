@@ -114,6 +114,7 @@ export const words = section('logs', {
     noAnswer: 'no answer',
     segments: (count: number) => counted(count, { one: 'part', other: 'parts' }),
     took: (time: string) => `after ${time}`,
+    lasted: (time: string) => `took ${time}`,
     empty: 'Nothing is stored about it any more.',
   },
 })

@@ -50,6 +50,7 @@ export const words = section('numbers', {
   },
   each: { month: (amount: string) => `${amount} a month`, minute: (amount: string) => `${amount} a minute` },
   voice: {
+    noOne: 'Rings no one',
     label: 'Calls go to',
     hint: 'A person’s browser rings; an application or an address runs a program.',
     toApplications: 'Applications',

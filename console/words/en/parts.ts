@@ -18,6 +18,11 @@ export const words = section('parts', {
   hide: 'Hide',
   details: 'Details',
   more: 'More',
+  secret: {
+    once: 'Copy the signing secret now. It is shown once; later you can only replace it.',
+    label: 'signing secret',
+    done: 'I have stored it',
+  },
   form: {
     refused: 'This was not accepted',
     faults: (count: number) => counted(count, { one: 'field needs a correction', other: 'fields need a correction' }),

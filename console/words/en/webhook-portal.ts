@@ -47,11 +47,8 @@ export const words = section('webhooks', {
   secret: {
     made: 'Endpoint added',
     rotated: 'New signing secret',
-    once: 'Copy the signing secret now. It is shown once; later you can only replace it.',
-    label: 'Signing secret',
     verify: 'Verify calls',
     validUntil: (when: string) => `The previous secret also signs until ${when}. Receivers have that time to change.`,
-    done: 'I have stored it',
   },
   endpoint: {
     missing: 'This endpoint does not exist',

@@ -81,6 +81,12 @@ export const maxRecordings = 4
 /** Octets of a sound file: 44 minutes of G.711. */
 export const maxSoundFileBytes = 20_971_520
 
+/** Octets of a sound file that a worker holds in memory: two minutes. Longer ones are read while they are played. */
+export const maxSharedSoundBytes = 1_048_576
+
+/** Octets of a long sound file that are read at once: 8 s, whole frames. A player holds two. */
+export const soundBlockBytes = 64_000
+
 /** Octets of sound files that a worker holds in memory. */
 export const maxSoundFilesBytes = 67_108_864
 

@@ -11,7 +11,7 @@ import type { MediaEngine, MediaResult, MediaSound } from '../../ports/media.ts'
 import type { MediaStreamEnd } from '../../ports/media-stream.ts'
 import { connectPeers, logEvents, unwrap, waitForTone } from './media.conformance.ts'
 import { repairWav } from './recording/wav.ts'
-import { channelOf, energyShare, maxEnergyShare, toneFrames } from './tone-testing.ts'
+import { channelOf, energyShare, maxEnergyShare, monoOf, toneFrames } from './tone-testing.ts'
 
 const octetsOf = (hertz: number, milliseconds: number): Buffer => Buffer.concat(toneFrames(hertz, milliseconds / 20))
 
@@ -124,6 +124,49 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     await call.close()
   })
 
+  test('after unbridge each leg is alone: no leg hears the other, their taps hear them, and a bridge joins them again', async () => {
+    const [one, other] = [await phone(), await phone()]
+    const { call, caller, callee } = await connectPeers(await starting, [one, 'rtp'], [other, 'rtp'])
+    one.sendTone(1_000)
+    other.sendTone(620)
+    await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
+    for (const leg of [callee, callee]) unwrap(await call.unbridge(leg))
+    await until(async () => {
+      const [heard, spoken] = [one.received + other.received, one.sent]
+      await until(async () => one.sent > spoken + 25)
+      return one.received + other.received === heard
+    })
+    const said: number[] = []
+    const end = unwrap(await caller.listen('said', (frame) => said.push(...linear(Buffer.from(frame)))))
+    // Each leg has its own source.
+    void caller.play([beep])
+    await waitForTone(one, 440)
+    assert.ok(energyShare(said.slice(-4_000), 1_000) > 0.95)
+    const quiet = other.received
+    unwrap(await caller.stopSounds())
+    assert.equal(other.received, quiet)
+    await end()
+    unwrap(await call.bridge(caller, callee))
+    await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
+    assert.equal(one.sequences.length, new Set(one.sequences).size)
+    await call.close()
+  })
+
+  test('sounds of several legs take their time: a packet each 20 ms', async () => {
+    const parties = await Promise.all([single(), single(), single()])
+    const [first] = parties
+    assert.ok(first)
+    // Its own packets are the clock.
+    first.telephone.sendTone(620)
+    await until(async () => first.telephone.sent > 5)
+    const from = first.telephone.sent
+    const played = await Promise.all(parties.map(({ leg }) => leg.play([{ ...beep, onMs: 1_000, loop: 1 }])))
+    const passed = first.telephone.sent - from
+    for (const one of played) assert.deepEqual(unwrap(one), { how: 'done', ms: 1_000 })
+    assert.ok(passed > 40 && passed < 90, `${passed} packets`)
+    await Promise.all(parties.map(({ call }) => call.close()))
+  })
+
   test('keys are sent in the middle of a sound, which goes on after them', async () => {
     const { call, leg, telephone } = await single()
     const octets = octetsOf(1_000, 400)
@@ -171,10 +214,13 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     other.sendTone(620)
     await Promise.all([waitForTone(one, 620), waitForTone(other, 1_000)])
     const folder = temporaryFolder()
-    const [path, whole, third] = ['part.wav', 'call.wav', 'third.wav'].map((name) => join(folder, name))
-    assert.ok(path && whole && third)
+    const [path, whole, third, single] = ['part.wav', 'call.wav', 'third.wav', 'single.wav'].map((name) =>
+      join(folder, name),
+    )
+    assert.ok(path && whole && third && single)
     unwrap(await call.startRecording(whole, caller, callee))
     const recorder = unwrap(await call.record(path, { leg: callee, of: 'said' }, { leg: callee, of: 'heard' }))
+    const alone = unwrap(await call.record(single, { leg: callee, of: 'said' }, null))
     void callee.play([beep])
     await waitForTone(other, 440)
     unwrap(await recorder.pause('skip'))
@@ -186,6 +232,11 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     const recording = unwrap(await recorder.stop())
     assert.deepEqual(await repairWav(path), recording)
     assert.equal(causeOf(await recorder.stop()), 'state')
+    const ofOne = unwrap(await alone.stop())
+    assert.deepEqual([recording.channels, ofOne.channels], [2, 1])
+    assert.deepEqual(await repairWav(single), ofOne)
+    assert.ok(maxEnergyShare(monoOf(single), 620) > 0.95)
+    assert.equal(ofOne.bytes, 44 + ofOne.seconds * 16_000)
     unwrap(await call.stopRecording())
     const [said, heard, caller1, callee1] = [
       channelOf(path, 0),
@@ -289,6 +340,9 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     await until(async () => telephone.sent > from + 20)
     unwrap(await call.stats())
     assert.deepEqual([said.length, heard.length], counts)
+    // Those that ended leave room for four others.
+    for (let index = 0; index < 4; index++) unwrap(await leg.listen('said', () => {}))
+    assert.equal(causeOf(await leg.listen('heard', () => {})), 'full')
     await call.close()
   })
 

@@ -37,3 +37,9 @@ export const channelOf = (file: string, channel: 0 | 1): Int16Array => {
   const bytes = readFileSync(file).subarray(44)
   return Int16Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readInt16LE(i * 4 + channel * 2))
 }
+
+/** Returns the samples of a recording of one channel. */
+export const monoOf = (file: string): Int16Array => {
+  const bytes = readFileSync(file).subarray(44)
+  return Int16Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(i * 2))
+}

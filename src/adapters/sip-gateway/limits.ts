@@ -17,6 +17,9 @@ export const maxRegistrationSeconds = 600
 /** Milliseconds between heartbeats of a call, which extend the hold on the balance. */
 export const heartbeatMs = 5_000
 
+/** Milliseconds before its longest time at which a call ends, so that no further minute of it begins. */
+export const endMarginMs = 200
+
 /** Failed heartbeats before the call is cut: one minute. */
 export const maxMissedHeartbeats = 12
 

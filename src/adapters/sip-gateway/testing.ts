@@ -21,6 +21,7 @@ import type {
   VoiceTrunk,
 } from '../../ports/voice.ts'
 import { startEmbedded } from '../media/embedded/embedded-engine.ts'
+import { loopback } from '../media/embedded/embedded-testing.ts'
 import { energyShare } from '../media/tone-testing.ts'
 import { type GatewaySettings, startGateway } from './gateway.ts'
 
@@ -121,14 +122,8 @@ export const trunkOf = (port: number, more: Partial<VoiceTrunk> = {}): VoiceTrun
 /** One engine for a whole file, because its threads start slowly. */
 export const openMedia = (silenceSeconds = 60) =>
   startEmbedded({
-    ...{
-      bind: '127.0.0.1',
-      advertised: '127.0.0.1',
-      rtpPorts: [0, 0],
-      webrtcPorts: [0, 0],
-      workers: 1,
-      silenceSeconds,
-    },
+    ...loopback,
+    silenceSeconds,
     fault: (reason) => assert.fail(reason),
   })
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
 import { uuid } from '../../platform/lib/id.ts'
+import { printSid } from '../../platform/lib/sid.ts'
 import { calledNumber } from '../numbers/ops.ts'
 
-const { db, call, tenant, parts } = await makeWorld({ TRUNKLINE_SANDBOX: 'false' })
+const { app, db, call, tenant, parts } = await makeWorld({ TRUNKLINE_SANDBOX: 'false' })
 
 const path = '/open/voip/applications'
 const url = 'https://8.8.8.8/call'
@@ -151,4 +152,51 @@ test('an application that a number runs cannot be deleted, and the refusal names
   await change({ voice: { kind: 'none' } })
   assert.equal((await call(ada, 'DELETE', `${path}/${id}`)).status, 200)
   assert.equal((await call(ada, 'GET', `${path}/${id}`)).status, 404)
+})
+
+test('a program hears all calls and dials: a key that may not chooses none, in either interface', async () => {
+  const ada = await tenant()
+  const { id, change } = await line(ada)
+  const application: string = (await create(ada)).body.application.uuid
+  const { account_sid: sid } = (await call(ada, 'POST', '/open/compat/credentials', {})).body
+  const limited = async (...scopes: string[]): Promise<Tenant> => ({
+    ...ada,
+    key: (await call(ada, 'POST', '/open/keys', { label: 'limited', scopes })).body.key,
+  })
+  const told = async (answer: ReturnType<typeof call>) => {
+    const { status, body } = await answer
+    return `${status} ${body.error_code} ${body.field}`
+  }
+  const set = (who: Tenant, voice: object) => told(call(who, 'PUT', `/open/voip/virtual-numbers/${id}`, { voice }))
+  const move = (who: Tenant, body: object) => told(call(who, 'PATCH', `${path}/${application}`, body))
+  const byForm = async ({ key }: Tenant, url: string, fields: Record<string, string>) => {
+    const headers = {
+      authorization: `Basic ${Buffer.from(`${sid}:${key}`).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    }
+    const payload = new URLSearchParams(fields).toString()
+    return (await app.inject({ method: 'POST', url: `/2010-04-01/Accounts/${sid}/${url}.json`, headers, payload }))
+      .statusCode
+  }
+  const [numberSid, applicationSid] = [printSid('PN', id.slice(3)), printSid('AP', application.slice(3))]
+  for (const who of [await limited('numbers', 'develop', 'read_only'), await limited('numbers', 'develop', 'inbox')]) {
+    assert.equal(await set(who, { kind: 'url', url }), '403 program_not_allowed /voice')
+    assert.equal(
+      await set(who, { kind: 'application', application_uuid: application }),
+      '403 program_not_allowed /voice',
+    )
+    assert.equal(await set(who, { kind: 'none' }), '200 undefined undefined')
+    assert.equal(await move(who, { url: `${url}/2` }), '403 program_not_allowed /url')
+    assert.equal(await move(who, { fallback_url: url }), '403 program_not_allowed /fallback_url')
+    assert.equal(await move(who, { name: 'Other', url, fallback_url: null }), '200 undefined undefined')
+    for (const fields of [{ VoiceUrl: url }, { VoiceApplicationSid: applicationSid }, { StatusCallback: url }])
+      assert.equal(await byForm(who, `IncomingPhoneNumbers/${numberSid}`, fields), 403, JSON.stringify(fields))
+    assert.equal(await byForm(who, `Applications/${applicationSid}`, { VoiceUrl: `${url}/2` }), 403)
+  }
+  const shown = await call(ada, 'GET', `${path}/${application}`)
+  assert.deepEqual([shown.body.application.url, shown.body.application.fallback_url], [url, null])
+  const whole = await limited('numbers', 'develop', 'inbox', 'inbox.all')
+  assert.equal(await set(whole, { kind: 'application', application_uuid: application }), '200 undefined undefined')
+  assert.equal(await move(whole, { url: `${url}/2` }), '200 undefined undefined')
+  assert.equal((await change({ voice: { kind: 'none' } })).status, 200)
 })

@@ -1,26 +1,15 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
-import { Enum, FreeText, Id, Named, Ok, Success, Time, webAddress } from '../../platform/http/schema.ts'
+import { Enum, FreeText, Id, Named, Ok, Success, Time, WebAddress, WebMethod } from '../../platform/http/schema.ts'
 import { answerSeconds, maxApplications } from './limits.ts'
 
 const applications = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Applications' } as const
 const audited = { ...applications, audited: true } as const
 
-const Address = (description: string) =>
-  Confidential(
-    Type.String({
-      minLength: 1,
-      maxLength: 2_048,
-      pattern: webAddress,
-      description,
-      examples: ['https://example.com/call'],
-    }),
-    'path',
-  )
+const Address = (description: string) => Confidential(WebAddress(description), 'path')
 const NullableAddress = (description: string) =>
   Type.Union([Address(description), Type.Null()], { description: `${description}; null: none` })
-const Method = Enum(['GET', 'POST'], { description: 'Default: POST' })
 const SigningSecret = Confidential(
   Type.String({
     description: 'Signs the requests of the program by Standard Webhooks; keep it',
@@ -31,11 +20,11 @@ const SigningSecret = Confidential(
 const fields = {
   name: FreeText(100, 'A name of your own'),
   url: Address('Answers with the first document of a call'),
-  method: Method,
+  method: WebMethod,
   fallback_url: NullableAddress('Is requested once where the program gives no document'),
-  fallback_method: Method,
+  fallback_method: WebMethod,
   status_url: NullableAddress('Gets the statuses of the calls'),
-  status_method: Method,
+  status_method: WebMethod,
   status_events: Type.Array(Enum(['initiated', 'ringing', 'answered', 'completed']), {
     maxItems: 4,
     uniqueItems: true,
@@ -131,8 +120,12 @@ export const changeApplication = contract({
   body: Type.Partial(Type.Object(fields), { examples: [{ url: 'https://example.com/call' }] }),
   status: 200,
   reply: Ok({ application: Application }),
-  codes: { invalid: ['url_refused'] },
-  errors: { invalid: refused, notFound: unknown },
+  codes: { invalid: ['url_refused'], forbidden: ['program_not_allowed'] },
+  errors: {
+    invalid: refused,
+    forbidden: 'Another url or fallback_url needs inbox and inbox.all, too (program_not_allowed)',
+    notFound: unknown,
+  },
 })
 
 export const deleteApplication = contract({

@@ -9,6 +9,22 @@ import * as store from './store.ts'
 
 export type ApplicationRow = store.ApplicationRow
 
+/** The program that a number or a call refers to. Addresses are absolute. `shape`: of its requests. */
+export type ProgramReference =
+  /** `application`: uuid without prefix. */
+  | { readonly kind: 'application'; readonly application: string; readonly shape: 'native' | 'twilio' }
+  | {
+      readonly kind: 'url'
+      readonly url: string
+      readonly method: 'GET' | 'POST'
+      readonly fallback_url: string | null
+      readonly fallback_method: 'GET' | 'POST'
+      /** Gets the ends of calls that come in, in the same shape. */
+      readonly status_url?: string | null
+      readonly status_method?: 'GET' | 'POST'
+      readonly shape: 'native' | 'twilio'
+    }
+
 /** Values of fields that a request leaves out. */
 const ordinary = {
   method: 'POST',
@@ -45,6 +61,23 @@ export const changeApplication = async (
 ): Promise<{ readonly before: store.ApplicationRow; readonly after: store.ApplicationRow } | null> => {
   const before = await store.lock(tx, account, id)
   return before && { before, after: await store.change(tx, account, id, { ...before, ...fields }) }
+}
+
+/**
+ * Checks that a caller may let calls run a program of its choice: it hears all of them, and dials for the account.
+ * @param contents that the caller may see @param field that names the program @throws the 403 Problem
+ */
+export const assertMayRunProgram = (contents: { readonly messages: boolean }, field: string): void => {
+  if (!contents.messages) throw refusals.programNotAllowed(field)
+}
+
+/** Returns the field of a change that moves an application to another address; null if it stays where it was. */
+export const movedField = (
+  before: Pick<store.ApplicationRow, 'url' | 'fallback_url'>,
+  after: { readonly url?: string | undefined; readonly fallback_url?: string | null | undefined },
+): 'url' | 'fallback_url' | null => {
+  if (after.url !== undefined && after.url !== before.url) return 'url'
+  return after.fallback_url && after.fallback_url !== before.fallback_url ? 'fallback_url' : null
 }
 
 /** Deletes an application. Returns null if it does not exist. @throws the 409 Problem if a number runs it */

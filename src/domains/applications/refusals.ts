@@ -1,4 +1,4 @@
-import { conflict, invalid, notFound } from '../../platform/http/problem.ts'
+import { conflict, forbidden, invalid, notFound } from '../../platform/http/problem.ts'
 
 export const refusals = {
   unknownApplication: (application: string) =>
@@ -6,5 +6,10 @@ export const refusals = {
   tooMany: (limit: number) => conflict(`An account has at most ${limit} applications`, 'too_many_applications'),
   inUse: (number: string) =>
     conflict(`Calls to ${number} run the application: change the number first`, 'application_in_use'),
+  programNotAllowed: (field: string) =>
+    forbidden(
+      `${field} names a program, which hears the calls of the account and dials at its cost: that needs the rights inbox and inbox.all`,
+      'program_not_allowed',
+    ).at(field),
   urlRefused: (field: string, why: string) => invalid(`${field} is refused: ${why}`, 'url_refused').at(field),
 }

@@ -7,8 +7,16 @@ import { parse, print } from '../../platform/lib/id.ts'
 import type { Outbound } from '../../platform/lib/outbound.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../services.ts'
+import { contentsOf } from '../inbox/narrowing/ops.ts'
 import * as c from './contract.ts'
-import { addApplication, changeApplication, listApplications, removeApplication } from './ops.ts'
+import {
+  addApplication,
+  assertMayRunProgram,
+  changeApplication,
+  listApplications,
+  movedField,
+  removeApplication,
+} from './ops.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
@@ -61,10 +69,13 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
   routeWithPreparation(
     c.changeApplication,
     ({ body, isSandbox }) => checkAddresses(outbound.of(isSandbox), body),
-    async ({ account, params, body, tx, audit }) => {
+    async ({ params, body, tx, audit, ...call }) => {
       const printed = params.application_uuid
       const { before, after } =
-        (await changeApplication(tx, account.id, idOf(printed), body)) ?? refuse(refusals.unknownApplication(printed))
+        (await changeApplication(tx, call.account.id, idOf(printed), body)) ??
+        refuse(refusals.unknownApplication(printed))
+      const moved = movedField(before, body)
+      if (moved) assertMayRunProgram(await contentsOf(tx, call), moved)
       await audit(tx, { before: present(before), after: present(after) })
       return ok({ application: present(after) })
     },

@@ -30,7 +30,7 @@ export const minIdleRecordingMs = 5_000
 /** Consecutive failures after which the store counts as unavailable; each may take 20 s. */
 export const maxUploadFailures = 5
 
-/** Timeline entries per call; further ones are dropped. */
+/** Timeline entries per call; further ones are dropped, but for those of its end. */
 export const maxTimelineEntries = 400
 
 /** Characters per timeline entry; the rest is dropped. */
@@ -108,9 +108,6 @@ export const maxCommandsPerClaim = 100
 /** Milliseconds for which a request waits for the outcome of its command, and between its looks. */
 export const [commandWaitMs, commandPollMs] = [3_000, 50]
 
-/** Status callbacks under way in a process, and of one account. */
-export const [callbackConcurrency, callbacksPerAccount] = [64, 16]
-
 /** Milliseconds for the answer to a status callback. */
 export const callbackTimeoutMs = 8_000
 
@@ -119,6 +116,9 @@ export const maxCallbackAnswerBytes = 1_024
 
 /** Seconds between the attempts of a status callback. Afterwards it is given up. */
 export const callbackPauses = [5, 30, 300] as const
+
+/** Seconds between the attempts to store the report of a stream, while the database cannot be reached. */
+export const streamReportPauses = [1, 2, 4, 8, 15] as const
 
 /** Bytes of a document of a program. */
 export const maxProgramDocumentBytes = 65_536
@@ -129,6 +129,9 @@ export const maxProgramVerbs = 200
 /** Depth of the JSON of a document, such as of tags in it. */
 export const maxProgramDepth = 16
 
+/** Notes of a document, such as of attributes that are not known; further ones are dropped. */
+export const maxProgramNotes = 50
+
 /** Size of the tags of a call as JSON. */
 export const maxTagBytes = 4_096
 
@@ -137,6 +140,9 @@ export const programConnectMs = 3_000
 
 /** Milliseconds before a request is repeated. */
 export const programRetryMs = 250
+
+/** Redirects of HTTP that a request in the shape of Twilio follows. */
+export const maxProgramRedirects = 5
 
 /** Milliseconds for the result that is sent after the end of a call. */
 export const lastProgramRequestMs = 8_000

@@ -399,7 +399,9 @@ export const changeVirtualNumber = contract({
   body: Type.Object(
     {
       friendly_name: Type.Optional(FreeText(100)),
-      record_inbound: Type.Optional(Type.Boolean()),
+      record_inbound: Type.Optional(
+        Type.Boolean({ description: 'Records the calls to the number, those that a program runs as a whole' }),
+      ),
       timezone: Type.Optional(Type.String({ maxLength: 64, description: 'IANA name' })),
       inbound_user_uuid: Type.Optional(
         Type.Union([Id('USR'), Type.Null()], { description: 'The same as voice of the kind user; null: no user' }),
@@ -410,9 +412,10 @@ export const changeVirtualNumber = contract({
   ),
   status: 200,
   reply: Ok({ number: VirtualNumber }),
-  codes: { invalid: ['voice_field', 'url_refused'] },
+  codes: { invalid: ['voice_field', 'url_refused'], forbidden: ['program_not_allowed'] },
   errors: {
     invalid: 'voice lacks a field of its kind (voice_field), or an address is refused (url_refused)',
+    forbidden: 'A program as voice needs inbox and inbox.all, too (program_not_allowed)',
     notFound: 'No such virtual number, active user or application of the account',
   },
 })

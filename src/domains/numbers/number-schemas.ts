@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { Country, Decimal, Enum, FreeText, Id, Named, Time, webAddress } from '../../platform/http/schema.ts'
+import { Confidential } from '../../platform/http/confidential.ts'
+import { Country, Decimal, Enum, FreeText, Id, Named, Time, WebAddress, WebMethod } from '../../platform/http/schema.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 
 /** Response header: names of the suppliers, separated by commas, whose numbers may be missing. */
@@ -44,15 +45,7 @@ export const SubmittedAnswers = Type.Array(
   },
 )
 
-const VoiceAddress = (description: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 2_048,
-    pattern: webAddress,
-    description,
-    examples: ['https://example.com/call'],
-  })
-const VoiceMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
+const VoiceAddress = (description: string) => Confidential(WebAddress(description), 'path')
 
 const kind = Enum(['none', 'user', 'application', 'url'], {
   description: 'user: rings user_uuid. application: runs application_uuid. url: runs the program at url',
@@ -66,11 +59,11 @@ export const VoiceSetting = Type.Object(
     user_uuid: Type.Optional(Id('USR')),
     application_uuid: Type.Optional(Id('APP')),
     url: Type.Optional(VoiceAddress('Answers with the first document of a call')),
-    method: Type.Optional(VoiceMethod),
+    method: Type.Optional(WebMethod),
     fallback_url: Type.Optional(
       Type.Union([VoiceAddress('Is requested once where url gives no document'), Type.Null()]),
     ),
-    fallback_method: Type.Optional(VoiceMethod),
+    fallback_method: Type.Optional(WebMethod),
   },
   { description: 'How calls to the number are handled', ...example },
 )
@@ -82,12 +75,14 @@ const NumberVoice = Named(
       kind,
       user_uuid: Type.Optional(Id('USR')),
       application_uuid: Type.Optional(Id('APP')),
-      url: Type.Optional(Type.String({ description: 'Answers with the first document of a call' })),
-      method: Type.Optional(VoiceMethod),
-      fallback_url: Type.Optional(
-        Type.Union([Type.String(), Type.Null()], { description: 'Where url gives no document' }),
+      url: Type.Optional(
+        Confidential(Type.String({ description: 'Answers with the first document of a call' }), 'path'),
       ),
-      fallback_method: Type.Optional(VoiceMethod),
+      method: Type.Optional(WebMethod),
+      fallback_url: Type.Optional(
+        Type.Union([Confidential(Type.String(), 'path'), Type.Null()], { description: 'Where url gives no document' }),
+      ),
+      fallback_method: Type.Optional(WebMethod),
     },
     { description: 'How calls to the number are handled', ...example },
   ),

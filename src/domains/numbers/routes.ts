@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply } from 'fastify'
 import type { Static } from 'typebox'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
@@ -12,6 +13,8 @@ import { iso } from '../../platform/lib/clock.ts'
 import { parse } from '../../platform/lib/id.ts'
 import { decimal, dollars, micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
+import { assertMayRunProgram } from '../applications/ops.ts'
+import { contentsOf } from '../inbox/narrowing/ops.ts'
 import { groupTypes } from './catalogue/catalogue-rows.ts'
 import { parseCityQuery, vanityDigits } from './catalogue/city-query.ts'
 import { features, smsOf } from './catalogue/features.ts'
@@ -309,7 +312,8 @@ const virtualNumberRoutes = ({ db, config, changes, outbound }: Services) => [
   routeWithPreparation(
     c.changeVirtualNumber,
     ({ body, isSandbox }) => checkVoiceAddresses(outbound.of(isSandbox), body.voice),
-    async ({ account, params, body, tx, audit }) => {
+    async ({ params, body, tx, audit, ...call }) => {
+      const { account } = call
       const printed = params.virtual_number_uuid
       const row =
         (await virtualNumbers.lock(tx, account.id, numberId(printed))) ?? refuse(refusals.unknownVirtualNumber(printed))
@@ -319,6 +323,8 @@ const virtualNumberRoutes = ({ db, config, changes, outbound }: Services) => [
         timezone: body.timezone === undefined ? row.timezone : zone(body.timezone),
         ...(await changedVoice(tx, row, body)),
       })
+      const { voice } = changed
+      if (voice && !isDeepStrictEqual(voice, row.voice)) assertMayRunProgram(await contentsOf(tx, call), 'voice')
       await audit(tx, { before: presentNumber(row), after: presentNumber(changed) })
       await changes.invalidate(tx, 'numbers')
       return ok({ number: presentNumber(changed) })

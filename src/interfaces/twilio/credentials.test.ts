@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeWorld } from '../../../test/world.ts'
 import { giveNumber } from '../../domains/sms/sms-testing.ts'
+import { makeRequestShare } from '../../platform/jobs/request-share.ts'
 import { printSid } from '../../platform/lib/sid.ts'
 import { accessOf } from './callbacks/account-access.ts'
-import { makeProgramShare } from './callbacks/program-share.ts'
 import { basic, makeTwilioWorld, sidOf } from './testing.ts'
 
 const world = await makeTwilioWorld()
@@ -71,7 +71,7 @@ test('an interface that the operator turned off makes no tokens, serves no path 
   for (const path of [`/2010-04-01/Accounts/${sidOf(who)}.json`, '/v1/PhoneNumbers/1', '/v2/PhoneNumbers/1', '/v2/x'])
     assert.equal((await off.app.inject({ url: path })).statusCode, 404, path)
   const { signal } = new AbortController()
-  const share = makeProgramShare()
+  const share = makeRequestShare()
   const user = await tenant()
   await credentials(user)
   assert.notEqual(await accessOf(parts, user.id, share, signal), null)

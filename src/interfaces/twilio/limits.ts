@@ -27,6 +27,9 @@ export const programTimeoutMs = 15_000
 /** Milliseconds until a connection to a program is ready for the request. */
 export const programConnectMs = 5_000
 
+/** Redirects of HTTP that one request to a program follows. */
+export const maxHttpRedirects = 5
+
 /** Range of the overrides `ct` and `rt` in the fragment of an address, milliseconds. */
 export const programTimeoutRange = { least: 1_000, most: 15_000 } as const
 
@@ -66,28 +69,6 @@ export const maxBlockedSeconds = 86_400
 
 /** Seconds between the looks whether an account is still blocked, as bounds of a quarter of the age of the callback. */
 export const blockedCheckSeconds = { least: 60, most: 3_600 } as const
-
-/** Requests to programs that a process makes at once, of each kind of callback: to one host, to programs that answer within
- *  a second, and to all others. */
-export const programConcurrency = { perHost: 32, quick: 64, other: 64 } as const
-
-/** Callbacks of each kind that a process has in memory: under way, or waiting for a slot. */
-export const maxHeldCallbacks = 256
-
-/** Callbacks that one statement claims or ends. */
-export const callbackBatch = 64
-
-/** Seconds, about, before a callback of an account that has its whole room is tried again. */
-export const heldBackSeconds = 5
-
-/** Such callbacks in a second: each costs a claim and its end. */
-export const heldBackPerSecond = 256
-
-/** Milliseconds within which an answer makes a program quick. */
-export const quickProgramMs = 1_000
-
-/** Programs that are remembered as quick. Beyond it, all are forgotten. */
-export const maxKnownPrograms = 10_000
 
 /** Accounts with credentials that are held in memory. Beyond it, they are looked up again. */
 export const maxKnownAccounts = 100_000

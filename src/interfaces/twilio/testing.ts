@@ -66,6 +66,26 @@ export const makeTwilioWorld = async (): Promise<TwilioWorld> => {
   }
 }
 
+/** An installation with a trunk, as if a process ran its calls: they wait in the queue until the test claims them. */
+export const makeCallWorld = async () => {
+  const world = await makeTwilioWorld()
+  const { call, credentials, db, tenant } = world
+  await putPrices(world, [{ kind: 'call_out', prefix: '', price: '0.01' }])
+  const settings = { host: '127.0.0.1', port: 9 }
+  await call('operator', 'POST', '/operator/connections', { kind: 'sip-trunk', name: 'trunk', settings })
+  await db.run`update voice_lease set holder = 'a test'`
+  const [from, to] = ['+442079460123', '+442079460199']
+  /** A tenant with a balance, and with `from` as its caller ID. */
+  const open = async () => {
+    const who = await tenant({ balance: '100' })
+    await db.run`
+      insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
+      values (${who.id}, gen_random_uuid(), ${from}, 'x', 'GB', 'CI', true)`
+    return { who, own: await credentials(who) }
+  }
+  return { ...world, from, to, open }
+}
+
 /** A request to a program of the test. */
 type ProgramRequest = {
   readonly method: string

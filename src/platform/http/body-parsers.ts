@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { decodeFile } from '../lib/text-encoding.ts'
-import { formType, parseForm } from './form-body.ts'
+import { formType, multipartType, parseForm, parseMultipartForm } from './form-body.ts'
 import { charsetOf, fileTypes, mediaTypeOf, parseFile, unsupportedMediaType } from './upload.ts'
 import { bodyProblem } from './validation.ts'
 
@@ -24,6 +24,11 @@ export const installFormParser = (scope: FastifyInstance): void => {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser<string>(formType, { parseAs: 'string' }, async (_request: FastifyRequest, body: string) =>
     parseForm(body),
+  )
+  scope.addContentTypeParser<Buffer>(
+    multipartType,
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => parseMultipartForm(request.headers['content-type'] ?? '', body),
   )
 }
 

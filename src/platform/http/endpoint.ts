@@ -107,7 +107,8 @@ type ContractFields = {
   readonly ownAnswer?: boolean
   /** Enables CORS for the configured origins. */
   readonly browser?: boolean
-  /** The body is `application/x-www-form-urlencoded`; names that are repeated give lists. */
+  /** The body is `application/x-www-form-urlencoded`, or `multipart/form-data` without files; names that are repeated give
+   *  lists. */
   readonly form?: true
   /** Parameters of the compatible interface that would change the meaning and are not offered: 400 if one has a value.
    *  `*` at the end stands for the rest of a name. All other unknown parameters are ignored. */
@@ -327,7 +328,7 @@ export const refusalsOf = (spec: Contract): Partial<Record<ProblemName, string>>
     : {}),
   ...(spec.body
     ? {
-        mediaType: `The body is not ${spec.form ? 'application/x-www-form-urlencoded' : 'application/json'}, or has a content encoding`,
+        mediaType: `The body is not ${spec.form ? 'application/x-www-form-urlencoded or multipart/form-data' : 'application/json'}, or has a content encoding`,
       }
     : {}),
   ...(spec.body && !spec.stream ? { tooLarge: 'The body is larger than 256 KiB' } : {}),

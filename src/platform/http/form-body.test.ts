@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Type } from 'typebox'
-import { formReader, parseForm, refuseParameters } from './form-body.ts'
+import { formReader, parseForm, parseMultipartForm, refuseParameters } from './form-body.ts'
 import { maxFormFields } from './limits.ts'
 
 test('names that are repeated give a list, and no name reaches a prototype', () => {
@@ -10,6 +10,30 @@ test('names that are repeated give a list, and no name reaches a prototype', () 
   assert.deepEqual(form.MediaUrl, ['a', 'b'])
   assert.equal(form.Body, '')
   assert.equal(Object.getPrototypeOf(form), null)
+})
+
+const boundary = '--------------------------735323031399963166993862'
+const multipart = (...parts: readonly (readonly [string, string])[]) =>
+  Buffer.from(
+    `${parts.map(([head, value]) => `--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n${value}\r\n`).join('')}--${boundary}--\r\n`,
+  )
+const multipartType = `multipart/form-data; boundary=${boundary}`
+
+test('a form may be multipart, without files, with the same limits', async () => {
+  const read = (body: Buffer) => parseMultipartForm(multipartType, body)
+  const parts = [
+    ['name="To"', '+447700900123'],
+    ['name="Body"', 'Größe\r\n&='],
+  ] as const
+  const form = await read(multipart(...parts, ['name="MediaUrl"', 'a'], ['name="MediaUrl"', 'b']))
+  assert.deepEqual({ ...form }, { To: '+447700900123', Body: 'Größe\r\n&=', MediaUrl: ['a', 'b'] })
+  assert.equal(Object.getPrototypeOf(form), null)
+  const many = Array.from({ length: maxFormFields + 1 }, (_, n) => [`name="f${n}"`, '1'] as const)
+  for (const body of [multipart(...many), multipart(['name="Body"', 'a\0b']), Buffer.from('To=1'), Buffer.alloc(0)])
+    await assert.rejects(read(body), { problem: 'invalid' })
+  const file = multipart(['name="Body"; filename="a.txt"\r\nContent-Type: text/plain', 'Hello'])
+  await assert.rejects(read(file), { problem: 'invalid', message: /^Body is a file/ })
+  await assert.rejects(parseMultipartForm('multipart/form-data', multipart(...parts)), { problem: 'invalid' })
 })
 
 test('values get the types of the schema; empty text stays, and the last of several values counts', () => {

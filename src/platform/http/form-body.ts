@@ -4,25 +4,47 @@ import { maxFormFields } from './limits.ts'
 import { refuse } from './problem.ts'
 import { refusals } from './refusals.ts'
 
-// Bodies of the compatible interface: application/x-www-form-urlencoded.
+// Bodies of the compatible interface: application/x-www-form-urlencoded, or multipart/form-data of old libraries.
 
 /** The media type of forms. */
 export const formType = 'application/x-www-form-urlencoded'
 
+/** The media type of forms with files, which are taken without them. */
+export const multipartType = 'multipart/form-data'
+
 /** A form. A name that is repeated has a list. Without a prototype: names come from the client. */
 type Form = { [name: string]: unknown }
 
-/** Reads a form. @throws Problem 400 for too many fields, and for text that cannot be stored */
-export const parseForm = (text: string): Form => {
+/** @throws Problem 400 */
+const formOf = (fields: Iterable<[string, string | File]>): Form => {
   const form: Form = Object.create(null)
   let count = 0
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, value] of fields) {
+    if (typeof value !== 'string') throw refusals.fileInForm(name)
     if (++count > maxFormFields) throw refusals.tooManyFormFields(maxFormFields)
     if (!isStorable(name) || !isStorable(value)) throw refusals.badText()
     const known = form[name]
     form[name] = known === undefined ? value : [known, value].flat()
   }
   return form
+}
+
+/** Reads a form. @throws Problem 400 for too many fields, and for text that cannot be stored */
+export const parseForm = (text: string): Form => formOf(new URLSearchParams(text))
+
+/**
+ * Reads a form of the type `multipart/form-data` (RFC 7578).
+ * @param type with the boundary
+ * @throws Problem 400 as above, for a file, and for a body that is none
+ */
+export const parseMultipartForm = async (type: string, body: Buffer): Promise<Form> => {
+  let fields: Iterable<[string, string | File]>
+  try {
+    fields = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()
+  } catch {
+    throw refusals.malformedRequest(`The body is not ${multipartType} with the boundary of its Content-Type`)
+  }
+  return formOf(fields)
 }
 
 type PropertyNode = { readonly type?: string }

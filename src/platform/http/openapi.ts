@@ -4,7 +4,7 @@ import { isBodyOptional } from './body-reader.ts'
 import { csvContractOf } from './csv-export.ts'
 import { type Contract, faultsStatus, isRepeatable, needsOperator, refusalsOf } from './endpoint.ts'
 import { errorCodesOf, transferOf } from './error-codes.ts'
-import { formType } from './form-body.ts'
+import { formType, multipartType } from './form-body.ts'
 import { type Components, type Json, makeComponents } from './openapi-components.ts'
 import { type EventDocument, webhookHeaders, webhookSection } from './openapi-webhooks.ts'
 import { type ProblemName, problems, type Shape } from './problem.ts'
@@ -258,7 +258,7 @@ const operation = (contract: Contract, components: Components): Json => {
       ? {
           requestBody: {
             required: !isBodyOptional(contract),
-            content: content(components, body, requestExample(body), form ? [formType] : media),
+            content: content(components, body, requestExample(body), form ? [formType, multipartType] : media),
           },
         }
       : {}),

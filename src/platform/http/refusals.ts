@@ -43,6 +43,7 @@ export const refusals = {
     ),
   parameterNotOffered: (name: string) =>
     invalid(`The parameter ${name} is not supported: send the request without it`, 'parameter_not_supported').at(name),
+  fileInForm: (field: string) => invalid(`${field.slice(0, 60)} is a file: forms are taken without files`),
   tooManyFormFields: (limit: number) => invalid(`The form must have at most ${limit} fields`),
   keyExpired: (at: string) =>
     unauthorized(

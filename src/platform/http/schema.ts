@@ -9,6 +9,16 @@ export const Phone = (description = 'E.164') =>
 /** Pattern of a URL or an empty string. */
 export const webAddress = '^(?:[hH][tT][tT][pP][sS]?://.|$)'
 
+/** A web address that the platform requests. */
+export const WebAddress = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 2_048,
+    pattern: webAddress,
+    description,
+    examples: ['https://example.com/call'],
+  })
+
 /** An id with its prefix. A wrong prefix is answered 400, an unknown id 404. */
 export const Id = (prefix: Prefix, description?: string) =>
   Type.String({
@@ -50,6 +60,9 @@ export const FreeText = (maxLength: number, description?: string) =>
 /** One of several strings. */
 export const Enum = <const T extends string[]>(values: T, options = {}) =>
   Type.Unsafe<T[number]>({ type: 'string', enum: values, ...options })
+
+/** The method of requests to a web address. */
+export const WebMethod = Enum(['GET', 'POST'], { description: 'Default: POST' })
 
 export const Country = Type.String({
   pattern: '^[A-Za-z]{2}$',

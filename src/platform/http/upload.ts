@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
 import type { FairLimiter } from '../lib/fair-limiter.ts'
-import { formType } from './form-body.ts'
+import { formType, multipartType } from './form-body.ts'
 import { uncountedUploadBytes, uploadSampleMs } from './limits.ts'
 import type { Problem } from './problem.ts'
 import { refusals } from './refusals.ts'
@@ -118,7 +118,7 @@ export const mediaTypeOf = ({ headers }: FastifyRequest): string =>
 /** Returns the refusal of a body whose type the endpoint does not accept. */
 export const unsupportedMediaType = (request: FastifyRequest): Problem => {
   const contract = request.routeOptions.config?.contract
-  const taken = contract?.media ?? [contract?.form ? formType : 'application/json']
+  const taken = contract?.media ?? (contract?.form ? [formType, multipartType] : ['application/json'])
   return refusals.unsupportedMediaType(taken.join(' or '), mediaTypeOf(request))
 }
 

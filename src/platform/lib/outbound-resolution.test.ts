@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http, { type RequestListener } from 'node:http'
@@ -9,76 +8,17 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import tls from 'node:tls'
+import { a, aaaa, type DnsRecord, startDnsServer } from '../../../test/dns-server.ts'
 import { needs } from '../../../test/needs.ts'
 import { temporaryFolder } from '../../../test/servers.ts'
 import { makeOutbound } from './outbound.ts'
 import { OutboundError } from './outbound-exchange.ts'
 
-type Record = { type: 'A' | 'AAAA' | 'CNAME'; value: string; owner?: string }
-const types = { A: 1, CNAME: 5, AAAA: 28 } as const
+const dns = await startDnsServer()
+after(dns.close)
+const { zone, questions } = dns
 
-const nameBytes = (name: string) =>
-  Buffer.concat([
-    ...name.split('.').map((label) => Buffer.from([label.length, ...Buffer.from(label)])),
-    Buffer.from([0]),
-  ])
-
-const dataOf = ({ type, value }: Record): Buffer => {
-  if (type === 'CNAME') return nameBytes(value)
-  if (type === 'A') return Buffer.from(value.split('.').map(Number))
-  const [left = '', right = ''] = value
-    .split('::')
-    .map((part) => part.split(':').filter(Boolean))
-    .map((groups) => groups.map((group) => group.padStart(4, '0')).join(''))
-  return Buffer.from(left + right.padStart(32 - left.length, '0'), 'hex')
-}
-
-const recordBytes = (record: Record, name: string): Buffer => {
-  const data = dataOf(record)
-  const head = Buffer.alloc(10)
-  head.writeUInt16BE(types[record.type], 0)
-  head.writeUInt16BE(1, 2) // class IN
-  head.writeUInt16BE(data.length, 8)
-  return Buffer.concat([nameBytes(record.owner ?? name), head, data])
-}
-
-/** A DNS server (RFC 1035) on loopback with changeable records. Questions per name are counted from 0. */
-const zone = new Map<string, (nth: number) => Record[] | 'fails' | 'silent'>()
-const questions = new Map<string, number>()
-
-const socket = createSocket('udp4')
-socket.on('message', (query, from) => {
-  const labels: string[] = []
-  let at = 12
-  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
-    labels.push(query.toString('latin1', at + 1, at + 1 + length))
-    at += length + 1
-  }
-  const name = labels.join('.').toLowerCase()
-  const type = query.readUInt16BE(at + 1)
-  const key = `${name} ${type}`
-  const nth = questions.get(key) ?? 0
-  questions.set(key, nth + 1)
-  const found = zone.get(name)?.(nth) ?? null
-  if (found === 'silent') return
-  const records = Array.isArray(found)
-    ? found.filter((record) => record.type === 'CNAME' || types[record.type] === type)
-    : []
-  const head = Buffer.from(query.subarray(0, 12))
-  head.writeUInt16BE(0x8180 + (found === null ? 3 : found === 'fails' ? 2 : 0), 2) // NXDOMAIN, SERVFAIL
-  head.writeUInt16BE(records.length, 6)
-  head.writeUInt16BE(0, 10)
-  const answers = records.map((record) => recordBytes(record, name))
-  socket.send(Buffer.concat([head, query.subarray(12, at + 5), ...answers]), from.port, from.address)
-})
-socket.bind(0, '127.0.0.1')
-await once(socket, 'listening')
-after(() => socket.close())
-const dns = [`127.0.0.1:${socket.address().port}`]
-
-const fixed = (name: string, ...records: Record[]) => zone.set(name, () => records)
-const a = (value: string, owner?: string): Record => ({ type: 'A', value, ...(owner ? { owner } : {}) })
-const aaaa = (value: string): Record => ({ type: 'AAAA', value })
+const fixed = (name: string, ...records: DnsRecord[]) => zone.set(name, () => records)
 
 /** Receivers on two loopback addresses with the same port: the first is allowed, the second is not. */
 const receive = async (address: string, port: number) => {
@@ -95,7 +35,7 @@ const good = await receive('127.0.0.1', 0)
 const bad = await receive('127.0.0.2', good.port)
 
 const guard = () => {
-  const outbound = makeOutbound({ allowPrivate: false, http: true, allow: ['127.0.0.1'], dns })
+  const outbound = makeOutbound({ allowPrivate: false, http: true, allow: ['127.0.0.1'], dns: dns.servers })
   after(outbound.close)
   return outbound
 }
@@ -128,7 +68,7 @@ test('a name is refused if any of its addresses is forbidden', async () => {
 })
 
 test('a chain of aliases is checked by its final address', async () => {
-  const chain = (end: Record): Record[] => [
+  const chain = (end: DnsRecord): DnsRecord[] => [
     { type: 'CNAME', value: 'b.example', owner: 'chain.example' },
     { type: 'CNAME', value: 'c.example', owner: 'b.example' },
     { ...end, owner: 'c.example' },

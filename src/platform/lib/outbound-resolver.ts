@@ -13,7 +13,11 @@ export type ResolverPolicy = AddressPolicy & {
 
 const maxCached = 5_000
 
+/** Characters of a key that is remembered. Longer URLs have the fields of one request, and come once. */
+const maxCachedLength = 2_500
+
 const remember = <T>(map: Map<string, T>, key: string, value: T): T => {
+  if (key.length > maxCachedLength) return value
   if (map.size >= maxCached) map.clear()
   map.set(key, value)
   return value

@@ -15,7 +15,8 @@ export type Target = {
 
 export type TargetPolicy = { readonly allowPrivate: boolean; readonly http: boolean }
 
-const maxLength = 2048
+/** Characters of a URL with the fields of a GET. Addresses that are stored have shorter limits of their own. */
+const maxLength = 16_384
 
 /** Spaces, control characters and backslashes, which parsers interpret differently. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression searches for control characters

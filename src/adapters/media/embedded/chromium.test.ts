@@ -8,6 +8,7 @@ import { until } from '../../../../test/platform.ts'
 import type { MediaCodec, MediaEngine } from '../../../ports/media.ts'
 import { logEvents, unwrap, waitForTone } from '../media.conformance.ts'
 import { startEmbedded } from './embedded-engine.ts'
+import { loopback } from './embedded-testing.ts'
 
 // Debian's Chromium. Each call covers several checks, as starting a call takes a while.
 
@@ -22,11 +23,7 @@ describe('Chromium', needs('chromium'), () => {
   before(async () => {
     browser = await openBrowser()
     engine = await startEmbedded({
-      bind: '127.0.0.1',
-      advertised: '127.0.0.1',
-      rtpPorts: [0, 0],
-      webrtcPorts: [0, 0],
-      workers: 1,
+      ...loopback,
       fault: (reason) => faults.push(reason),
     })
   })

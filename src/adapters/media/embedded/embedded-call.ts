@@ -19,7 +19,8 @@ import { bridgeable, isG711 } from './negotiate.ts'
 import { openPlainTransport } from './plain-transport.ts'
 import type { Player } from './player.ts'
 import type { SoundFiles } from './sound-files.ts'
-import { openSound, type SoundReader } from './sounds.ts'
+import type { SoundReader } from './sound-reader.ts'
+import { openSound } from './sounds.ts'
 import type { TransportAddresses, TransportEvents } from './transport.ts'
 import type { UdpPorts } from './udp-ports.ts'
 import { openWebRtcTransport } from './webrtc-transport.ts'
@@ -146,8 +147,11 @@ export class EmbeddedCall {
     return leg.play(async () => {
       const opened: SoundReader[] = []
       for (const sound of sounds) {
-        const reader = await openSound(sound, leg.feeds, (path) => files.read(path)).catch(errorMessage)
-        if (typeof reader === 'string') return reader
+        const reader = await openSound(sound, leg.feeds, files).catch(errorMessage)
+        if (typeof reader === 'string') {
+          for (const one of opened) one.close?.()
+          return reader
+        }
         opened.push(reader)
       }
       return opened
@@ -188,22 +192,26 @@ export class EmbeddedCall {
     return done(null)
   }
 
-  /** Records two legs or directions of legs, one in each channel. @param id of the recording within the call */
-  async startRecording(id: string, path: string, left: Channel, right: Channel): Promise<MediaResult<null>> {
+  /**
+   * Records one or two legs or directions of legs, one in each channel.
+   * @param id of the recording within the call
+   */
+  async startRecording(id: string, path: string, left: Channel, right: Channel | null): Promise<MediaResult<null>> {
     if (this.recordings.has(id)) return refused('state', 'the call is being recorded already')
     if (this.recordings.size >= maxRecordings)
       return refused('full', `a call has at most ${maxRecordings} recordings at a time`)
-    for (const { leg } of [left, right])
+    const channels = right ? [left, right] : [left]
+    for (const { leg } of channels)
       if (leg.codec && !isG711(leg.codec)) return refused('codec', `${leg.id} speaks ${leg.codec}; G.711 is recorded`)
     try {
-      const recorder = await openRecorder(path, performance.now())
+      const recorder = await openRecorder(path, performance.now(), right ? 2 : 1)
       if (this.recordings.has(id) || this.isClosed) {
         await recorder.close(performance.now())
         return refused('state', 'the call has ended or is already being recorded')
       }
       const record = ({ leg, of }: Channel, channel: 0 | 1) =>
         leg.taps.add(of, (codec, packet, at) => recorder.addPacket(channel, codec, packet, at))
-      const taps = [record(left, 0), record(right, 1)]
+      const taps = [record(left, 0), ...(right ? [record(right, 1)] : [])]
       this.recordings.set(id, { recorder, taps })
       return done(null)
     } catch (error) {

@@ -13,6 +13,7 @@ import { connectPeers, latestAudio, logEvents, mediaSuite, unwrap, waitForTone }
 import { soundSuite } from '../sounds.conformance.ts'
 import { energyShare } from '../tone-testing.ts'
 import { type EmbeddedSettings, startEmbedded } from './embedded-engine.ts'
+import { loopback } from './embedded-testing.ts'
 
 /** Worker threads in their start order, as Node reports them. */
 const threads: Worker[] = []
@@ -20,11 +21,7 @@ process.on('worker', (worker) => threads.push(worker))
 
 const faults: string[] = []
 const settings: EmbeddedSettings = {
-  bind: '127.0.0.1',
-  advertised: '127.0.0.1',
-  rtpPorts: [0, 0],
-  webrtcPorts: [0, 0],
-  workers: 1,
+  ...loopback,
   fault: (reason) => faults.push(reason),
 }
 

@@ -95,7 +95,7 @@ const callOf = (worker: MediaWorker, call: string): MediaCall => ({
       recording,
       path,
       left: { leg: left.leg.id, of: left.of },
-      right: { leg: right.leg.id, of: right.of },
+      right: right && { leg: right.leg.id, of: right.of },
     })
     return begun.outcome === 'done' ? done(recorderOf(worker, call, recording)) : begun
   },

@@ -6,16 +6,13 @@ import { until } from '../../../../test/platform.ts'
 import { connectPeers, logEvents, unwrap } from '../media.conformance.ts'
 import { dtmfTonePackets } from './dtmf-tones.ts'
 import { startEmbedded } from './embedded-engine.ts'
+import { loopback } from './embedded-testing.ts'
 import { ToneKeyDetector } from './tone-key-detector.ts'
 
 // Peers without telephone events (RFC 4733): keys are tones in the audio.
 
 const engine = await startEmbedded({
-  bind: '127.0.0.1',
-  advertised: '127.0.0.1',
-  rtpPorts: [0, 0],
-  webrtcPorts: [0, 0],
-  workers: 1,
+  ...loopback,
   fault: (reason) => assert.fail(reason),
 })
 const ending: (() => Promise<void>)[] = []

@@ -34,7 +34,7 @@ import { Packetizer, packetFramesOf } from './packetizer.ts'
 import { Player } from './player.ts'
 import { RtpReceiver } from './rtp-receiver.ts'
 import { RtpSender, type UnnumberedPacket } from './rtp-sender.ts'
-import type { SoundReader } from './sounds.ts'
+import type { SoundReader } from './sound-reader.ts'
 import { ToneKeyDetector } from './tone-key-detector.ts'
 import type { Transport } from './transport.ts'
 
@@ -339,7 +339,7 @@ export class Leg {
     this.player = player
     const sounds = await open()
     if (typeof sounds === 'string') player.stop()
-    else if (!player.isOver) player.begin(sounds)
+    else player.begin(sounds)
     this.chooseSource()
     return typeof sounds === 'string' ? refused('description', sounds) : done(player)
   }

@@ -9,14 +9,16 @@ import { writeCheck } from '@trunkline/rtp/stun.ts'
 import { until } from '../../../../test/platform.ts'
 import { logEvents, unwrap } from '../media.conformance.ts'
 import { startEmbedded } from './embedded-engine.ts'
+import { loopback } from './embedded-testing.ts'
 
 // Signs of a living peer, and of its address: raw packets from sockets that no engine of ours opened.
 
 const silenceSeconds = 2
 
 const engine = await startEmbedded({
-  ...{ bind: '127.0.0.1', advertised: '127.0.0.1', rtpPorts: [0, 0], webrtcPorts: [0, 0], workers: 1 },
-  ...{ silenceSeconds, fault: (reason) => assert.fail(reason) },
+  ...loopback,
+  silenceSeconds,
+  fault: (reason) => assert.fail(reason),
 })
 /** Ends what the tests began: what sends before the sockets. */
 const timers: NodeJS.Timeout[] = []

@@ -8,15 +8,12 @@ import { makeTelephone, type Telephone, withDescription } from '../../../../test
 import { until } from '../../../../test/platform.ts'
 import { connectPeers, logEvents, unwrap, waitForTone } from '../media.conformance.ts'
 import { startEmbedded } from './embedded-engine.ts'
+import { loopback } from './embedded-testing.ts'
 import { Packetizer, packetFramesOf } from './packetizer.ts'
 import type { UnnumberedPacket } from './rtp-sender.ts'
 
 const engine = await startEmbedded({
-  bind: '127.0.0.1',
-  advertised: '127.0.0.1',
-  rtpPorts: [0, 0],
-  webrtcPorts: [0, 0],
-  workers: 1,
+  ...loopback,
   fault: (reason) => assert.fail(reason),
 })
 const ending: (() => Promise<void>)[] = []

@@ -3,7 +3,7 @@ import type { MediaPlayed } from '../../../ports/media.ts'
 import { defaultPacketMs } from '../limits.ts'
 import { frameBytes } from './g711-frame.ts'
 import type { UnnumberedPacket } from './rtp-sender.ts'
-import type { SoundReader } from './sounds.ts'
+import type { SoundReader } from './sound-reader.ts'
 
 /** Counts players, so that the packets of each are a source of their own. */
 let made = 0
@@ -24,6 +24,7 @@ export class Player {
 
   begin(readers: readonly SoundReader[]): void {
     this.readers = readers
+    if (this.isOver) this.closeReaders()
   }
 
   /** Returns the next packet; null before the sounds are open, and after the last packet. */
@@ -36,6 +37,7 @@ export class Player {
       }
       const frame = reader()
       if (!frame) {
+        reader.close?.()
         this.readers = this.readers.slice(1)
         continue
       }
@@ -56,8 +58,13 @@ export class Player {
     this.finish('stopped')
   }
 
+  private closeReaders(): void {
+    for (const reader of this.readers ?? []) reader.close?.()
+  }
+
   private finish(how: MediaPlayed['how']): void {
     this.isOver = true
+    this.closeReaders()
     this.finished.resolve({ how, ms: this.packets * defaultPacketMs })
   }
 }

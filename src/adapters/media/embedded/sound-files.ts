@@ -1,21 +1,41 @@
-import { open } from 'node:fs/promises'
-import { maxSoundFileBytes, maxSoundFilesBytes } from '../limits.ts'
+import { open, readFile, stat } from 'node:fs/promises'
+import { maxSharedSoundBytes, maxSoundFileBytes, maxSoundFilesBytes } from '../limits.ts'
+import { readFileAhead, readOctets, type SoundReader } from './sound-reader.ts'
 
-/** Sound files of a worker in memory, the least recently used first. A sound that many calls play is read once. */
+/**
+ * Sound files of a worker. Short ones are in memory, so that a prompt which many calls play is read once; the least recently
+ * used leave it. Long ones are read while they are played: a call holds two blocks of them.
+ */
 export class SoundFiles {
   private readonly files = new Map<string, Promise<Buffer>>()
   private readonly sizes = new Map<string, number>()
   private bytes = 0
 
-  /** @throws Error if the file cannot be read, or is too long */
-  async read(path: string): Promise<Buffer> {
+  /**
+   * @param from octets that the first repetition leaves out @param loop 0: without an end
+   * @throws Error if the file cannot be read, is too long, or ends before `from`
+   */
+  async open(path: string, from: number, loop: number): Promise<SoundReader> {
+    const known = this.files.get(path)
+    const size = known ? (await known).length : (await stat(path)).size
+    if (size > maxSoundFileBytes) throw new Error(`${path} has ${size} bytes, more than ${maxSoundFileBytes}`)
+    if (size <= from) throw new Error(`${path} ends before ${from} octets`)
+    if (size <= maxSharedSoundBytes) return readOctets(await this.read(path), from, loop)
+    const file = await open(path)
+    return readFileAhead(file, size, from, loop).catch(async (error: unknown) => {
+      await file.close()
+      throw error
+    })
+  }
+
+  private async read(path: string): Promise<Buffer> {
     const known = this.files.get(path)
     if (known) {
       this.files.delete(path)
       this.files.set(path, known)
       return known
     }
-    const reading = readWhole(path)
+    const reading = readFile(path)
     this.files.set(path, reading)
     try {
       const { length } = await reading
@@ -34,16 +54,5 @@ export class SoundFiles {
       this.sizes.delete(oldest)
     }
     return reading
-  }
-}
-
-const readWhole = async (path: string): Promise<Buffer> => {
-  const file = await open(path)
-  try {
-    const { size } = await file.stat()
-    if (size > maxSoundFileBytes) throw new Error(`${path} has ${size} bytes, more than ${maxSoundFileBytes}`)
-    return await file.readFile()
-  } finally {
-    await file.close()
   }
 }

@@ -2,12 +2,11 @@ import { encodeSample, silence } from '@trunkline/rtp/g711.ts'
 import type { MediaSound } from '../../../ports/media.ts'
 import type { AudioFeed } from './audio-feed.ts'
 import { frameBytes, octetsPerMs } from './g711-frame.ts'
+import type { SoundFiles } from './sound-files.ts'
+import type { SoundReader } from './sound-reader.ts'
 
 /** About -10 dBm0: as loud as speech. */
 const amplitude = 9_000
-
-/** Reads a sound frame by frame: 20 ms of µ-law, null after the end. */
-export type SoundReader = () => Buffer | null
 
 type Tones = Extract<MediaSound, { readonly tones: unknown }>
 
@@ -34,30 +33,13 @@ const readSilence = (milliseconds: number): SoundReader => {
   return () => (frames-- > 0 ? Buffer.alloc(frameBytes, silence.pcmu) : null)
 }
 
-const readOctets = (octets: Buffer, from: number, loop: number): SoundReader => {
-  let position = from
-  let left = loop === 0 ? Number.POSITIVE_INFINITY : loop
-  return () => {
-    if (position >= octets.length) {
-      position = 0
-      left--
-    }
-    if (left <= 0) return null
-    const read = octets.subarray(position, position + frameBytes)
-    position += frameBytes
-    return read.length === frameBytes
-      ? read
-      : Buffer.concat([read, Buffer.alloc(frameBytes - read.length, silence.pcmu)])
-  }
-}
-
 const isCount = (...numbers: readonly number[]): boolean => numbers.every((one) => Number.isInteger(one) && one >= 0)
 
-/** @param fileOf reads a whole file @returns the reader, or the reason why the sound cannot be played */
+/** @returns the reader, or the reason why the sound cannot be played @throws Error for a file that cannot be read */
 export const openSound = async (
   sound: MediaSound,
   feeds: Map<string, AudioFeed>,
-  fileOf: (path: string) => Promise<Buffer>,
+  files: SoundFiles,
 ): Promise<SoundReader | string> => {
   if ('silenceMs' in sound)
     return isCount(sound.silenceMs) ? readSilence(sound.silenceMs) : 'silence has a whole number of milliseconds'
@@ -79,7 +61,5 @@ export const openSound = async (
   }
   const { file, fromMs, loop } = sound
   if (!isCount(fromMs, loop)) return 'a file has a start and a number of repetitions'
-  const octets = await fileOf(file)
-  const from = fromMs * octetsPerMs
-  return octets.length > from ? readOctets(octets, from, loop) : `${file} ends before ${fromMs} ms`
+  return files.open(file, fromMs * octetsPerMs, loop)
 }

@@ -5,6 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { logEvents, unwrap } from '../media.conformance.ts'
 import { type EmbeddedSettings, startEmbedded } from './embedded-engine.ts'
+import { loopback } from './embedded-testing.ts'
 
 const started = new Set<(worker: Worker) => void>()
 process.on('worker', (worker) => {
@@ -17,11 +18,7 @@ const open = async (t: TestContext, more: Partial<EmbeddedSettings> = {}) => {
   const note = (worker: Worker) => threads.push(worker)
   started.add(note)
   const engine = await startEmbedded({
-    bind: '127.0.0.1',
-    advertised: '127.0.0.1',
-    rtpPorts: [0, 0],
-    webrtcPorts: [0, 0],
-    workers: 1,
+    ...loopback,
     fault: (reason) => assert.fail(reason),
     ...more,
   })

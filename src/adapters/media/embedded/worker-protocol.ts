@@ -74,7 +74,7 @@ export type CallOperations = {
       readonly recording: string
       readonly path: string
       readonly left: ChannelOfCall
-      readonly right: ChannelOfCall
+      readonly right: ChannelOfCall | null
     }
     readonly answer: null
   }

@@ -155,8 +155,8 @@ const execute = async (order: WorkerRequest): Promise<MediaResult<unknown>> => {
       return withLegs(call, order.ask.one, order.ask.other, (one, other) => call.bridge(one, other))
     case 'startRecording': {
       const { recording, path, left, right } = order.ask
-      return withLegs(call, left.leg, right.leg, (one, other) =>
-        call.startRecording(recording, path, { leg: one, of: left.of }, { leg: other, of: right.of }),
+      return withLegs(call, left.leg, right?.leg ?? left.leg, (one, other) =>
+        call.startRecording(recording, path, { leg: one, of: left.of }, right && { leg: other, of: right.of }),
       )
     }
     case 'stopRecording':

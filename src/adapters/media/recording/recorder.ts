@@ -3,21 +3,21 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { type G711, samplesOf } from '@trunkline/rtp/g711.ts'
 import { type RtpPacket, timestampAhead } from '@trunkline/rtp/rtp.ts'
 import type { MediaRecording } from '../../../ports/media.ts'
-import { frameBytes, headerBytes, sampleRate, summariseWav, wavHeader } from './wav.ts'
+import { type Channels, frameBytesOf, headerBytes, sampleRate, summariseWav, wavHeader } from './wav.ts'
 
 const framesPerMs = sampleRate / 1_000
 /** Frames held in memory: packets may arrive up to this much later than others. */
 const lagFrames = sampleRate
 /** Larger deviations mean that the peer restarted or its clock drifted (100 ppm: half a second in 83 minutes). */
 const toleranceFrames = sampleRate / 2
-/** Frames buffered while the disk is blocked: 128 KB per call. */
+/** Frames buffered while the disk is blocked: 128 KB per call, or half with one channel. */
 const windowFrames = sampleRate * 4
 
-type Channel = { ssrc: number; timestamp: number; frame: number }
+type Position = { ssrc: number; timestamp: number; frame: number }
 
 /**
- * Writes two G.711 streams to a stereo file: channel 0 left, channel 1 right. The timestamp of a packet sets its
- * position, relative to the arrival of the stream's first packet. Missing packets are silence. Memory is bounded for
+ * Writes two G.711 streams to a stereo file, channel 0 left and channel 1 right; or one to a file of one channel. The
+ * timestamp of a packet sets its position, relative to the arrival of the stream's first packet. Missing packets are silence. Memory is bounded for
  * any input and any disk speed.
  */
 export class Recorder {
@@ -26,8 +26,9 @@ export class Recorder {
   /** Later than the begin by the pauses that were skipped. */
   private start: number
   private paused: { readonly fill: 'silence' | 'skip'; readonly at: number } | null = null
-  private readonly window = new Int16Array(windowFrames * 2)
-  private readonly channels: [Channel | null, Channel | null] = [null, null]
+  private readonly channels: Channels
+  private readonly window: Int16Array
+  private readonly positions: [Position | null, Position | null] = [null, null]
   /** First frame of the window; all frames before it are written. */
   private base = 0
   private writing: Promise<void> = Promise.resolve()
@@ -37,10 +38,12 @@ export class Recorder {
   dropped = 0
 
   /** @param at milliseconds of the monotonic clock that also times packets */
-  constructor(file: FileHandle, path: string, at: number) {
+  constructor(file: FileHandle, path: string, at: number, channels: Channels) {
     this.file = file
     this.path = path
     this.start = at
+    this.channels = channels
+    this.window = new Int16Array(windowFrames * channels)
   }
 
   addPacket(channel: 0 | 1, codec: G711, packet: RtpPacket, at: number): void {
@@ -52,7 +55,9 @@ export class Recorder {
       return
     }
     const samples = samplesOf[codec]
-    for (let i = 0; i < length; i++) this.window[(frame + i) * 2 + channel] = samples[packet.payload[i] ?? 0] ?? 0
+    const { channels } = this
+    for (let i = 0; i < length; i++)
+      this.window[(frame + i) * channels + channel] = samples[packet.payload[i] ?? 0] ?? 0
   }
 
   /** Records nothing until `resume`: silence, or as if the time had not passed. */
@@ -63,7 +68,7 @@ export class Recorder {
   resume(at: number): void {
     if (this.paused?.fill === 'skip') {
       this.start += at - this.paused.at
-      this.channels.fill(null)
+      this.positions.fill(null)
     }
     this.paused = null
   }
@@ -95,7 +100,7 @@ export class Recorder {
     try {
       if (this.error) throw this.error
       await this.write(this.frameAt(at))
-      await this.file.write(wavHeader(this.base), 0, headerBytes, 0)
+      await this.file.write(wavHeader(this.base, this.channels), 0, headerBytes, 0)
       await this.file.datasync()
     } finally {
       await this.file.close()
@@ -109,22 +114,23 @@ export class Recorder {
   }
 
   private frameOf(channel: 0 | 1, packet: RtpPacket, arrival: number): number {
-    const known = this.channels[channel]
+    const known = this.positions[channel]
     if (known && known.ssrc === packet.ssrc) {
       const frame = known.frame + timestampAhead(known.timestamp, packet.timestamp)
       if (Math.abs(frame - arrival) <= toleranceFrames) return frame
     }
-    this.channels[channel] = { ssrc: packet.ssrc, timestamp: packet.timestamp, frame: arrival }
+    this.positions[channel] = { ssrc: packet.ssrc, timestamp: packet.timestamp, frame: arrival }
     return arrival
   }
 
   private async write(until: number): Promise<void> {
+    const { channels } = this
     while (this.base < until) {
       const frames = Math.min(until - this.base, windowFrames)
-      const part = Buffer.from(this.window.slice(0, frames * 2).buffer)
-      const position = headerBytes + this.base * frameBytes
-      this.window.copyWithin(0, frames * 2)
-      this.window.fill(0, (windowFrames - frames) * 2)
+      const part = Buffer.from(this.window.slice(0, frames * channels).buffer)
+      const position = headerBytes + this.base * frameBytesOf(channels)
+      this.window.copyWithin(0, frames * channels)
+      this.window.fill(0, (windowFrames - frames) * channels)
       this.base += frames
       await this.file.write(part, 0, part.length, position)
     }
@@ -135,8 +141,10 @@ export class Recorder {
  * Creates a file; does not overwrite an existing one.
  * @throws Error if it cannot be created
  */
-export const openRecorder = async (path: string, at: number): Promise<Recorder> => {
+export const openRecorder = async (path: string, at: number, channels: Channels = 2): Promise<Recorder> => {
   const file = await open(path, 'wx', 0o600)
-  await file.write(wavHeader(0), 0, headerBytes, 0)
-  return new Recorder(file, path, at)
+  await file.write(wavHeader(0, channels), 0, headerBytes, 0)
+  // After a loss of power, a file without its header would be taken for one of two channels.
+  if (channels === 1) await file.datasync()
+  return new Recorder(file, path, at, channels)
 }

@@ -4,9 +4,9 @@ import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../../../test/servers.ts'
-import { energyShare, toneFrames } from '../tone-testing.ts'
+import { energyShare, monoOf, toneFrames } from '../tone-testing.ts'
 import { openRecorder } from './recorder.ts'
-import { repairWav } from './wav.ts'
+import { repairWav, trimWav } from './wav.ts'
 
 const path = () => join(temporaryFolder(), 'call.wav')
 
@@ -109,6 +109,26 @@ test('a recording whose process was killed is repaired, and a second repair chan
   assert.equal(readFileSync(killed).readUInt32LE(40), 64_000)
   assert.deepEqual(await repairWav(killed), repaired)
   assert.deepEqual(await repairWav(file), whole)
+})
+
+test('one stream is recorded on one channel, which a repair and a trim keep', async () => {
+  const file = path()
+  const recorder = await openRecorder(file, 0, 1)
+  for (const [i, payload] of toneFrames(1_000, 150).entries()) recorder.addPacket(0, 'pcmu', packet(i, payload), i * 20)
+  recorder.flush(2_000)
+  const whole = await recorder.close(3_000)
+  assert.deepEqual([whole.seconds, whole.bytes, whole.channels], [3, 44 + 3 * 16_000, 1])
+  assert.ok(energyShare(monoOf(file), 1_000) > 0.98)
+  // As a process leaves it that was killed.
+  const bytes = readFileSync(file)
+  bytes.writeUInt32LE(36, 4)
+  bytes.writeUInt32LE(0, 40)
+  writeFileSync(file, bytes.subarray(0, -3))
+  const repaired = await repairWav(file)
+  assert.deepEqual([repaired.bytes, repaired.channels], [whole.bytes - 4, 1])
+  const trimmed = await trimWav(file, 2)
+  assert.deepEqual([trimmed.bytes, trimmed.channels], [repaired.bytes - 2 * 16_000, 1])
+  assert.deepEqual(await repairWav(file), trimmed)
 })
 
 test('a file that is not a recording stays unchanged', async () => {

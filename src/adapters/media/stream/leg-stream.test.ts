@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { after, describe, test } from 'node:test'
@@ -11,6 +12,7 @@ import { until } from '../../../../test/platform.ts'
 import type { MediaLeg } from '../../../ports/media.ts'
 import type { MediaStreamEnd, MediaStreamOptions } from '../../../ports/media-stream.ts'
 import { startEmbedded } from '../embedded/embedded-engine.ts'
+import { loopback } from '../embedded/embedded-testing.ts'
 import { logEvents, unwrap, waitForTone } from '../media.conformance.ts'
 import { energyShare, toneFrames } from '../tone-testing.ts'
 
@@ -27,11 +29,7 @@ after(async () => {
 
 const start = async (fault = (reason: string) => void faults.push(reason)) => {
   const engine = await startEmbedded({
-    bind: '127.0.0.1',
-    advertised: '127.0.0.1',
-    rtpPorts: [0, 0],
-    webrtcPorts: [0, 0],
-    workers: 1,
+    ...loopback,
     fault,
   })
   ending.push(() => engine.close())
@@ -223,6 +221,19 @@ describe('streams of a leg', { concurrency: true }, () => {
     )
   })
 
+  test('a server that sends without end is read at a pace, and delays no other stream', async () => {
+    const flooding = await connected()
+    const other = await connected({}, true)
+    for (let i = 0; i < 20; i++) flooding.served.sendAudio(Buffer.alloc(1_000_000, 0x20))
+    other.telephone.sendTone(1_000)
+    await waitForTone(other.telephone, 1_000)
+    // 8 MiB were read at once, and 1 MiB in each second after that. The system holds some more.
+    assert.ok(flooding.served.socket.bufferedAmount > 3_000_000, `${flooding.served.socket.bufferedAmount} wait`)
+    flooding.served.socket.terminate()
+    await flooding.ended
+    await Promise.all([flooding.call.close(), other.call.close()])
+  })
+
   test('a key that is sent to a stream arrives as one frame', async () => {
     const { call, stream, served } = await connected()
     unwrap(await stream.sendKey('5'))
@@ -405,7 +416,7 @@ describe('servers that break the rules', { concurrency: true }, () => {
   })
 
   /** A server of plain TCP, and a stream to it. */
-  const endOf = async (serveSocket: (socket: Socket) => void) => {
+  const endOf = async (serveSocket: (socket: Socket) => void, protocol: 'ws' | 'wss' = 'ws') => {
     const server = createServer((socket) => {
       socket.on('error', () => {})
       ending.push(async () => void socket.destroy())
@@ -417,7 +428,7 @@ describe('servers that break the rules', { concurrency: true }, () => {
     const address = server.address()
     const port = typeof address === 'object' ? address?.port : 0
     const { call, leg, telephone } = await single()
-    const { ended, events } = await openStream(leg, `ws://127.0.0.1:${port}/`)
+    const { ended, events } = await openStream(leg, `${protocol}://127.0.0.1:${port}/`)
     const end = await ended
     void leg.play([{ tones: [440], onMs: 200, offMs: 0, loop: 0 }])
     await waitForTone(telephone, 440)
@@ -445,14 +456,34 @@ describe('servers that break the rules', { concurrency: true }, () => {
       /301/,
     ],
     ['that says nothing for 5 s', () => {}, /within 5 s/],
+    ['over TLS that closes at once', (socket) => socket.destroy(), /./],
+    ['over TLS that closes after the first message', (socket) => socket.once('data', () => socket.end()), /./],
+    [
+      'over TLS that closes within its answer',
+      // The beginning of a ServerHello, by its header of 122 octets.
+      (socket) => socket.once('data', () => socket.end(Buffer.from([22, 3, 3, 0, 122, 2, 0, 0]))),
+      /./,
+    ],
+    ['over TLS that speaks without it', (socket) => socket.once('data', () => socket.end('HTTP/1.1 400\r\n\r\n')), /./],
   ]
   for (const [what, serveSocket, detail] of faults)
     test(`a server ${what} is unreachable, and the call goes on`, async () => {
-      const end = await endOf(serveSocket)
+      const end = await endOf(serveSocket, what.startsWith('over TLS') ? 'wss' : 'ws')
       assert.deepEqual([end.reason, end.code, end.seconds, end.framesSent], ['unreachable', null, 0, 0])
       assert.match(end.detail, detail)
       assert.deepEqual(end.events, ['ended: unreachable'])
     })
+
+  test('a server that closes right after its answer ends the stream as broken, and the call goes on', async () => {
+    const { events, reason, code } = await endOf((socket) =>
+      socket.once('data', (request) => {
+        const [, key = ''] = /sec-websocket-key: (\S+)/i.exec(request.toString()) ?? []
+        const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+        socket.end(`${accepted}Sec-WebSocket-Accept: ${accept}\r\n\r\n`)
+      }),
+    )
+    assert.deepEqual([events, reason, code], [['opened', 'ended: broken'], 'broken', null])
+  })
 
   test('a call that ends while its stream connects ends the stream', async () => {
     const requested = Promise.withResolvers<void>()
@@ -468,6 +499,35 @@ describe('servers that break the rules', { concurrency: true }, () => {
     const { reason, code } = await ended
     assert.deepEqual([reason, code], ['call_ended', null])
   })
+})
+
+// Apart from the others, whose packets would be in its way.
+test('a mark comes back within 20 ms of the last packet before it', async () => {
+  const { call, telephone, served } = await connected()
+  const sound = Buffer.alloc(800, 0x20)
+  const distances: number[] = []
+  for (let number = 0; number < 5; number++) {
+    const heardAt = Promise.withResolvers<number>()
+    const take = (data: Buffer) => {
+      if (data.toString().includes('"mark"')) heardAt.resolve(telephone.samples.length)
+    }
+    served.socket.on('message', take)
+    const from = telephone.samples.length
+    served.sendAudio(sound)
+    served.mark(String(number))
+    const at = await heardAt.promise
+    served.socket.off('message', take)
+    const end = await until(async () => {
+      const last = telephone.samples.findLastIndex((sample) => sample !== 0) + 1
+      return telephone.samples.length > last + 160 && last >= from + sound.length && last
+    })
+    distances.push(Math.abs(at - end))
+  }
+  // A worker that was late sends several packets at once: the median counts. A packet is 160 samples.
+  const [, , median = Number.NaN] = distances.toSorted((a, b) => a - b)
+  assert.ok(median <= 160, distances.join(' '))
+  assert.deepEqual(served.marks, ['0', '1', '2', '3', '4'])
+  await call.close()
 })
 
 test('when a worker dies, its streams end as broken', async () => {

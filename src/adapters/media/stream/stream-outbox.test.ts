@@ -88,6 +88,19 @@ test('a server that takes nothing for 30 s ends the stream', () => {
   take()
 })
 
+test('a server that stalls for 10 s loses the oldest 8 s, and gets the newest 2 s and what follows', () => {
+  const { outbox, sent, events, stall, take } = open()
+  outbox.push({ event: 'start' }, 0)
+  stall()
+  for (let chunk = 1; chunk <= 500; chunk++) outbox.push(media(chunk), chunk * 20)
+  assert.deepEqual([sent.length, outbox.dropped, events], [1, 400, ['dropped']])
+  take()
+  assert.deepEqual([sent[1], sent.at(-1), outbox.sent], ['2 inbound 401', '101 inbound 500', 100])
+  outbox.push(media(501), 10_020)
+  assert.equal(sent.at(-1), '102 inbound 501')
+  assert.deepEqual(events, ['dropped'])
+})
+
 test('1,000 marks wait at most: then the stream ends', () => {
   const { outbox, events, stall } = open()
   stall()

@@ -61,13 +61,15 @@ export type CallBehaviour = {
 export type CallOrigin = {
   /** Null for a call that the platform places. */
   readonly caller: Caller | null
+  /** Id of a call that the platform places: it can be ended from the beginning. */
+  readonly call?: string
   /** Asks call control for the plan of the call. */
   requestPlan(): Promise<VoiceDecision<VoicePlan>>
   behaviourOf(call: ActiveCall, plan: VoicePlan): CallBehaviour
 }
 
 /** The search of a call for the targets of its plan. */
-type Search = Pick<ForkingSettings, 'media' | 'caller' | 'codecs' | 'headers' | 'legPrefix'> & {
+type Search = Pick<ForkingSettings, 'media' | 'caller' | 'codecs' | 'headers' | 'legPrefix' | 'isScreened'> & {
   /** Ringing has been reported. */
   ringing?(): void
   /** Early media has started. */
@@ -120,7 +122,7 @@ export class ActiveCall {
 
   /** The call's id in call control, once it is known. */
   get callId(): string | null {
-    return this.plan?.call ?? null
+    return this.plan?.call ?? this.origin.call ?? null
   }
 
   /** The account of the call; null until it is known. */
@@ -343,6 +345,7 @@ export class ActiveCall {
     await this.ringingReported
     if (!this.plan || this.cause) return false
     this.isAnswered = true
+    if (this.accounting) this.accounting.answeredAt = this.now()
     const admission = this.deps.gateway.callControl.answered(this.plan.call, target, dialogsOf())
     this.answerPersisted = admission.catch(() => {})
     const agreed = await admission
@@ -353,8 +356,12 @@ export class ActiveCall {
 
   /** Starts the recording that the plan asks for. */
   async record(caller: CallLeg, callee: CallLeg): Promise<void> {
-    const unrecorded = await this.accounting?.record(caller, callee)
-    if (typeof unrecorded === 'string') this.addEntry({ leg: null, what: 'note', text: `not recorded: ${unrecorded}` })
+    this.noteUnrecorded(await this.accounting?.record(caller, callee))
+  }
+
+  /** The same for the party whose call a program runs. */
+  async recordParty(party: CallLeg): Promise<void> {
+    this.noteUnrecorded(await this.accounting?.recordParty(party))
   }
 
   /** Every party knows the answer: the talk begins, unless one of them has hung up meanwhile. */
@@ -468,6 +475,10 @@ export class ActiveCall {
         if (isTheirs) this.end(redactedFailure(500, reason))
       },
     }
+  }
+
+  private noteUnrecorded(reason: string | null | undefined): void {
+    if (typeof reason === 'string') this.addEntry({ leg: null, what: 'note', text: `not recorded: ${reason}` })
   }
 
   private note({ name }: CallLeg, text: string): void {

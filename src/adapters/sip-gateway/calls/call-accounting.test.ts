@@ -17,7 +17,7 @@ const plan: VoicePlan = {
 }
 
 /** An accounting whose media and call control answer in later turns, and write what they finished. */
-const open = () => {
+const open = (own: Partial<VoicePlan> = {}) => {
   const timers = new ManualTimers()
   const order: string[] = []
   const later = async <T>(name: string, value: T): Promise<T> => {
@@ -29,7 +29,7 @@ const open = () => {
   const media: Partial<MediaCall> = {
     startRecording: () => later('recording', done(null)),
     stats: () => later('stats', done([])),
-    stopRecording: () => later('recording stopped', done({ seconds: 1, bytes: 2, sha256: 'x' })),
+    stopRecording: () => later('recording stopped', done({ seconds: 1, bytes: 2, sha256: 'x', channels: 2 })),
   }
   const control = makeCallControl(() => assert.fail('no call is placed'))
   const failures: unknown[] = []
@@ -52,7 +52,7 @@ const open = () => {
     },
   }
   const ends: HangupCause[] = []
-  const accounting = new CallAccounting(gateway as GatewayDeps, plan, (ending) => void ends.push(ending))
+  const accounting = new CallAccounting(gateway as GatewayDeps, { ...plan, ...own }, (ending) => void ends.push(ending))
   accounting.media = media as MediaCall
   const leg = { media: { id: 'caller' }, trunk: null, name: 'caller' } as unknown as CallLeg
   const fail = (count: number) => {
@@ -85,7 +85,7 @@ test('the end of a call is reported after its recording and media are closed, un
   assert.equal(isOver, false, 'the end is not persisted')
   timers.advance(2_000)
   await concluded
-  const recordings = JSON.stringify([{ id: 'recording', content: { seconds: 1, bytes: 2, sha256: 'x' } }])
+  const recordings = JSON.stringify([{ id: 'recording', content: { seconds: 1, bytes: 2, sha256: 'x', channels: 2 } }])
   assert.deepEqual(order.slice(0, 3), closed)
   assert.equal(order.at(-1), `ended 3000 ms ago, ${recordings}`)
   assert.equal(timers.waiting, 0, 'no heartbeat follows')
@@ -108,4 +108,19 @@ test('failed heartbeats end a call only if they follow each other', async () => 
   assert.equal(ends.length, 1)
   accounting.stop()
   assert.equal(timers.waiting, 0)
+})
+
+test('a call ends within its longest time since the answer was reported, so that no further minute is charged', async () => {
+  const { timers, ends, accounting } = open({ mostSeconds: 60 })
+  accounting.answeredAt = timers.now()
+  timers.advance(2_000)
+  accounting.start()
+  timers.advance(57_700)
+  assert.deepEqual(ends, [])
+  timers.advance(200)
+  assert.deepEqual(
+    ends.map(({ how }) => how),
+    ['completed'],
+  )
+  accounting.stop()
 })

@@ -1,7 +1,7 @@
 import type { MediaCall, MediaLegStats, MediaRecorder } from '../../../ports/media.ts'
 import type { VoicePlan, VoiceRecording } from '../../../ports/voice.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
-import { heartbeatMs, maxMissedHeartbeats } from '../limits.ts'
+import { endMarginMs, heartbeatMs, maxMissedHeartbeats } from '../limits.ts'
 import { retryForever } from '../retry-forever.ts'
 import type { CallLeg } from './call-leg.ts'
 import { causeOfRefusal, failure, type HangupCause } from './hangup-cause.ts'
@@ -23,7 +23,8 @@ export class CallAccounting {
   /** The id of the recording, once it has begun. */
   private recording: string | null = null
   private recorder: MediaRecorder | null = null
-  /** When the call ended, by the clock of the user agent. */
+  /** When the answer was reported, and when the call ended, by the clock of the user agent. */
+  answeredAt: number | null = null
   private stoppedAt: number | null = null
   private missed = 0
   private stopHeartbeat = () => {}
@@ -52,13 +53,30 @@ export class CallAccounting {
     return null
   }
 
+  /**
+   * Starts the recording of a call that a program runs: what its party says, and what it hears. Our user is left here too;
+   * the program is in its place for a party behind a trunk. @returns as `record`
+   */
+  async recordParty({ media: leg, trunk }: CallLeg): Promise<string | null> {
+    const { record } = this.plan
+    if (record === null || !this.media) return null
+    const [left, right] = trunk === null ? (['said', 'heard'] as const) : (['heard', 'said'] as const)
+    const begun = await this.media.record(record.path, { leg, of: left }, { leg, of: right })
+    if (begun.outcome === 'refused') return begun.reason
+    this.recorder = begun.value
+    this.recording = record.id
+    return null
+  }
+
   /** Starts accounting at the answer. */
   start(): void {
     const { mostSeconds } = this.plan
     this.scheduleHeartbeat()
     if (mostSeconds === null || this.stoppedAt !== null) return
-    this.stopCut = this.gateway.agent.timers.after(mostSeconds * 1_000, () =>
-      this.end({ how: 'balance', status: 402, reason: 'The time that was paid for is over', by: null }),
+    const { timers } = this.gateway.agent
+    const talkedMs = timers.now() - (this.answeredAt ?? timers.now())
+    this.stopCut = timers.after(Math.max(0, mostSeconds * 1_000 - talkedMs - endMarginMs), () =>
+      this.end({ how: 'completed', status: 200, reason: `The call has lasted ${mostSeconds} s`, by: null }),
     )
   }
 

@@ -201,7 +201,7 @@ export class CallRegistry {
 
   /** Adds a call that the platform places. */
   private place(plan: VoicePlan, behaviourOf: (call: ActiveCall) => CallBehaviour): ActiveCall {
-    const call = this.add({ caller: null, requestPlan: async () => ({ value: plan }), behaviourOf })
+    const call = this.add({ caller: null, call: plan.call, requestPlan: async () => ({ value: plan }), behaviourOf })
     if (this.isClosing) call.end(serverStopping)
     return call
   }

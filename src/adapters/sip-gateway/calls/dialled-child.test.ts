@@ -1,19 +1,15 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeSoftphone } from '../../../../test/media/softphone.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
-import { answer, closedAfter, dial, mediaFlow, openMedia, receivesTone, sdp } from '../testing.ts'
-import { infoKey, openProgramWorld, outcome, play, programHangsUp, toBob } from './program-line-testing.ts'
+import type { VoiceLine } from '../../../ports/voice.ts'
+import { energyShare } from '../../media/tone-testing.ts'
+import { answer, closedAfter, dial, mediaFlow, receivesTone, sdp } from '../testing.ts'
+import { infoKey, makeProgramWorlds, outcome, play, programHangsUp, toBob, whenGone } from './program-line-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
-
-type Run = Parameters<typeof openProgramWorld>[2]
-type Settings = Parameters<typeof openProgramWorld>[3]
-
-const open = (t: TestContext, run?: Run, settings?: Settings) => openProgramWorld(t, media, run, settings)
+const { media, open } = await makeProgramWorlds()
 
 test('a dialled call connects both sides, and after it the program plays again', async (t) => {
   const { callControl, gateway, connected, endOf } = await open(t)
@@ -237,6 +233,76 @@ test('a refused answer of the dialled side, as without balance, leaves the progr
   assert.deepEqual(await dialling, { how: 'balance', status: 402, isAnswered: false, seconds: 0 })
   await until(() => ends.length === 1)
   assert.equal((await endOf('child')).how, 'balance')
+  void play(line, 440)
+  await receivesTone(peer, 440)
+})
+
+test('a callee that is screened hears the party and is heard after it, and keys are for it until then', async (t) => {
+  const { carrier, answered, dialFrom, telephone, endOf } = await open(t)
+  const { peer, line } = await answered()
+  const screened = Promise.withResolvers<VoiceLine>()
+  const confirmed = Promise.withResolvers<boolean>()
+  const screening = {
+    run: (own: VoiceLine) => {
+      screened.resolve(own)
+      return confirmed.promise
+    },
+  }
+  const dialling = dialFrom(line, { plan: { screening } })
+  const other = await telephone()
+  const call = await carrier.call()
+  // Early media is heard, as without screening.
+  other.sendTone(620)
+  call.ring({ status: 183, body: sdp(await other.answer(call.invite.body.toString())) })
+  await receivesTone(peer, 620)
+  const { session } = await answer(call, other)
+  const own = await screened.promise
+  // It hears nothing of the party.
+  const heard: Uint8Array[] = []
+  await own.leg?.listen('heard', (frame) => heard.push(frame))
+  await until(() => heard.length >= 15, 'frames')
+  assert.ok(heard.every((frame) => frame.every((sample) => (sample & 0x7f) === 0x7f)))
+  const keys: string[] = []
+  own.keys((key) => keys.push(key))
+  void play(own, 880)
+  await receivesTone(other, 880)
+  await session.info(infoKey('7'))
+  await until(() => keys.length === 1)
+  assert.ok(!(energyShare(peer.samples.slice(-800), 620) > 0.1))
+  await own.leg?.stopSounds()
+  confirmed.resolve(true)
+  await Promise.all([receivesTone(peer, 620), receivesTone(other, 1_000)])
+  peer.sendTone(null)
+  await session.info(infoKey('8'))
+  await until(() => peer.digits === '8')
+  await session.bye()
+  assert.deepEqual([(await dialling).isAnswered, keys, own.gone.aborted], [true, ['7'], true])
+  assert.equal(outcome(await endOf('child')), 'completed by callee')
+})
+
+test('a screening that fails, and one that the party ends by a star, connect nobody', async (t) => {
+  const errors: unknown[] = []
+  const { carrier, answered, dialFrom, telephone, endOf } = await open(t, null, {
+    fault: (error) => void errors.push(error),
+  })
+  const { peer, line, session } = await answered()
+  const failing = dialFrom(line, { plan: { screening: { run: () => Promise.reject(new Error('a bug')) } } })
+  const first = await answer(await carrier.call(), await telephone())
+  assert.deepEqual(await failing, { how: 'program_error', status: 500, isAnswered: false, seconds: 0 })
+  await until(() => first.ends.length === 1 && errors.length === 1)
+
+  const gone = Promise.withResolvers<void>()
+  const run = async (own: VoiceLine) => {
+    await session.info(infoKey('*'))
+    await whenGone(own)
+    gone.resolve()
+    return true
+  }
+  const dialling = dialFrom(line, { endsOnStar: true, plan: { call: 'second', screening: { run } } })
+  const second = await answer(await carrier.call(), await telephone())
+  assert.deepEqual([(await dialling).how, outcome(await endOf('second'))], ['canceled', 'completed by caller'])
+  await until(() => second.ends.length === 1)
+  await gone.promise
   void play(line, 440)
   await receivesTone(peer, 440)
 })

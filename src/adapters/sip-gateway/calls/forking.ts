@@ -35,6 +35,8 @@ export type ForkingSettings = {
   readonly plan: Pick<VoicePlan, 'call' | 'callerId' | 'targets' | 'ringSeconds' | 'headers' | 'hops'>
   /** How the ids of its media legs begin. Default: callee. */
   readonly legPrefix?: string
+  /** The target that answers is not bridged with the caller: it is screened first. Default: false. */
+  readonly isScreened?: boolean
   /** Codecs towards browsers, best first. */
   readonly codecs: readonly MediaCodec[]
   /** Additional headers from the caller, for browsers. */
@@ -160,8 +162,9 @@ export class Forking {
     const won = await this.ringBranches(target, attempts)
     this.stopRinging()
     if ('ending' in won) return won
-    const { media, caller } = this.settings
-    const bridged = caller && attempts.length > 1 ? await media.bridge(caller.media, won.leg.media) : null
+    const { media, caller, isScreened = false } = this.settings
+    const isBridged = caller && attempts.length > 1 && !isScreened
+    const bridged = isBridged ? await media.bridge(caller.media, won.leg.media) : null
     return bridged?.outcome === 'refused' ? this.failAfterAnswer(won.leg, causeOfMedia(bridged)) : won
   }
 
@@ -333,6 +336,8 @@ export class Forking {
   /** Null when the media are agreed. */
   private async applyAnswer(attempt: ForkBranch, response: SipResponse, flow: Flow): Promise<HangupCause | null> {
     const { media, isRenegotiated } = attempt.leg
+    const { caller, media: callMedia, isScreened = false } = this.settings
+    if (caller && isScreened) await callMedia.unbridge(caller.media)
     // A later offer has replaced the first: the 2xx repeats what is over.
     if (isRenegotiated) return null
     const answer = response.body.length > 0 ? response.body.toString() : attempt.reliableAnswer(response)

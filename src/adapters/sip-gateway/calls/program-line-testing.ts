@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeTelephone, type Telephone } from '../../../../test/media/telephone.ts'
 import type { MediaEngine } from '../../../ports/media.ts'
 import type { VoiceDialOptions, VoiceEnd, VoiceLine, VoicePlan, VoiceTarget } from '../../../ports/voice.ts'
 import type { GatewaySettings } from '../gateway.ts'
-import { answer, closedAfter, dial, openWorld, receivesTone } from '../testing.ts'
+import { answer, closedAfter, dial, openMedia, openWorld, receivesTone } from '../testing.ts'
 
 export const toCarrier: VoiceTarget = { trunk: 'carrier', number: '+442079460123' }
 export const toBob: VoiceTarget = { people: [{ account: 'one', user: 'BOB' }] }
@@ -30,12 +30,15 @@ export const programHangsUp = { how: 'completed', status: 200, reason: 'The prog
 
 export const outcome = ({ how, by }: VoiceEnd) => `${how} by ${by}`
 
+type Run = (line: VoiceLine) => Promise<void>
+
 /** A gateway whose calls from a carrier run a program. Default: it gives its line to the test, and waits for its end. */
-export const openProgramWorld = async (
+const openProgramWorld = async (
   t: TestContext,
   media: MediaEngine,
-  run: ((line: VoiceLine) => Promise<void>) | null = null,
+  run: Run | null = null,
   settings: Partial<GatewaySettings> = {},
+  own: Partial<VoicePlan> = {},
 ) => {
   const lines: VoiceLine[] = []
   const program = {
@@ -46,7 +49,7 @@ export const openProgramWorld = async (
         return whenGone(line)
       }),
   }
-  const world = await openWorld(t, () => ({ value: { call: 'parent', program } }), { media, ...settings })
+  const world = await openWorld(t, () => ({ value: { call: 'parent', program, ...own } }), { media, ...settings })
   const { gateway, carrier, callControl } = world
   const telephone = () => closedAfter(t, makeTelephone())
   /** The carrier calls us. */
@@ -90,6 +93,15 @@ export const openProgramWorld = async (
     return { ...party, dialling, other, callee }
   }
   return { ...world, telephone, receive, nextLine, answered, plan, dialFrom, connected, endOf, program }
+}
+
+/** The engine that the tests of a file share, and gateways with it. */
+export const makeProgramWorlds = async () => {
+  const media = await openMedia()
+  after(() => media.close())
+  const open = (t: TestContext, run?: Run | null, settings?: Partial<GatewaySettings>, plan?: Partial<VoicePlan>) =>
+    openProgramWorld(t, media, run, settings, plan)
+  return { media, open }
 }
 
 export type DialSettings = Partial<VoiceDialOptions> & { readonly plan?: Partial<VoicePlan> }

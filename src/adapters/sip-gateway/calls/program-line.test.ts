@@ -1,19 +1,25 @@
 import assert from 'node:assert/strict'
-import { after, type TestContext, test } from 'node:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
 import { header } from '@trunkline/sip/message.ts'
 import { noSessionEvents, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
+import { makeSoftphone } from '../../../../test/media/softphone.ts'
+import { makeStreamServer, streamOptions } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
+import { temporaryFolder } from '../../../../test/servers.ts'
 import type { VoiceLine } from '../../../ports/voice.ts'
-import { answer, closedAfter, openMedia, receivesTone, sdp } from '../testing.ts'
-import { infoKey, openProgramWorld, outcome, play, programHangsUp, whenGone } from './program-line-testing.ts'
+import { maxEnergyShare } from '../../media/tone-testing.ts'
+import { answer, closedAfter, dial, fromBrowser, receivesTone, sdp } from '../testing.ts'
+import { infoKey, makeProgramWorlds, outcome, play, programHangsUp, whenGone } from './program-line-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
+const { media, open } = await makeProgramWorlds()
 
-type Run = Parameters<typeof openProgramWorld>[2]
-type Settings = Parameters<typeof openProgramWorld>[3]
-
-const open = (t: TestContext, run?: Run, settings?: Settings) => openProgramWorld(t, media, run, settings)
+/** The samples of a channel of a recording. */
+const channelOf = (path: string, channel: 0 | 1): Int16Array => {
+  const file = readFileSync(path)
+  return Int16Array.from({ length: (file.length - 44) / 4 }, (_, n) => file.readInt16LE(44 + n * 4 + channel * 2))
+}
 
 test('a program rings, answers, plays, hears each key once, and hangs up', async (t) => {
   const { callControl, gateway, receive, nextLine, ended } = await open(t)
@@ -46,6 +52,36 @@ test('a program rings, answers, plays, hears each key once, and hangs up', async
   assert.deepEqual(callControl.order(), ['receive', 'ringing', 'answered', 'ended'])
   assert.ok(callControl.traces.includes('three keys'))
   await until(() => gateway.calls() === 0 && gateway.trunk('carrier')?.calls === 0 && media.state().calls === 0)
+})
+
+test('a key of the party reaches the server of its stream as one frame, by audio or by INFO', async (t) => {
+  const server = await makeStreamServer()
+  t.after(server.close)
+  const { answered } = await open(t)
+  for (const way of ['both', 'info'] as const) {
+    const { peer, session, line } = await answered()
+    assert.ok(line.leg)
+    const known = server.streams.length
+    const opened = await line.leg.openStream(streamOptions(server.url), { ended: () => {} })
+    assert.ok(opened.outcome === 'done')
+    const served = await until(() => (server.streams[known]?.frames.length ?? 0) > 0 && server.streams[known])
+    // As the interpreter does.
+    line.keys((key) => void opened.value.sendKey(key))
+    for (const key of '5#') {
+      if (way === 'both') await peer.press(key)
+      await session.info(infoKey(key))
+    }
+    const keys = () => served.frames.flatMap(({ dtmf }) => dtmf ?? [])
+    await until(() => keys().length >= 2)
+    // A frame of audio that is sent after the keys: no further one has come.
+    const { length } = served.frames
+    await until(() => served.frames.length > length + 5)
+    assert.deepEqual(
+      keys(),
+      ['5', '#'].map((digit) => ({ track: 'inbound_track', digit })),
+    )
+    line.hangUp(programHangsUp)
+  }
 })
 
 test('a program that refuses, does nothing or fails ends the call before its answer', async (t) => {
@@ -210,4 +246,49 @@ test('a program that runs when the gateway closes ends with its dialled call', a
   assert.ok(line.gone.aborted)
   await settleSockets()
   assert.deepEqual([callee.ends.length, dialled.ends.length], [1, 1])
+})
+
+test('a call with a program is recorded from its answer if its plan says so, beside a recording of the program', async (t) => {
+  const record = { id: 'whole', path: join(temporaryFolder(), 'whole.wav') }
+  const { receive, nextLine, ended } = await open(t, null, undefined, { record })
+  const { peer } = await receive()
+  const line = await nextLine()
+  await line.answer()
+  peer.sendTone(1_000)
+  void play(line, 440)
+  assert.ok(line.leg && line.media)
+  const [said, heard] = [{ leg: line.leg, of: 'said' } as const, { leg: line.leg, of: 'heard' } as const]
+  const own = await line.media.record(join(temporaryFolder(), 'own.wav'), said, heard)
+  assert.equal(own.outcome, 'done')
+  await receivesTone(peer, 440)
+  line.hangUp(programHangsUp)
+  const { recordings } = await ended()
+  const [whole, second] = recordings
+  assert.ok(whole?.id === 'whole' && whole.content !== 'left' && whole.content.seconds > 0.5)
+  assert.equal(second, undefined)
+  // Our side, which the program is here, is left.
+  assert.ok(maxEnergyShare(channelOf(record.path, 0), 440) > 0.9)
+  assert.ok(maxEnergyShare(channelOf(record.path, 1), 1_000) > 0.9)
+})
+
+test('a call from a browser runs a program too, and its user is left in the recording', async (t) => {
+  const record = { id: 'whole', path: join(temporaryFolder(), 'browser.wav') }
+  const { browser, nextLine, ended } = await open(t, null, undefined, { record })
+  const softphone = await closedAfter(t, makeSoftphone())
+  const ada = await browser('ADA')
+  const { dialled } = await dial(ada, fromBrowser(ada), softphone)
+  const line = await nextLine()
+  assert.equal(await line.answer(), true)
+  const session = await until(() => dialled.session)
+  const keys: string[] = []
+  line.keys((key) => keys.push(key))
+  softphone.sendTone(1_000)
+  void play(line, 440)
+  await receivesTone(softphone, 440)
+  await session.info(infoKey('7'))
+  await session.bye()
+  const { recordings, by } = await ended()
+  assert.deepEqual([recordings.length, by, keys, line.gone.aborted], [1, 'caller', ['7'], true])
+  assert.ok(maxEnergyShare(channelOf(record.path, 0), 1_000) > 0.9)
+  assert.ok(maxEnergyShare(channelOf(record.path, 1), 440) > 0.9)
 })

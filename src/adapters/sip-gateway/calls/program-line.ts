@@ -11,6 +11,7 @@ import type { ActiveCall, CallBehaviour } from './active-call.ts'
 import { type CallLeg, sdpBody } from './call-leg.ts'
 import { DialledChild } from './dialled-child.ts'
 import { causeOfMedia, causeOfStatus, failure, type HangupCause } from './hangup-cause.ts'
+import { PartyKeys } from './party-keys.ts'
 
 const codecs: readonly MediaCodec[] = ['pcmu', 'pcma']
 
@@ -44,9 +45,7 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
   private isEarly = false
   private ringing: Promise<void> | null = null
   private answering: Promise<void> | null = null
-  /** The party's key transport, fixed by its first key: some telephones send each key in both. */
-  private keyTransport: 'rtp' | 'info' | null = null
-  private readonly keyListeners = new Set<(key: string) => void>()
+  private readonly partyKeys = new PartyKeys()
   private readonly speechListeners = new Set<(change: 'began' | 'ended') => void>()
   /** The call that the program dials, with what ends it. */
   private dialling: { readonly call: ActiveCall; readonly endsOnStar: boolean } | null = null
@@ -85,11 +84,9 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
   }
 
   pressed(way: 'rtp' | 'info', key: string, mediaLeg: string): void {
-    const { party, dialling } = this
-    if (mediaLeg !== party?.media.id) return
-    this.keyTransport ??= way
-    if (this.keyTransport !== way) return
-    if (!dialling) for (const listener of [...this.keyListeners]) listener(key)
+    const { party, dialling, partyKeys } = this
+    if (mediaLeg !== party?.media.id || !partyKeys.takes(way)) return
+    if (!dialling) partyKeys.press(key)
     else if (key === '*' && dialling.endsOnStar)
       dialling.call.end(endOfDial('The party pressed the star', 'caller', dialling.call))
     // The bridge relays the keys in the audio.
@@ -143,8 +140,7 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
   }
 
   keys(listener: (key: string) => void): () => void {
-    this.keyListeners.add(listener)
-    return () => this.keyListeners.delete(listener)
+    return this.partyKeys.listen(listener)
   }
 
   speech(listener: (change: 'began' | 'ended') => void): () => void {
@@ -157,7 +153,8 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
     // A program has a party from its beginning.
     if (!party) throw new Error('a program dials without a party')
     const child: ActiveCall = this.place(plan, () => behaviour)
-    const behaviour = new DialledChild(child, { call: active, line: this, party }, `dial-${++this.dialCount}`)
+    const side = { call: active, line: this, party }
+    const behaviour = new DialledChild(child, plan, side, `dial-${++this.dialCount}`)
     if (this.dialling) child.end(failure(491, 'The program dials already'))
     else this.dialling = { call: child, endsOnStar }
     const end = () => child.end(endOfDial('The program ended the dialled call', null, child))
@@ -208,6 +205,7 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
     }
     active.setLegs([party])
     if (!(await active.persistAnswer(null, () => [party.snapshot(incoming.dialog)]))) return
+    await active.recordParty(party)
     // Null when the caller cancelled first: that has ended the call.
     party.session = incoming.accept({ body: sdpBody(description.value) }, party)
     this.begin(party)

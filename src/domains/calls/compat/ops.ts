@@ -3,6 +3,7 @@ import type { CallbackPayload as Payload } from '../orders/callback-job.ts'
 import * as kinds from '../orders/callback-kinds.ts'
 import * as commands from '../orders/commands.ts'
 import { programCallOf } from '../orders/program-call.ts'
+import * as resolution from '../orders/source-resolution.ts'
 import type { CallCommand as Command, CommandOutcome as Outcome } from '../programs/call-command.ts'
 import * as programs from '../programs/program.ts'
 import * as sources from '../programs/program-source.ts'
@@ -11,6 +12,7 @@ import * as links from '../recordings/recording-links.ts'
 import * as status from '../recordings/recording-status.ts'
 import * as recordings from '../recordings/recording-store.ts'
 import * as store from '../store.ts'
+import * as streams from '../streams/stream-status.ts'
 
 // Calls, their recordings and their programs, for an interface that shows them in another shape (src/interfaces/twilio).
 
@@ -32,6 +34,7 @@ export type VerbResult = programs.VerbResult
 export type Verb = AnyVerb
 export type VerbOf<N extends VerbName> = Named<N>
 export type RecordingRow = recordings.RecordingRow
+export type StreamPayload = streams.StreamPayload
 
 export const callOf = store.find
 export const callsByIds = store.byIds
@@ -44,8 +47,11 @@ export const runCommandOnCall = commands.runCommandOnCall
 export const ordinaryCallSeconds = ordinarySeconds
 
 export const callbackEvents = sources.callbackEvents
+/** Returns who gets the statuses of the calls of an application; null: nobody. */
+export const callbacksOfApplication = resolution.callbacksOfApplication
 /** Kinds of the jobs of callbacks in the shape of Twilio. */
 export const [callStatusKind, recordingStatusKind] = [kinds.callbackKinds.twilio, status.twilioRecordingKind]
+export const streamStatusKind = streams.twilioStreamKind
 
 export const makeRecordingLinks = links.recordingLinks
 export const findRecording = recordings.findRecordingRow

@@ -95,6 +95,10 @@ export const makeAdmission = (deps: CallControlDeps, running: RunningCalls, time
       recording: record?.id ?? null,
       isAnswered: false,
       persistedAt: performance.now(),
+      ...(call.status === 'QUEUED' ? { storesRinging: true } : {}),
+      ...(call.parent_id
+        ? { dialled: { by: call.parent_id, callerId: call.caller_id_used, depth: call.depth ?? 0 } }
+        : {}),
     })
     timelines.begin(call.id, call.account_id)
     if (full)

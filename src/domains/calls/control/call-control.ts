@@ -22,12 +22,9 @@ import {
 } from '../ops.ts'
 import type { QueuedCall } from '../orders/order-store.ts'
 import { type PlacedOrder, planOfOrder } from '../orders/place-order.ts'
-import { programCallOf } from '../orders/program-call.ts'
-import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
-import type { ProgramSource } from '../programs/program-source.ts'
+import { ProgramError } from '../programs/program.ts'
 import * as recordings from '../recordings/recording-files.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
-import type { NewCall } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { makeProgramSteps } from '../timeline/program-steps.ts'
 import {
@@ -44,6 +41,7 @@ import { checkDestination, countAttempt, getsRecord, limitsOf, mayStillSpend } f
 import { makePlaceChild } from './child-call.ts'
 import { type Destination, findDestination } from './destination.ts'
 import * as dialogs from './dialog-store.ts'
+import { makeAdmitProgram } from './program-admission.ts'
 import { makeProgramRecordings } from './program-recordings.ts'
 import { makeRegisteredUsers } from './registered-users.ts'
 
@@ -67,8 +65,10 @@ export type CallControl = VoiceCallControl & {
 }
 
 /** Decides on the calls of users. */
-const makePlaceCall = (deps: CallControlDeps, { storeRefusal, admitCall }: Admission): CallControl['placeCall'] => {
+const makePlaceCall = (deps: CallControlDeps, admission: Admission): CallControl['placeCall'] => {
   const { db } = deps
+  const { storeRefusal, admitCall } = admission
+  const admitProgram = makeAdmitProgram(deps, admission)
   return async (request) => {
     const { person, to, from, headers } = request
     const { account, user } = person
@@ -99,40 +99,30 @@ const makePlaceCall = (deps: CallControlDeps, { storeRefusal, admitCall }: Admis
     }
     const uncovered = callRefusals.insufficientBalance()
     const isRecorded = found.isRecorded || recordings.isRequested(headers)
+    if (found.program) return await admitProgram(call, found.program, isRecorded, uncovered)
     return await admitCall(call, { callerId, targets: found.targets, isRecorded }, uncovered)
   }
 }
 
+/**
+ * Returns how many calls led to one that a carrier delivers: more than none if a call of ours that rings shows the number of
+ * its caller. Few carriers pass our header on.
+ */
+const depthOfReturned = (running: RunningCalls, caller: string): number =>
+  running
+    .values()
+    .filter(({ isAnswered }) => !isAnswered)
+    .reduce((most, { dialled }) => (dialled?.callerId === caller ? Math.max(most, dialled.depth) : most), 0)
+
 /** Decides on the calls that trunks deliver. */
 const makeReceiveCall = (
   deps: CallControlDeps,
-  { getsCdr, storeRefusal, refuseInbound, admitCall }: Admission,
+  running: RunningCalls,
+  admission: Admission,
 ): CallControl['receiveCall'] => {
-  const { db, callPrograms } = deps
-
-  /** Admits a call that runs a program. The program decides on recordings. */
-  const admitProgram = async (attempt: NewCall, source: ProgramSource, hops: number, uncovered: CallRefusal) => {
-    const { account_id: account } = attempt
-    let program: ResolvedProgram
-    try {
-      program = await callPrograms.resolve(account, source)
-    } catch (error) {
-      if (!(error instanceof ProgramError)) throw error
-      deps.log.warn({ account, call: attempt.id, reason: error.message }, 'calls: the program cannot run')
-      return await refuseInbound(attempt, callRefusals.programFailed())
-    }
-    const { application, callbacks = null } = program
-    const call = { ...attempt, application_id: application, callbacks, depth: hops }
-    const plan = { callerId: call.caller_id_used, targets: [], isRecorded: false }
-    const decided = await admitCall(call, plan, uncovered)
-    if ('refused' in decided) return decided
-    const begun = callPrograms.runner.begin({
-      call: programCallOf({ ...call, status: 'RINGING' }),
-      program,
-      outbound: callPrograms.outboundOf(account),
-    })
-    return { value: { ...decided.value, program: begun } }
-  }
+  const { db } = deps
+  const { getsCdr, storeRefusal, refuseInbound, admitCall } = admission
+  const admitProgram = makeAdmitProgram(deps, admission)
 
   return async ({ trunk, hops = 0, ...request }) => {
     const full = callRefusals.trunkFull()
@@ -151,12 +141,10 @@ const makeReceiveCall = (
     const targets: VoiceTarget[] = user && permission?.rings ? [{ people: [{ account, user }] }] : []
     deps.log.debug({ call: call.id, trunk }, 'calls: inbound call')
     const uncovered = callRefusals.inboundNotCovered()
-    if (called.voice) return await admitProgram(call, called.voice, hops, uncovered)
-    return await admitCall(
-      call,
-      { callerId: call.caller_id_used, targets, isRecorded: called.record_inbound },
-      uncovered,
-    )
+    const { voice, record_inbound: isRecorded } = called
+    const depth = Math.max(hops, depthOfReturned(running, caller))
+    if (voice) return await admitProgram({ ...call, depth }, voice, isRecorded, uncovered)
+    return await admitCall(call, { callerId: call.caller_id_used, targets, isRecorded }, uncovered)
   }
 }
 
@@ -197,7 +185,7 @@ const makePlaceQueuedCall = (
       try {
         const order = await planOfOrder(deps.callPrograms, { ...row, program, placement }, found)
         await db.begin((tx) => callPlaced(tx, row))
-        running.set(call, { ...known, isOrder: true })
+        running.set(call, { ...known, storesRinging: true })
         return { order }
       } catch (error) {
         if (error instanceof ProgramError)
@@ -242,11 +230,16 @@ const makeCallProgress = (
   const { db } = deps
   const cipher = recordingCipher(deps.seal)
 
+  /** Notes why a call is cut, and why those that its program dialled end with it. */
+  const noteCut = (call: string, why: HoldShortfall['why']) => {
+    for (const [id, one] of running) if (id === call || one.dialled?.by === call) one.cutReason = why
+  }
+
   /** Schedules the end for when the held minutes run out, not for the next heartbeat. */
   const scheduleEnd = (call: string, known: RunningCall, { seconds, why }: HoldShortfall) => {
     clearTimeout(known.timer)
     known.timer = setTimeout(() => {
-      known.cutReason = why
+      noteCut(call, why)
       deps.hangUp(call, cutReasons[why])
     }, seconds * 1_000).unref()
   }
@@ -274,7 +267,7 @@ const makeCallProgress = (
         known.persistedAt = performance.now()
         if (cut === 'ended') return refused(callRefusals.closed())
         if (cut !== null) {
-          known.cutReason = cut
+          noteCut(call, cut)
           return refused(callRefusals.cut(cutReasons[cut], cut))
         }
         if (lack && lack.seconds * 1_000 < callHeartbeatMs) scheduleEnd(call, known, lack)
@@ -306,7 +299,7 @@ const makeCallProgress = (
         await dialogs.deleteDialogs(tx, account, call)
       })
       clearTimeout(known.timer)
-      timelines.append(call, summary(end))
+      timelines.appendEnd(call, summary(end))
       running.delete(call)
     },
   }
@@ -360,11 +353,11 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
 
     placeCall: makePlaceCall(deps, admission),
     placeQueuedCall: makePlaceQueuedCall(deps, running, timelines),
-    receiveCall: makeReceiveCall(deps, admission),
+    receiveCall: makeReceiveCall(deps, running, admission),
     isAnswered: (call) => running.get(call)?.isAnswered ?? null,
     ringing: async (call) => {
       const known = running.get(call)
-      if (known?.isOrder) await db.begin((tx) => callRinging(tx, known.account, call))
+      if (known?.storesRinging) await db.begin((tx) => callRinging(tx, known.account, call))
     },
     ...makeCallProgress(deps, running, timelines),
 

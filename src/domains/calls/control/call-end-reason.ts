@@ -8,8 +8,10 @@ export type RunningCall = {
   readonly direction: 'I' | 'O'
   /** The recording that its plan asks for. */
   readonly recording: string | null
-  /** Made by the API: its ringing is stored. */
-  readonly isOrder?: true
+  /** Its ringing is stored: a call of the API, or one whose statuses are reported. */
+  readonly storesRinging?: true
+  /** The call whose program dialled it, with the number that it shows, and how many calls led to it. */
+  readonly dialled?: { readonly by: string; readonly callerId: string; readonly depth: number }
   isAnswered: boolean
   /** Time of the last persisted heartbeat, by `performance.now()`. */
   persistedAt: number

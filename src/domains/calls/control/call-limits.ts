@@ -120,13 +120,14 @@ const loadOf = (sql: Sql, account: string) => sql.one<AccountLoad>`
     select spent from call_usage where account_id = ${account} and day = (app_now() at time zone 'UTC')::date), 0) as committed
   from calls c where c.account_id = ${account} and c.ended_at is null and not c.is_msgapp`
 
-/** Whether the account may spend `more` on calls today. */
+/** Whether the account may spend `more` on calls today, serialised per account: its calls may ask at the same moment. */
 export const mayStillSpend = async (
   tx: Tx,
   account: string,
   more: Micros,
   settings: LimitSettings,
 ): Promise<boolean> => {
+  await tx.run`select 1 from call_usage where account_id = ${account} for update`
   const [{ spendPerDay }, { committed }] = [await limitsOf(tx, account, settings), await loadOf(tx, account)]
   return (micros(committed) ?? 0) + more <= spendPerDay
 }

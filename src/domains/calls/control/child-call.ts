@@ -4,8 +4,10 @@ import type { VoiceDecision, VoicePlan } from '../../../ports/voice.ts'
 import { callerIdOf, type UsableCallerId } from '../../callers/ops.ts'
 import { userByIdentity } from '../../users/ops.ts'
 import { maxCallDepth, maxChildSeconds, ringTimeoutSeconds } from '../limits.ts'
+import { programCallOf } from '../orders/program-call.ts'
 import type { ProgramCall } from '../programs/program.ts'
 import type { PlacedChild } from '../programs/program-deps.ts'
+import type { CallCallbacks } from '../programs/program-source.ts'
 import type { VerbOf } from '../programs/verbs.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
 import { type CallRow, find, type NewCall } from '../store.ts'
@@ -30,6 +32,7 @@ const childCall = (
   found: Destination | CallRefusal,
   dialled: string,
   { id, number, virtual_number_id }: Partial<UsableCallerId>,
+  callbacks: CallCallbacks | null,
 ): NewCall => {
   const nowhere = { to: dialled.slice(0, 64), country: '', isTrunk: false, isTollFree: false, rate: '0' }
   const where = 'targets' in found ? found : nowhere
@@ -41,6 +44,8 @@ const childCall = (
     ...{ toll_free: where.isTollFree, rate: where.rate, origin: 'dial', parent_id: parent.id },
     depth: parent.depth + 1,
     forwarded: where.isTrunk && parent.direction === 'I',
+    // Its ringing is a status of its own where statuses are reported.
+    ...(callbacks ? { callbacks, status: 'QUEUED' } : {}),
   }
 }
 
@@ -50,7 +55,11 @@ const childCall = (
  */
 export const makePlaceChild =
   (deps: CallControlDeps, { storeRefusal, admitCall }: Admission) =>
-  async ({ account, id, from, to, direction }: ProgramCall, dial: Dial): Promise<PlacedChild> => {
+  async (
+    { account, id, from, to, origin, tags }: ProgramCall,
+    dial: Dial,
+    callbacks: CallCallbacks | null,
+  ): Promise<PlacedChild> => {
     const { db } = deps
     const parent = await find(db, account, id)
     if (!parent) return failed(callRefusals.closed())
@@ -65,10 +74,11 @@ export const makePlaceChild =
       simulated: 'targets' in found && found.isSimulated,
       isSandbox: deps.sandboxAccounts.has(account),
     }
+    const isToNumber = origin === 'trunk' || origin === 'device'
     // The number of the account that the call came to, or was made with.
-    const own = direction === 'inbound' ? to : from
+    const own = isToNumber ? to : from
     const shown = await callerIdOf(db, account, dial.caller_id ?? own, 'targets' in found ? found.country : '', proofs)
-    const call = childCall(parent, found, dialled, shown ?? {})
+    const call = childCall(parent, found, dialled, shown ?? {}, callbacks)
     const refuse = async (refusal: CallRefusal): Promise<PlacedChild> => {
       await storeRefusal(call, refusal)
       return failed(refusal)
@@ -81,7 +91,7 @@ export const makePlaceChild =
     if (!shown) return await refuse(callRefusals.unknownCallerId(dial.caller_id ?? own))
     const isRecorded = found.isRecorded || dial.record === 'from_answer'
     // Colleagues see who calls.
-    const callerId = found.isTrunk || direction === 'outbound' ? shown.number : from
+    const callerId = found.isTrunk || !isToNumber ? shown.number : from
     const decided: VoiceDecision<VoicePlan> = await admitCall(
       call,
       { callerId, targets: found.targets, isRecorded },
@@ -89,7 +99,7 @@ export const makePlaceChild =
     )
     if ('refused' in decided) return { failed: decided.refused.status, reason: decided.refused.reason }
     return {
-      callId: call.id,
+      call: programCallOf({ ...call, status: 'RINGING' }, tags),
       plan: {
         ...decided.value,
         ringSeconds: dial.timeout ?? ringTimeoutSeconds.dial,

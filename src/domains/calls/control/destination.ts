@@ -6,6 +6,7 @@ import type { VoiceTarget } from '../../../ports/voice.ts'
 import { calledNumber } from '../../numbers/ops.ts'
 import type { Prices } from '../../prices/ops.ts'
 import { callPermissionOf } from '../../users/ops.ts'
+import type { ProgramSource } from '../programs/program-source.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
 import { routesOf, type TrunkConnection } from './trunk-selection.ts'
 
@@ -24,6 +25,8 @@ export type Destination = {
   readonly targets: readonly VoiceTarget[]
   /** The called number is set to record its calls. */
   readonly isRecorded: boolean
+  /** The program that the called number of the account runs; null for every other destination. */
+  readonly program: ProgramSource | null
 }
 
 export type DestinationDeps = {
@@ -40,9 +43,9 @@ const internalDestination = (
   to: string,
   country: string,
   targets: readonly VoiceTarget[],
-  isRecorded = false,
+  { isRecorded, program }: Pick<Destination, 'isRecorded' | 'program'> = { isRecorded: false, program: null },
 ): Destination => ({
-  ...{ to, country, targets, isRecorded, isTollFree: false, isTrunk: false, isSimulated: true, rate: '0' },
+  ...{ to, country, targets, isRecorded, program, isTollFree: false, isTrunk: false, isSimulated: true, rate: '0' },
 })
 
 const toUser = async ({ db }: DestinationDeps, account: string, user: string): Promise<Destination | CallRefusal> => {
@@ -54,7 +57,7 @@ const toUser = async ({ db }: DestinationDeps, account: string, user: string): P
 
 /**
  * Resolves dialled digits: a user of the account, a number of the account, or any other number, by trunks. A call to a
- * number of the account goes to its user within the platform.
+ * number of the account goes to its user or its program within the platform.
  */
 export const findDestination = async (
   deps: DestinationDeps,
@@ -72,7 +75,8 @@ export const findDestination = async (
     const called = own.inbound_user_id
     const permission = called && own.works ? await callPermissionOf(deps.db, called) : null
     const targets = called && permission?.rings ? [{ people: [{ account, user: called }] }] : []
-    return internalDestination(number, country, targets, own.record_inbound)
+    const program = own.works ? own.voice : null
+    return internalDestination(number, country, targets, { isRecorded: own.record_inbound, program })
   }
   const price = deps.prices.of('call_out', number)
   if (price === null) return callRefusals.destinationNotPriced(number)
@@ -80,7 +84,7 @@ export const findDestination = async (
   const routes = routesOf(trunks, number, deps.sandboxAccounts.has(account))
   if (routes.length === 0) return callRefusals.noTrunk(number)
   return {
-    ...{ to: number, country, isTrunk: true, isRecorded: false, rate: decimal(price) },
+    ...{ to: number, country, isTrunk: true, isRecorded: false, program: null, rate: decimal(price) },
     isSimulated: routesOf(trunks, number, false).length === 0,
     isTollFree: numberDetails(number)?.getType() === 'TOLL_FREE',
     targets: routes.map((trunk) => ({ trunk, number })),

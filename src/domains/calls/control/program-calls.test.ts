@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pino from 'pino'
+import { until } from '../../../../test/platform.ts'
 import { putPrices } from '../../../../test/prices.ts'
 import { makeWorld, type Tenant } from '../../../../test/world.ts'
 import { print, uuid } from '../../../platform/lib/id.ts'
@@ -8,6 +9,7 @@ import type { VoicePlan } from '../../../ports/voice.ts'
 import type { ProgramControl } from '../orders/call-programs.ts'
 import { programCallOf } from '../orders/program-call.ts'
 import type { ProgramCall } from '../programs/program.ts'
+import type { CallCallbacks } from '../programs/program-source.ts'
 import { find } from '../store.ts'
 import { makeCallControl } from './call-control.ts'
 
@@ -50,13 +52,27 @@ const furnish = async (balance = '100', ppm = '0') => {
   await db.run`
     insert into caller_ids (account_id, id, virtual_number_id, phone_number, friendly_name, iso_country_code, type, verified)
     values (${who.id}, ${uuid()}, ${id}, ${number}, 'x', 'GB', 'VN', true)`
-  const receive = async (hops = 0): Promise<VoicePlan | string> => {
-    const came = { trunk: 'trunk', callId: uuid(), from: '+447700900123', to: number, name: null, isFull: false, hops }
+  const receive = async (hops = 0, from = '+447700900123'): Promise<VoicePlan | string> => {
+    const came = { trunk: 'trunk', callId: uuid(), from, to: number, name: null, isFull: false, hops }
     const facts = { asserted: null, divertedFrom: null, verstat: null, npdi: false, rn: null }
     const decision = await control.receiveCall({ ...came, ...facts })
     return 'value' in decision ? decision.value : `${decision.refused.status} ${decision.refused.reason}`
   }
-  return { who, number, receive }
+  /** A call of a person at a browser. */
+  const place = async (from: string | null = null): Promise<VoicePlan | string> => {
+    const names = { first_name: 'Ada', last_name: 'L', email: `${uuid()}@example.com` }
+    const { body } = await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)
+    const asked = {
+      person: { account: who.id, user: body.user.uuid.slice(3) },
+      callId: uuid(),
+      to: number,
+      from,
+      headers: {},
+    }
+    const decision = await control.placeCall(asked)
+    return 'value' in decision ? decision.value : `${decision.refused.status} ${decision.refused.reason}`
+  }
+  return { who, id, number, receive, place }
 }
 
 const planOf = (plan: VoicePlan | string): VoicePlan => (typeof plan === 'string' ? assert.fail(plan) : plan)
@@ -72,8 +88,10 @@ const answered = async (balance?: string, ppm?: string) => {
   const { who, number, receive } = await furnish(balance, ppm)
   const plan = planOf(await receive())
   assert.ok('value' in (await control.answered(plan.call, null, [])))
-  const child = async (verb: Parameters<typeof placeChild>[1] = dial()) =>
-    await placeChild(await programCall(who, plan.call), verb)
+  const child = async (
+    verb: Parameters<typeof placeChild>[1] = dial(),
+    callbacks: Parameters<typeof placeChild>[2] = null,
+  ) => await placeChild(await programCall(who, plan.call), verb, callbacks)
   return { who, number, plan, child }
 }
 const placed = (child: Awaited<ReturnType<typeof placeChild>>) =>
@@ -94,7 +112,10 @@ test('a call to a number with a program searches no target, and holds its own pr
 
 test('a dialled telephone is a call of its own: priced, held, and marked as forwarded by an inbound call', async () => {
   const { who, number, plan, child } = await answered()
-  const { callId, plan: dialled } = placed(await child())
+  const {
+    call: { id: callId },
+    plan: dialled,
+  } = placed(await child())
   assert.deepEqual([dialled.callerId, dialled.targets], [number, [{ trunk: 'trunk', number: telephone }]])
   const row = await rowOf(who, callId)
   assert.deepEqual(
@@ -107,6 +128,26 @@ test('a dialled telephone is a call of its own: priced, held, and marked as forw
   assert.deepEqual([cdr.status, cdr.call_cost.forwarded, cdr.call_cost.call_price], ['COMPLETED', true, 0.5])
   const parent = (await call(who, 'GET', `/open/voip/call/${print('CDR', plan.call)}`)).body.cdr
   assert.deepEqual([parent.active, parent.call_cost.forwarded], [true, false])
+})
+
+test('the statuses of a child are reported one by one where that is asked for', async () => {
+  const { who, child } = await answered()
+  const callbacks: CallCallbacks = {
+    ...{ url: 'https://example.com/status', method: 'POST', shape: 'native', application: null },
+    events: ['initiated', 'ringing', 'answered', 'completed'],
+  }
+  const { call: callee } = placed(await child(dial(), callbacks))
+  const target = { trunk: 'trunk', number: telephone }
+  await control.ringing(callee.id, target)
+  await control.answered(callee.id, target, [])
+  await control.ended(callee.id, ended)
+  const jobs = await db.many<{ event: string; sequence: number }>`
+    select payload ->> 'event' as event, (payload ->> 'sequence')::integer as sequence from jobs
+    where account_id = ${who.id} and kind = 'call.status' and key = ${callee.id} order by sequence`
+  assert.deepEqual(
+    jobs,
+    callbacks.events.map((event, sequence) => ({ event, sequence })),
+  )
 })
 
 test('a child obeys the rules of placed calls: balance, emergency numbers, caller ID, users of the account', async () => {
@@ -127,7 +168,10 @@ test('a child obeys the rules of placed calls: balance, emergency numbers, calle
   ).body.user
   const byUser = (user_uuid: string) => ({ verb: 'dial' as const, targets: [{ user_uuid }] })
   assert.equal(refusedAs(await child(byUser(theirs))), 404)
-  const { plan, callId } = placed(await child(byUser(hers)))
+  const {
+    plan,
+    call: { id: callId },
+  } = placed(await child(byUser(hers)))
   assert.deepEqual(plan.targets, [{ people: [{ account: who.id, user: hers.slice(3) }] }])
   const row = await rowOf(who, callId)
   assert.deepEqual([row.forwarded, Number(row.rate)], [false, 0])
@@ -145,13 +189,31 @@ test('calls that dial one another are refused at depth 5, also where a carrier b
   const { who, receive } = await furnish()
   for (const hops of [0, 3]) {
     const inbound = planOf(await receive(hops))
-    const { plan: dialled } = placed(await placeChild(await programCall(who, inbound.call), dial()))
+    const { plan: dialled } = placed(await placeChild(await programCall(who, inbound.call), dial(), null))
     assert.equal(dialled.hops, hops + 1)
   }
   const last = planOf(await receive(4))
-  assert.equal(refusedAs(await placeChild(await programCall(who, last.call), dial())), 482)
+  assert.equal(refusedAs(await placeChild(await programCall(who, last.call), dial(), null)), 482)
   const [refused] = (await call(who, 'GET', '/open/voip/call-history')).body.cdrs
   assert.equal(refused.end_reason, 'too_deep')
+})
+
+test('a call that a carrier brings back without our header is known by the number that a dialled call shows', async () => {
+  const { who, number, receive } = await furnish()
+  const depths: (number | undefined)[] = []
+  for (const from of ['+447700900123', number, number]) {
+    const { call: id } = planOf(await receive(0, from))
+    const { plan, call } = placed(await placeChild(await programCall(who, id), dial(), null))
+    depths.push(plan.hops)
+    if (depths.length === 3) await control.answered(call.id, null, [])
+  }
+  assert.deepEqual(depths, [1, 2, 3])
+  // One that is answered already does not come back, and another caller is not ours.
+  const rows = [planOf(await receive(0, number)), planOf(await receive())].map(({ call: id }) => rowOf(who, id))
+  assert.deepEqual(
+    (await Promise.all(rows)).map(({ depth }) => depth),
+    [2, 0],
+  )
 })
 
 const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
@@ -162,7 +224,9 @@ const beat = async (id: string) => {
 
 test('an exhausted balance ends a child, and the call of its program where that costs too', async () => {
   const { child, plan } = await answered('0.9', '0.4')
-  const { callId } = placed(await child())
+  const {
+    call: { id: callId },
+  } = placed(await child())
   await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
   await pass(61)
   assert.equal(await beat(callId), 'The balance is exhausted')
@@ -174,11 +238,41 @@ test('an exhausted balance ends a child, and the call of its program where that 
 test('the spend limit of a day ends a child; the call of its program goes on', async () => {
   const { who, child, plan } = await answered()
   await call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, { spend_per_day: '0.5' })
-  const { callId } = placed(await child())
+  const {
+    call: { id: callId },
+  } = placed(await child())
   await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
   await pass(61)
   assert.equal(await beat(callId), 'The daily spend limit is reached')
   assert.equal(await beat(plan.call), null)
+})
+
+test('calls that need another minute at the same moment share what is left of the spend limit', async () => {
+  const { who, child } = await answered()
+  await call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, { spend_per_day: '2' })
+  const ids: string[] = []
+  for (let n = 0; n < 3; n++) ids.push(placed(await child()).call.id)
+  for (const id of ids) await control.answered(id, { trunk: 'trunk', number: telephone }, [])
+  await pass(61)
+  const cuts = (await Promise.all(ids.map(beat))).filter((reason) => reason !== null)
+  assert.deepEqual(cuts, Array(2).fill('The daily spend limit is reached'))
+})
+
+test('a call whose held minutes run out names that in its record, and in that of the call which it dialled', async () => {
+  const { who, child, plan } = await answered('1', '0.4')
+  const {
+    call: { id: callId },
+  } = placed(await child())
+  await control.answered(callId, { trunk: 'trunk', number: telephone }, [])
+  await pass(59)
+  // The timer of the held minute ends it; on a slow machine its heartbeat does.
+  if ((await beat(plan.call)) === null) await until(async () => cuts.some((cut) => cut.startsWith(plan.call)))
+  // The gateway hangs up as for an operator, and ends the dialled call for the same cause.
+  for (const id of [callId, plan.call]) await control.ended(id, { ...ended, how: 'operator' })
+  assert.deepEqual(
+    [(await rowOf(who, callId)).end_reason, (await rowOf(who, plan.call)).end_reason],
+    ['balance', 'balance'],
+  )
 })
 
 test('the timeline of a call tells the story of its program, without the query of its addresses', async () => {
@@ -203,7 +297,15 @@ test('the timeline of a call tells the story of its program, without the query o
     ms: 900.4,
     errorCode: null,
   }
-  const last = { ...first, sequence: 3, at: at + 920, verb: 'gather', answerStatus: null, errorCode: 'timeout' }
+  const last = {
+    ...first,
+    sequence: 3,
+    at: at + 920,
+    verb: 'gather',
+    requestUrl: 'file:///b?c=1',
+    answerStatus: null,
+    errorCode: 'timeout',
+  }
   for (const step of [first, verb, last]) onStep(before, step)
   await control.flush()
   const { timeline } = (await call(who, 'GET', `/open/voip/call/${print('CDR', plan.call)}/timeline`)).body
@@ -213,9 +315,46 @@ test('the timeline of a call tells the story of its program, without the query o
     [
       ['program_request', { sequence: 1, url: 'https://example.com/a', answer_status: 200, ms: 12 }],
       ['program_verb', { sequence: 2, verb: 'gather', ms: 900 }],
-      ['program_request', { sequence: 3, verb: 'gather', url: 'https://example.com/a', ms: 12, error_code: 'timeout' }],
+      ['program_request', { sequence: 3, verb: 'gather', url: 'file:///b', ms: 12, error_code: 'timeout' }],
     ],
   )
   const stranger = await tenant()
   assert.equal((await call(stranger, 'GET', `/open/voip/call/${print('CDR', plan.call)}/timeline`)).status, 404)
+})
+
+test('a call from a browser to an own number runs its program: free, and with the depth of a first call', async () => {
+  const { who, number, place } = await furnish('100', '0.4')
+  const plan = planOf(await place())
+  assert.ok(plan.program)
+  assert.deepEqual([plan.targets, plan.record], [[], null])
+  const row = await rowOf(who, plan.call)
+  assert.deepEqual(
+    [row.direction, row.origin, row.to_number, row.rate, row.hold_id, row.depth, row.status],
+    ['O', 'device', number, '0.000000', null, 0, 'RINGING'],
+  )
+  assert.ok('value' in (await control.answered(plan.call, null, [])))
+  // The number that was called is the caller ID of what its program dials.
+  const child = placed(await placeChild(await programCall(who, plan.call), dial(), null))
+  assert.deepEqual([child.plan.callerId, child.plan.hops], [number, 1])
+  const { depth, forwarded } = await rowOf(who, child.call.id)
+  assert.deepEqual([depth, forwarded], [1, false])
+})
+
+test('a call from a browser to an own number is refused as today: a false caller ID, a number that is suspended', async () => {
+  const { who, id, place } = await furnish()
+  assert.match(String(await place('+442079460999')), /^403/)
+  await db.run`update virtual_numbers set status_text = 'SUSPENDED' where account_id = ${who.id} and id = ${id}`
+  const plan = planOf(await place())
+  assert.deepEqual([plan.program, plan.targets], [undefined, []])
+})
+
+test('the setting of a number records the whole call of its program, from a trunk and from a browser', async () => {
+  const { who, id, receive, place } = await furnish()
+  assert.equal(planOf(await receive()).record, null)
+  await db.run`update virtual_numbers set record_inbound = true where account_id = ${who.id} and id = ${id}`
+  for (const plan of [planOf(await receive()), planOf(await place())]) {
+    assert.ok(plan.program && plan.record)
+    const found = await db.many`select from call_recordings where call_id = ${plan.call} and id = ${plan.record.id}`
+    assert.equal(found.length, 1)
+  }
 })

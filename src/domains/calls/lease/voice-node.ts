@@ -16,7 +16,7 @@ import { closeEarlierEpochs } from '../ops.ts'
 import type { CallPrograms } from '../orders/call-programs.ts'
 import { makeCommandRunner } from '../orders/command-runner.ts'
 import { claimQueued, nextDue, type QueuedCall } from '../orders/order-store.ts'
-import { noProgram } from '../programs/call-command.ts'
+import { noProgram, notAnswered } from '../programs/call-command.ts'
 import * as store from '../store.ts'
 import { startVoiceDrivers, type VoiceDrivers } from './voice-drivers.ts'
 
@@ -148,8 +148,13 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     return looking
   }
 
+  /** Claims under way, and calls that were claimed and do not run yet: commands wait for them. */
+  const claims = new Set<Promise<unknown>>()
+  const beginning = new Map<string, Promise<unknown>>()
   const placeOne = async (row: QueuedCall) => {
-    const placed = await control.placeQueuedCall(row)
+    const begun = control.placeQueuedCall(row).finally(() => beginning.delete(row.id))
+    beginning.set(row.id, begun)
+    const placed = await begun
     if (placed === null) return
     if ('order' in placed) await drivers.gateway.run(placed.order)
     else await drivers.gateway.dial(placed.plan, placed.entry)
@@ -159,7 +164,9 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
   const placeQueued = async () => {
     clearTimeout(placeTimer)
     if (!deps.isHeld() || closed) return
-    const claimed = await claimQueued(db, epoch, placing)
+    const claiming = claimQueued(db, epoch, placing)
+    claims.add(claiming)
+    const claimed = await claiming.finally(() => claims.delete(claiming))
     // In parallel, as a call may ring for a minute.
     for (const row of claimed) void placeOne(row).catch(fault)
     const due = await nextDue(db, maxQueuedSeconds)
@@ -169,13 +176,21 @@ export const openVoiceNode = async (deps: VoiceNodeDeps): Promise<VoiceNode> => 
     placeTimer = setTimeout(() => void placeQueued().catch(fault), waitMs).unref()
   }
 
+  /** Waits until a call that was claimed runs, or has ended. */
+  const hasBegun = async (call: string) => {
+    await Promise.allSettled(claims)
+    await beginning.get(call)?.catch(() => {})
+  }
+
   /** Commands on calls that run here. A call that does not run here any more gets none. */
   const commands = makeCommandRunner({
     ...{ db, epoch, onError: fault },
     execute: async (call, command) => {
+      if (control.isAnswered(call) === null) await hasBegun(call)
       const isAnswered = control.isAnswered(call)
       if (isAnswered === null) return null
-      if (command.command !== 'hangup') return (await deps.callPrograms.runner.command(call, command)) ?? noProgram
+      if (command.command !== 'hangup')
+        return (await deps.callPrograms.runner.command(call, command)) ?? (isAnswered ? noProgram : notAnswered)
       await drivers.gateway.hangUp(call, 'The account ended the call', isAnswered ? 'completed' : 'canceled')
       return { ok: true }
     },

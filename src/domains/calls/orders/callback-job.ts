@@ -1,21 +1,19 @@
 import type { Db } from '../../../platform/db/sql.ts'
 import { type Job, type JobKind, type Log, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
+import { makeRequestShare } from '../../../platform/jobs/request-share.ts'
+import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import type { OutboundPair } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
 import { signatureHeaders } from '../../../platform/lib/webhook-signature.ts'
-import {
-  callbackConcurrency,
-  callbackPauses,
-  callbacksPerAccount,
-  callbackTimeoutMs,
-  maxCallbackAnswerBytes,
-} from '../limits.ts'
-import { nativeCall } from '../programs/native-request.ts'
+import { callbackPauses, callbackTimeoutMs, maxCallbackAnswerBytes } from '../limits.ts'
+import { nativeCall, withQuery } from '../programs/native-request.ts'
+import { printStream } from '../programs/program-deps.ts'
 import type { CallbackEvent } from '../programs/program-source.ts'
 import type { RecordingPayload } from '../recordings/recording-status.ts'
 import { type CallRow, find, type Status } from '../store.ts'
+import type { StreamPayload } from '../streams/stream-status.ts'
 import { callbackKinds } from './callback-kinds.ts'
 import { findTags } from './order-store.ts'
 import { programCallOf } from './program-call.ts'
@@ -48,63 +46,71 @@ const endOf = ({ duration, billed, price, end_reason }: CallRow) => ({
   end_reason,
 })
 
-const bodyOf = (row: CallRow, tags: Record<string, unknown>, { event, status, sequence, at }: CallbackPayload) =>
-  JSON.stringify({
-    event: `call.${event}`,
-    sequence,
-    timestamp: at,
-    call: { ...nativeCall(programCallOf(row, tags)), status },
-    ...(event === 'completed' ? { result: endOf(row) } : {}),
-  })
+const statusOf = (row: CallRow, tags: Record<string, unknown>, { event, status, sequence, at }: CallbackPayload) => ({
+  event: `call.${event}`,
+  sequence,
+  timestamp: iso(new Date(at)),
+  call: { ...nativeCall(programCallOf(row, tags)), status },
+  ...(event === 'completed' ? { result: endOf(row) } : {}),
+})
 
-/** Keeps an account from taking all callbacks that a process sends at once. */
-const makeShares = () => {
-  const used = new Map<string, number>()
-  return async <T>(account: string, work: () => Promise<T>): Promise<T> => {
-    const own = used.get(account) ?? 0
-    if (own >= callbacksPerAccount) throw new Snooze('other callbacks of the account are under way', 1)
-    used.set(account, own + 1)
-    try {
-      return await work()
-    } finally {
-      const left = (used.get(account) ?? 1) - 1
-      if (left === 0) used.delete(account)
-      else used.set(account, left)
-    }
+type ReportPayload = CallbackPayload | RecordingPayload | StreamPayload
+
+/** A stream that goes on has neither `reason` nor `code` nor `seconds`. */
+const streamOf = (row: CallRow, tags: Record<string, unknown>, payload: StreamPayload): object => {
+  const { change, at, stream, name, error, end } = payload
+  return {
+    event: `stream-${change}`,
+    timestamp: at,
+    call: nativeCall(programCallOf(row, tags)),
+    result: {
+      ...{ stream: printStream(stream), name, ...end },
+      ...(error === null ? {} : { error_code: error.code, detail: error.detail }),
+    },
   }
 }
 
-type ReportPayload = CallbackPayload | RecordingPayload
-
-const textOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayload): string => {
-  if (payload.event !== 'recording') return bodyOf(row, tags, payload)
+const contentOf = (row: CallRow, tags: Record<string, unknown>, payload: ReportPayload): object => {
+  if (payload.event === 'stream') return streamOf(row, tags, payload)
+  if (payload.event !== 'recording') return statusOf(row, tags, payload)
   const { recording, seconds, url } = payload
-  return JSON.stringify({
+  return {
     event: 'call.recording.ready',
     call: nativeCall(programCallOf(row, tags)),
     result: { recording_uuid: print('REC', recording), recording_url: url, seconds },
-  })
+  }
+}
+
+/** Returns who gets a report, and the application whose secret signs it. */
+const targetOf = (payload: ReportPayload, row: CallRow) => {
+  if (payload.event === 'stream') return payload
+  if (payload.event !== 'recording') return row.callbacks
+  return { url: payload.to, method: payload.method ?? 'POST', application: row.application_id }
 }
 
 /** Reports the statuses of calls, those of one call in order: by its key, a job that is tried again holds back the next. */
 export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> => {
   const { db, log, outbound, sandboxAccounts, version, signingKeys } = deps
-  const inShare = makeShares()
+  const share = makeRequestShare()
 
   /** Returns why a callback was not taken; null if it was. */
   const post = async (
     job: Job<ReportPayload>,
     row: CallRow,
-    { url, application }: Pick<NonNullable<CallRow['callbacks']>, 'url' | 'application'>,
+    { url, method, application }: Pick<NonNullable<CallRow['callbacks']>, 'url' | 'method' | 'application'>,
     signal: AbortSignal,
   ): Promise<string | null> => {
-    const body = textOf(row, await findTags(db, row.account_id, row.id), job.payload)
+    const content = contentOf(row, await findTags(db, row.account_id, row.id), job.payload)
+    const isGet = method === 'GET'
+    const body = isGet ? '' : JSON.stringify(content)
     const keys = await signingKeys(row.account_id, application)
+    const leave = await share.enter(row.account_id, url, signal)
     try {
       const { status } = await outbound.of(sandboxAccounts.has(row.account_id)).post({
-        ...{ url, body, signal, timeoutMs: callbackTimeoutMs, maxBytes: maxCallbackAnswerBytes },
+        ...{ method, signal, timeoutMs: callbackTimeoutMs, maxBytes: maxCallbackAnswerBytes },
+        ...(isGet ? { url: withQuery(url, content), body: null } : { url, body }),
         headers: {
-          'content-type': 'application/json',
+          ...(isGet ? {} : { 'content-type': 'application/json' }),
           'user-agent': `Trunkline/${version}`,
           // The same at each attempt, so that the receiver recognises it.
           ...signatureHeaders(keys, print('JOB', job.id), body, Date.now()),
@@ -115,12 +121,14 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
       if (!(error instanceof OutboundError)) throw error
       if (signal.aborted) throw new Snooze('the process is stopping', 1)
       return error.message
+    } finally {
+      leave()
     }
   }
 
   const report = async (job: Job<ReportPayload>, row: CallRow, signal: AbortSignal): Promise<void> => {
     const { payload } = job
-    const target = payload.event === 'recording' ? { url: payload.to, application: row.application_id } : row.callbacks
+    const target = targetOf(payload, row)
     if (!target) return
     const reason = await post(job, row, target, signal)
     if (reason === null) return
@@ -132,16 +140,16 @@ export const callbackJob = (deps: CallbackDeps): JobKind<ReportPayload, void> =>
   }
 
   return {
+    ...share.kind,
     kind: callbackKinds.native,
-    concurrency: callbackConcurrency,
-    batch: callbackConcurrency,
-    leaseSeconds: 60,
     maxAttempts: callbackPauses.length + 2,
-    fair: true,
     run: async (job, signal) => {
       const { account, payload } = job
-      const row = account && (await find(db, account, payload.call))
-      if (row) await inShare(row.account_id, () => report(job, row, signal))
+      if (account === null) return
+      await share.hold(account, async () => {
+        const row = await find(db, account, payload.call)
+        if (row) await report(job, row, signal)
+      })
     },
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Receiver } from '../../../../test/doubles/receiver.ts'
+import { makeStreamServer } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { buyNumber, until } from '../../../../test/platform.ts'
 import { answer, closedAfter, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
@@ -10,8 +11,10 @@ import { openVoicePlatform, startVoicePlatform } from '../call-testing.ts'
 const platform = await startVoicePlatform()
 const { call } = platform
 const receiver = await new Receiver().up()
+const agent = await makeStreamServer()
 after(async () => {
   await platform.end()
+  await agent.close()
   await receiver.down()
 })
 const { number } = await buyNumber(platform)
@@ -102,6 +105,29 @@ test('a callback that is refused is tried again with its id before the next one 
   receiver.onCall = () => {}
 })
 
+test('callbacks of an application that takes GET have their fields in the query, signed with its secret', async () => {
+  const to = '+447700900305'
+  const path = '/got'
+  const urls = { url: receiver.url('/program'), status_url: receiver.url(`${path}?a=1`), status_method: 'GET' }
+  const made = await call('POST', '/open/voip/applications', { name: 'Menu', ...urls })
+  await call('PUT', `/sandbox/handsets/${to}`, { answers: 'busy' })
+  const id = await make({ to, application_uuid: made.body.application.uuid })
+  const { query, headers, body } = await until(async () =>
+    receiver.calls
+      .map((one) => ({ ...one, query: new URL(one.path, receiver.url('/')) }))
+      .find(({ query }) => query.pathname === path),
+  )
+  const fields = query.searchParams
+  assert.deepEqual(
+    [body, fields.get('a'), fields.get('event'), fields.get('call.uuid'), fields.get('result.end_reason')],
+    ['', '1', 'call.completed', id, '486'],
+  )
+  const sent = Number(headers['webhook-timestamp']) * 1_000
+  const keys = [signingKeyOf(made.body.signing_secret)]
+  const expected = signatureHeaders(keys, String(headers['webhook-id']), '', sent)
+  assert.equal(headers['webhook-signature'], expected['webhook-signature'])
+})
+
 test('commands play to a running call, tag it, change its program, and end it', async () => {
   const to = '+447700900303'
   const id = await make({ to, verbs: [{ verb: 'pause', seconds: 60 }] })
@@ -113,6 +139,14 @@ test('commands play to a running call, tag it, change its program, and end it', 
   assert.equal((await command(id, { command: 'stop' })).outcome.ok, true)
   assert.equal((await command(id, { command: 'tag', data: { seen: true } })).outcome.ok, true)
   assert.deepEqual((await command(id, { command: 'stop_stream' })).outcome.code, 'no_stream')
+  const refused = await command(id, { command: 'stream', url: 'wss://user@example.com/' })
+  assert.deepEqual([refused.status, refused.error_code, refused.field], [400, 'url_refused', '/url'])
+  assert.match(
+    (await command(id, { command: 'stream', url: agent.url, direction: 'in' })).outcome.stream,
+    /[0-9a-f-]{36}$/,
+  )
+  await until(async () => (agent.streams.at(-1)?.frames.length ?? 0) > 2)
+  assert.equal((await command(id, { command: 'stop_stream' })).outcome.ok, true)
   const missing = await command(id, { command: 'dtmf' })
   assert.deepEqual([missing.status, missing.field], [400, '/digits'])
   assert.equal((await command(id, { command: 'redirect', verbs: [tone(900)] })).outcome.ok, true)
@@ -122,6 +156,53 @@ test('commands play to a running call, tag it, change its program, and end it', 
   assert.deepEqual([cdr.status, cdr.end_reason], ['COMPLETED', '200'])
   const late = await command(id, { command: 'hangup' })
   assert.deepEqual([late.status, late.error_code], [409, 'call_ended'])
+})
+
+test('the changes of a stream are reported in order, signed; its errors are in the timeline of the call', async (t) => {
+  const [agent, gone] = [await makeStreamServer(), await makeStreamServer()]
+  t.after(() => agent.close())
+  await gone.close()
+  const [to, path] = ['+447700900305', '/stream']
+  const status_url = receiver.url(path)
+  const verbs = [
+    { verb: 'stream', url: agent.url, name: 'ears', status_url },
+    { verb: 'stream', url: gone.url, status_url },
+    { verb: 'hangup' },
+  ]
+  const id = await make({ to, verbs })
+  const served = await until(async () => (agent.streams[0]?.frames.length ?? 0) > 2 && agent.streams[0])
+  // More than 300 s of audio.
+  for (let n = 0; n < 4; n++) served.sendAudio(Buffer.alloc(700_000, 0xff))
+  await until(async () => reports(path).length === 2)
+  served.socket.close(1000)
+  await ended(id)
+  const got = await until(async () => (reports(path).length >= 4 ? reports(path) : null))
+  const sid = served.frames[1]?.streamSid
+  assert.deepEqual(
+    got.map(({ event, call: { uuid }, result }) => [event, uuid, result.name, result.error_code, result.reason]),
+    [
+      ['stream-started', id, 'ears', undefined, undefined],
+      ['stream-error', id, 'ears', 'buffer_full', undefined],
+      ['stream-stopped', id, 'ears', undefined, 'closed'],
+      ['stream-error', id, null, 'stream_unreachable', undefined],
+    ],
+  )
+  assert.deepEqual(
+    got.slice(0, 3).map(({ result }) => result.stream),
+    [sid, sid, sid],
+  )
+  assert.equal(new Set(got.map(({ headers }) => headers['webhook-id'])).size, 4)
+  const { signing_secret } = (await call('GET', '/open/voip/signing-secret')).body
+  for (const { headers, body } of receiver.of(path)) {
+    const sent = Number(headers['webhook-timestamp']) * 1_000
+    const expected = signatureHeaders([signingKeyOf(signing_secret)], String(headers['webhook-id']), body, sent)
+    assert.equal(headers['webhook-signature'], expected['webhook-signature'])
+  }
+  const story = await until(async () => {
+    const text = JSON.stringify((await call('GET', `/open/voip/call/${id}/timeline`)).body)
+    return text.includes('stream_unreachable') && text
+  })
+  assert.match(story, /stream: buffer_full/)
 })
 
 test('a call that rings is canceled by a hang-up; a command that needs the answer says so before', async () => {
@@ -149,6 +230,6 @@ test('a call has its headers, rings for its time, sends its digits after the ans
   await answer(await carrier.call(), telephone)
   await receivesTone(telephone, 440)
   assert.equal(telephone.digits, '12')
-  const { duration } = await ended(id)
-  assert.ok(duration === 2 || duration === 3, `${duration} s`)
+  const { duration, status, end_reason } = await ended(id)
+  assert.deepEqual([status, end_reason, duration], ['COMPLETED', '200', 2])
 })

@@ -1,11 +1,14 @@
 import type { Static } from 'typebox'
 import { refuse } from '../../../platform/http/problem.ts'
+import type { Outbound } from '../../../platform/lib/outbound.ts'
 import type { ApplicationRow } from '../../applications/ops.ts'
+import { refusals as applicationRefusals } from '../../applications/refusals.ts'
 import type { CallCommand } from '../programs/call-command.ts'
 import { verbSchemas } from '../programs/verbs.ts'
 import { refusals } from '../refusals.ts'
+import { resolveStreamTarget } from '../streams/stream-target.ts'
 import type { commandCall } from './contract.ts'
-import { checkTags, readRequestVerbs, sourceOf } from './order-source.ts'
+import { checkAddress, checkTags, readRequestVerbs, sourceOf } from './order-source.ts'
 
 type Body = Static<typeof commandCall.body>
 
@@ -43,8 +46,17 @@ export const readCommand = (body: Body, application: ApplicationRow | null): Cal
   }
 }
 
-/** The addresses in a command, by the names of their fields. */
-export const addressesOf = ({ url, fallback_url, status_url, urls = [] }: Body): readonly [string, string][] =>
-  Object.entries({ url, fallback_url, status_url })
-    .flatMap(([field, address]): [string, string][] => (address === undefined ? [] : [[field, address]]))
-    .concat(urls.map((address): [string, string] => ['urls', address]))
+/**
+ * Checks the addresses in a command before it is stored. @throws the 400 Problem if one is refused, such as one of our own
+ * network
+ */
+export const checkAddresses = async (outbound: Outbound, body: Body): Promise<void> => {
+  const { command, url, fallback_url, status_url, urls = [] } = body
+  if (command === 'stream' && url !== undefined) {
+    const found = await resolveStreamTarget(outbound, url)
+    if ('fault' in found && found.isForbidden) throw applicationRefusals.urlRefused('url', found.fault)
+  } else await checkAddress(outbound, 'url', url)
+  await checkAddress(outbound, 'fallback_url', fallback_url)
+  await checkAddress(outbound, 'status_url', status_url)
+  for (const address of urls) await checkAddress(outbound, 'urls', address)
+}

@@ -3,7 +3,7 @@ import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { isVoiceRunning } from '../lease/voice-lease.ts'
 import { commandPollMs, commandWaitMs } from '../limits.ts'
-import type { CallCommand, CommandOutcome } from '../programs/call-command.ts'
+import { type CallCommand, type CommandOutcome, notAnswered } from '../programs/call-command.ts'
 import { refusals } from '../refusals.ts'
 import { type CallRow, lock } from '../store.ts'
 import { addCommand, outcomeOf } from './command-store.ts'
@@ -11,26 +11,27 @@ import { endQueued } from './ops.ts'
 
 type CommandDeps = { readonly db: Db; readonly changes: InvalidationBus }
 
-/** Gives a command to the process that runs a call. A call that still waits is ended at once.
- *  @returns the id of the command; null if it is done */
+/** Gives a command to the process that runs a call. A call that still waits is ended at once, and takes no other command.
+ *  @returns the id of the command, or its outcome */
 const giveCommand = async (
   { changes }: CommandDeps,
   tx: Tx,
   account: string,
   call: string,
   command: CallCommand,
-): Promise<string | null> => {
+): Promise<{ readonly id: string } | CommandOutcome> => {
   const row = await lock(tx, account, call)
   if (!row) throw refusals.callEnded()
-  if (row.queued && command.command === 'hangup') {
+  if (row.queued) {
+    if (command.command !== 'hangup') return notAnswered
     await endQueued(tx, account, call)
-    return null
+    return { ok: true }
   }
   if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
   const id = uuid()
   await addCommand(tx, account, id, call, command)
   await changes.invalidate(tx, 'calls')
-  return id
+  return { id }
 }
 
 /** Waits for the outcome of a command. Returns null if it takes too long. */
@@ -62,5 +63,5 @@ export const runCommandOnCall = async (
     await note(tx)
     return given
   })
-  return given === null ? { ok: true } : await awaitOutcome(deps.db, account, given)
+  return 'id' in given ? await awaitOutcome(deps.db, account, given.id) : given
 }

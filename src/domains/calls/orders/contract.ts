@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
-import { Enum, Id, Ok, Phone, webAddress } from '../../../platform/http/schema.ts'
+import { Enum, Id, Ok, Phone, WebAddress, WebMethod } from '../../../platform/http/schema.ts'
 import { getCall } from '../contract.ts'
 import { maxCallHeaders, maxCallSeconds, maxRingSeconds, maxWaitingCalls, minRingSeconds } from '../limits.ts'
 import { callbackEvents } from '../programs/program-source.ts'
@@ -9,16 +9,11 @@ import { verbSchemas } from '../programs/verbs.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
 
-const Address = (description: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 2_048,
-    pattern: webAddress,
-    description,
-    examples: ['https://example.com/call'],
-  })
+/** Pattern of the address of a command: a web address, or that of a WebSocket for a stream. */
+const commandAddress = '^(?:(?:[hH][tT][tT][pP]|[wW][sS])[sS]?://.|$)'
 
-const Method = Enum(['GET', 'POST'], { description: 'Default: POST' })
+/** A line break would begin another header. */
+const HeaderValue = Type.String({ maxLength: 200, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 
 /** A list of verbs: their schemas are those of documents, which a program answers too. */
 const Verbs = Type.Array(Type.Object({ verb: Type.String({ maxLength: 32 }) }, { additionalProperties: true }), {
@@ -31,9 +26,9 @@ const Verbs = Type.Array(Type.Object({ verb: Type.String({ maxLength: 32 }) }, {
 /** Where a program comes from. A request gives one of the three. */
 const source = {
   application_uuid: Type.Optional(Id('APP', 'The application whose program the call runs')),
-  url: Type.Optional(Address('Answers with the first document of the program')),
-  method: Type.Optional(Method),
-  fallback_url: Type.Optional(Address('Is requested where url gives no document')),
+  url: Type.Optional(WebAddress('Answers with the first document of the program')),
+  method: Type.Optional(WebMethod),
+  fallback_url: Type.Optional(WebAddress('Is requested where url gives no document')),
   verbs: Type.Optional(Verbs),
 }
 
@@ -68,7 +63,7 @@ export const createCall = contract({
         examples: ['+447700900123'],
       }),
       ...source,
-      status_url: Type.Optional(Address('Gets the statuses of status_events, in order')),
+      status_url: Type.Optional(WebAddress('Gets the statuses of status_events, in order')),
       status_events: Type.Optional(
         Type.Array(Enum([...callbackEvents]), { maxItems: 4, uniqueItems: true, description: 'Default: completed' }),
       ),
@@ -87,9 +82,9 @@ export const createCall = contract({
       ),
       record: Type.Optional(Type.Boolean({ description: 'Record both sides from the answer on. Default: false' })),
       headers: Type.Optional(
-        Type.Record(Type.String({ pattern: '^[Xx]-[A-Za-z0-9-]{1,60}$' }), Type.String({ maxLength: 200 }), {
+        Type.Record(Type.String({ pattern: '^[Xx]-[A-Za-z0-9-]{1,60}$' }), HeaderValue, {
           maxProperties: maxCallHeaders,
-          description: 'SIP headers of the call, beginning with X-',
+          description: 'SIP headers of the call, beginning with X-, without control characters',
           examples: [{ 'X-Order': '1234' }],
         }),
       ),
@@ -161,6 +156,12 @@ export const commandCall = contract({
           'hangup: ends the call. redirect: the program goes on with url, verbs or application_uuid. stop: ends what is played. dtmf: sends digits. tag: adds data to the tags',
       }),
       ...source,
+      url: Type.Optional(
+        Type.String({
+          ...WebAddress('For redirect: answers with the document. For play: the sound. For stream: wss:'),
+          pattern: commandAddress,
+        }),
+      ),
       digits: Type.Optional(Type.String({ pattern: '^[0-9*#A-DwW]{1,64}$', description: 'For dtmf' })),
       data: Type.Optional(Tags('For tag')),
     },

@@ -5,7 +5,7 @@ import { parse } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { type ApplicationRow, findApplication } from '../../applications/ops.ts'
 import { refusals as applicationRefusals } from '../../applications/refusals.ts'
-import { maxTagBytes } from '../limits.ts'
+import { maxProgramDocumentBytes, maxTagBytes } from '../limits.ts'
 import { readVerbs } from '../programs/document.ts'
 import { ProgramError } from '../programs/program.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
@@ -27,6 +27,8 @@ export const checkAddress = async (outbound: Outbound, field: string, url: strin
 
 /** Reads verbs of a request. Addresses in them are absolute. @throws the 400 Problem if they are no document */
 export const readRequestVerbs = (verbs: unknown): readonly Verb[] => {
+  if (Buffer.byteLength(JSON.stringify(verbs)) > maxProgramDocumentBytes)
+    throw refusals.documentInvalid(`A document has at most ${maxProgramDocumentBytes / 1_024} KiB as JSON`)
   try {
     return readVerbs(verbs, null).verbs
   } catch (error) {

@@ -7,7 +7,7 @@ import { answer, closedAfter, dial, receivesTone } from '../../../adapters/sip-g
 import { openVoicePlatform, startVoicePlatform } from '../call-testing.ts'
 import { openProgram } from '../programs/program-testing.ts'
 
-test('after a kill no call of the API is placed twice: those that were placed are closed, as those of a number are, and one that waited is placed', async (t) => {
+test('after a kill during ten calls of programs, and one that a program dialled, none is placed again: all are closed within ten seconds, the carrier gets a BYE for each, and a call that waited is placed', async (t) => {
   const receiver = await new Receiver().up()
   t.after(() => receiver.down())
   const killed = await startVoicePlatform({}, homeOnDisk())
@@ -16,19 +16,35 @@ test('after a kill no call of the API is placed twice: those that were placed ar
   const { carrier } = await openVoicePlatform(t, killed, { prefixes: ['442079460'] })
   const [account] = (await killed.call('GET', '/operator/accounts')).body.accounts
   const verbs = [{ verb: 'play', tone: { hertz: [440], on_ms: 60_000 } }]
-  const program = await openProgram(t, { '/begin': verbs })
+  const dialler = '+33612345600'
+  const program = await openProgram(t, {
+    '/begin': (response, { body }) => {
+      const own = [{ verb: 'dial', targets: [{ number: '+442079460804' }] }]
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(body.call.from === dialler ? own : verbs))
+    },
+  })
   const { numbers } = (await killed.call('GET', '/open/voip/virtual-numbers')).body
   const voice = { kind: 'url', url: `${program.base}/begin` }
   await killed.call('PUT', `/open/voip/virtual-numbers/${numbers[0].uuid}`, { voice })
-  const callNumber = async () => {
+  const callNumber = async (from: string, hertz: number) => {
     const telephone = await closedAfter(t, makeTelephone())
-    const ask = { uri: `sip:${number}@127.0.0.1:${killed.voicePort}`, from: '<sip:+33612345678@carrier.test>' }
+    const ask = { uri: `sip:${number}@127.0.0.1:${killed.voicePort}`, from: `<sip:${from}@carrier.test>` }
     const { dialled } = await dial(carrier, ask, telephone)
-    await receivesTone(telephone, 440)
+    await receivesTone(telephone, hertz)
     return dialled
   }
-  const inbound = [await callNumber(), await callNumber()]
-  await killed.call('PATCH', `/operator/accounts/${account.uuid}/call-limits`, { calls_at_a_time: 4 })
+  const dialled = async () => {
+    const telephone = await closedAfter(t, makeTelephone())
+    const own = await answer(await carrier.call(), telephone)
+    telephone.sendTone(620)
+    return own
+  }
+  const legs = await Promise.all([
+    ...Array.from({ length: 7 }, () => callNumber('+33612345678', 440)),
+    ...[callNumber(dialler, 620), dialled()],
+  ])
+  await killed.call('PATCH', `/operator/accounts/${account.uuid}/call-limits`, { calls_at_a_time: legs.length + 2 })
   const status_url = receiver.url('/reports')
   const make = async (to: string) => {
     const made = await killed.call('POST', '/open/voip/calls', { from_number: number, to, verbs, status_url })
@@ -60,12 +76,24 @@ test('after a kill no call of the API is placed twice: those that were placed ar
   const [talked, rang] = [await ended(talks), await ended(rings)]
   assert.deepEqual([talked.status, talked.end_reason], ['COMPLETED', 'interrupted'])
   assert.deepEqual([rang.status, rang.end_reason, rang.call_cost.call_price], ['FAILED', 'interrupted', 0])
-  for (const { body } of program.received) {
-    const { status, end_reason } = await ended(String(body.call.uuid))
-    assert.deepEqual([status, end_reason], ['COMPLETED', 'interrupted'])
-  }
-  await until(async () => [{ ends }, ...inbound].every((one) => one.ends.length > 0))
-  assert.deepEqual([ends, ...inbound.map((one) => one.ends)], [['remote'], ['remote'], ['remote']])
+  await until(async () => [{ ends }, ...legs].every((one) => one.ends.length > 0))
+  for (const one of [{ ends }, ...legs]) assert.deepEqual(one.ends, ['remote'])
+  const cdrs: {
+    uuid: string
+    active: boolean
+    status: string
+    end_reason?: string
+    call_cost: { call_price: number }
+  }[] = (await next.call('GET', '/open/voip/call-history')).body.cdrs
+  const others = cdrs.filter(({ uuid }) => ![talks, rings, waits].includes(uuid))
+  assert.equal(others.length, legs.length)
+  for (const { status, end_reason } of others) assert.deepEqual([status, end_reason], ['COMPLETED', 'interrupted'])
+  // Each has its own price: the call that was dialled that of its destination.
+  assert.deepEqual(others.map(({ call_cost }) => call_cost.call_price).toSorted(), [
+    ...Array(legs.length - 1).fill(0.008),
+    0.012,
+  ])
+  assert.equal(talked.call_cost.call_price, 0.012)
   // The promise is ten seconds; a busy machine gets twice that.
   assert.ok(Date.now() - began < 20_000, `${Date.now() - began} ms`)
   const third = await carrier.call()
@@ -73,7 +101,7 @@ test('after a kill no call of the API is placed twice: those that were placed ar
   third.refuse({ status: 486 })
   assert.equal((await ended(waits)).status, 'BUSY')
   assert.deepEqual(carrier.calls, [], 'no further call')
-  assert.equal(program.received.length, inbound.length, 'no further request')
+  assert.equal(program.received.length, legs.length - 1, 'no further request')
   const reported = () => receiver.calls.map(({ body }) => JSON.parse(body).call.uuid)
   await until(async () => reported().length >= 3)
   assert.deepEqual(reported().toSorted(), [talks, rings, waits].toSorted())

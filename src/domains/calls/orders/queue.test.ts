@@ -164,6 +164,8 @@ test('refusals have the codes of placed calls, and each leaves a record', async 
     [{ verbs: [{ verb: 'fly' }] }, 'document_invalid'],
     [{ verbs: undefined, url: 'http://user:word@example.com/' }, 'url_refused'],
     [{ tags: { long: 'x'.repeat(5_000) } }, 'tags_too_large'],
+    [{ verbs: Array(17).fill({ verb: 'say', text: 'x'.repeat(4_000) }) }, 'document_invalid'],
+    [{ headers: { 'X-Order': '1\r\nTo: <sip:other@example.com>' } }, 'invalid_request'],
   ] as const
   for (const [more, code] of wrong) {
     const refused = await make(who, more)
@@ -201,6 +203,8 @@ test('users and caller IDs of other accounts are answered like missing ones', as
 test('a hang-up ends a call that waits, gives the held minute back, and it is never placed', async () => {
   const who = await furnish()
   const { uuid: id } = (await queued(who)).cdr
+  const early = await call(who, 'POST', `/open/voip/call/${id}/commands`, { command: 'stop' })
+  assert.deepEqual([early.status, early.body.outcome.code], [200, 'not_answered'])
   const command = () => call(who, 'POST', `/open/voip/call/${id}/commands`, { command: 'hangup' })
   const { status, body } = await command()
   assert.deepEqual([status, body.outcome], [200, { ok: true }])

@@ -15,11 +15,12 @@ import type { ApplicationRow } from '../../applications/ops.ts'
 import { presentCall } from '../call-presenter.ts'
 import { ordinaryCallSeconds, ringTimeoutSeconds } from '../limits.ts'
 import type { CommandOutcome } from '../programs/call-command.ts'
+import { printStream } from '../programs/program-deps.ts'
 import type { CallOrder } from '../programs/program-source.ts'
 import { recordingLinks } from '../recordings/recording-links.ts'
 import { refusals } from '../refusals.ts'
 import { visibleCallOf } from '../visible-call.ts'
-import { addressesOf, readCommand } from './command-reader.ts'
+import { checkAddresses, readCommand } from './command-reader.ts'
 import { runCommandOnCall } from './commands.ts'
 import * as c from './contract.ts'
 import { queueOrder, storeRefusedCall } from './ops.ts'
@@ -79,7 +80,7 @@ const presentOutcome = (outcome: CommandOutcome) =>
     ? {
         ok: true,
         ...(outcome.recording ? { recording_uuid: print('REC', outcome.recording) } : {}),
-        ...(outcome.stream ? { stream: outcome.stream } : {}),
+        ...(outcome.stream ? { stream: printStream(outcome.stream) } : {}),
       }
     : { ok: false, code: outcome.code, reason: outcome.reason }
 
@@ -90,7 +91,7 @@ const commandCallRoute = (parts: Services): Endpoint => {
     const application = await applicationOf(db, row.account_id, body)
     if (row.is_msgapp) throw refusals.callOnOtherDevices()
     const command = readCommand(body, application)
-    for (const [field, address] of addressesOf(body)) await checkAddress(outbound.of(isSandbox), field, address)
+    await checkAddresses(outbound.of(isSandbox), body)
     const outcome = await runCommandOnCall(parts, row, command, (tx) => audit(tx, { after: { command: body.command } }))
     if (outcome === null) reply.code(202)
     return ok({ outcome: outcome && presentOutcome(outcome) })

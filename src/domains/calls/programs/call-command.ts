@@ -9,7 +9,8 @@ export type CallCommand =
   /** Ends what is played. */
   | { readonly command: 'stop' }
   | { readonly command: 'dtmf'; readonly digits: string }
-  | { readonly command: 'record_call'; readonly verb: object }
+  /** `recording`: the one that is meant, without prefix. */
+  | { readonly command: 'record_call'; readonly verb: object; readonly recording?: string }
   | { readonly command: 'stream'; readonly verb: object }
   | { readonly command: 'stop_stream'; readonly name: string | null; readonly stream: string | null }
   | { readonly command: 'tag'; readonly data: object }
@@ -21,5 +22,7 @@ export type CommandOutcome =
   | { readonly ok: false; readonly code: string; readonly reason: string }
 
 export const callGone: CommandOutcome = { ok: false, code: 'call_ended', reason: 'The call has ended' }
+
+export const notAnswered: CommandOutcome = { ok: false, code: 'not_answered', reason: 'The call is not answered yet' }
 
 export const noProgram: CommandOutcome = { ok: false, code: 'no_program', reason: 'No program runs the call' }

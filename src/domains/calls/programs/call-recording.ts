@@ -21,7 +21,7 @@ export const beginRecording = async (
   { deps, line, call }: RecordingDeps,
   verb: 'record' | 'record_call',
   status: RecordingStatus,
-  channels: readonly [MediaChannel, MediaChannel],
+  channels: readonly [MediaChannel, MediaChannel | null],
 ): Promise<CallRecording | { readonly refused: string }> => {
   const { media } = line
   if (!media) return { refused: 'the call has no media' }
@@ -48,6 +48,7 @@ export const beginRecording = async (
   let stopped: Promise<FinishedRecording> | null = null
   const stop = (silentSeconds = 0): Promise<FinishedRecording> => {
     // Media may close just after the party is gone: the recorder is stopped in the same turn.
+    line.gone.removeEventListener('abort', onGone)
     stopped ??= recorder.stop().then(async (result) => complete(await closed(result, silentSeconds)))
     return stopped
   }

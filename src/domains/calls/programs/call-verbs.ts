@@ -1,10 +1,11 @@
 import { print } from '../../../platform/lib/id.ts'
-import type { VoiceDialled } from '../../../ports/voice.ts'
+import type { VoiceDialled, VoiceScreening } from '../../../ports/voice.ts'
 import { maxTagBytes } from '../limits.ts'
-import { ProgramError } from './program.ts'
-import type { ProgramStream } from './program-deps.ts'
+import { type ProgramCall, ProgramError } from './program.ts'
+import { type ProgramStream, printStream } from './program-deps.ts'
+import type { CallCallbacks } from './program-source.ts'
 import { answeredLeg, callOver, idle, sleep, type VerbContext, type VerbOutcome } from './verb-context.ts'
-import type { VerbOf } from './verbs.ts'
+import type { Verb, VerbOf } from './verbs.ts'
 
 const refusals = {
   rejected: { status: 603, reason: 'Decline' },
@@ -68,8 +69,14 @@ export const dtmf = async (context: VerbContext, { digits }: VerbOf<'dtmf'>): Pr
   for (const part of digits.match(/[wW]|[^wW]+/g) ?? []) {
     if (context.signal.aborted) break
     const ms = waits.get(part)
-    if (ms !== undefined) await sleep(ms, context.signal)
-    else await leg.sendKeys(part)
+    if (ms !== undefined) {
+      await sleep(ms, context.signal)
+      continue
+    }
+    const sent = await leg.sendKeys(part)
+    if (sent.outcome === 'done' || context.line.gone.aborted) continue
+    context.line.note(`dtmf: ${sent.reason}`)
+    return { result: null, errorCode: 'media', isIdle: true }
   }
   return { result: null }
 }
@@ -81,11 +88,29 @@ const dialStatus = ({ how, isAnswered }: VoiceDialled): string => {
   return how === 'no_answer' || how === 'canceled' ? how : 'failed'
 }
 
+/** Returns the receiver of the statuses of a dialled call. */
+const callbacksOf = ({ program }: VerbContext, { targets: [target] }: VerbOf<'dial'>): CallCallbacks | null => {
+  if (target?.status_url === undefined) return null
+  const { status_url: url, status_method: method = 'POST', status_events: events = ['completed'] } = target
+  return { url, method, events, shape: program.shape, application: program.application }
+}
+
+/** Returns what the callee of a dialled call is asked before it is connected; null for nothing. */
+const screeningOf = (
+  { screen }: VerbContext,
+  { targets: [target], confirm = [] }: VerbOf<'dial'>,
+  callee: ProgramCall,
+): VoiceScreening | null => {
+  const digits = target && 'send_digits' in target ? target.send_digits : undefined
+  const verbs: readonly Verb[] = digits === undefined ? confirm : [{ verb: 'dtmf', digits }, ...confirm]
+  return verbs.length === 0 ? null : screen(callee, verbs)
+}
+
 /** Connects the party with another one. A call that fails is a result, and the program goes on. */
 export const dial = async (context: VerbContext, verb: VerbOf<'dial'>): Promise<VerbOutcome> => {
   const { deps, line, call, signal } = context
   if (verb.answer_on_bridge !== true && !(await answeredLeg(context))) return callOver
-  const placed = await deps.placeChild(call(), verb)
+  const placed = await deps.placeChild(call(), verb, callbacksOf(context, verb))
   if ('failed' in placed) {
     line.note(`dial: refused with ${placed.failed}, ${placed.reason}`)
     return {
@@ -94,7 +119,8 @@ export const dial = async (context: VerbContext, verb: VerbOf<'dial'>): Promise<
       isIdle: true,
     }
   }
-  const ended = await line.dial(placed.plan, {
+  const screening = screeningOf(context, verb, placed.call)
+  const ended = await line.dial(screening ? { ...placed.plan, screening } : placed.plan, {
     answersOnBridge: verb.answer_on_bridge === true,
     endsOnStar: verb.hangup_on_star === true,
     signal,
@@ -103,8 +129,9 @@ export const dial = async (context: VerbContext, verb: VerbOf<'dial'>): Promise<
   return {
     result: {
       status: dialStatus(ended),
-      call_uuid: print('CDR', placed.callId),
-      recording_uuid: record && print('REC', record.id),
+      call_uuid: print('CDR', placed.call.id),
+      // A recording begins with the connection.
+      recording_uuid: record && ended.isAnswered ? print('REC', record.id) : null,
       seconds: ended.seconds,
       sip_status: ended.status,
     },
@@ -119,11 +146,11 @@ export const openStream = async (
   const { deps, state, line, program, call } = context
   const leg = await answeredLeg(context)
   if (!leg) return { failed: callOver }
-  const begun = await deps.runStream({ call: call(), program, leg, verb })
+  const note = (text: string) => line.note(text)
+  const begun = await deps.runStream({ call: call(), program, leg, verb, note })
   if ('error_code' in begun) {
-    const { error_code: errorCode, detail } = begun
-    line.note(`stream: ${errorCode}, ${detail}`)
-    const result = { reason: 'failed', code: null, seconds: 0, error_code: errorCode }
+    const { reason, error_code: errorCode } = begun
+    const result = { reason, code: null, seconds: 0, error_code: errorCode }
     return { failed: { result, errorCode, isIdle: true, skipsAction: verb.on_error !== 'action' } }
   }
   const entry = { name: verb.name ?? null, stream: begun, takesKeys: verb.direction !== 'in' }
@@ -134,10 +161,10 @@ export const openStream = async (
 
 /** Streams the call to a server. In both directions, the program goes on once the stream has ended. */
 export const stream = async (context: VerbContext, verb: VerbOf<'stream'>): Promise<VerbOutcome> => {
-  const { state, signal, line } = context
+  const { state, signal } = context
   const opened = await openStream(context, verb)
   if ('failed' in opened) return opened.failed
-  if (verb.direction === 'in') return { result: { stream: opened.stream.id }, isIdle: true }
+  if (verb.direction === 'in') return { result: { stream: printStream(opened.stream.id) }, isIdle: true }
   const stop = () => opened.stream.stop()
   signal.addEventListener('abort', stop)
   if (signal.aborted) stop()
@@ -145,7 +172,6 @@ export const stream = async (context: VerbContext, verb: VerbOf<'stream'>): Prom
   try {
     const result = await opened.stream.ended
     const errorCode = typeof result.error_code === 'string' ? result.error_code : null
-    if (errorCode !== null) line.note(`stream: ${errorCode}`)
     return { result, errorCode, skipsAction: errorCode !== null && verb.on_error !== 'action' }
   } finally {
     state.isStreaming = false

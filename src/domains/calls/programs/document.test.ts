@@ -64,6 +64,30 @@ test('an unknown attribute is ignored and noted, also in a prompt', async () => 
   assert.match(document?.notes.join('; ') ?? '', /verb 1 \(gather\): the attribute colour .*prompt 1 \(pause\).*loud/)
 })
 
+test('a document of attributes that are not known has at most 50 notes', async () => {
+  const attributes = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`a${n}`, n]))
+  const document = await read(JSON.stringify([{ verb: 'answer', ...attributes }]))
+  assert.equal(document?.notes.length, 50)
+})
+
+test('a dial has verbs for the callee, of those that make sense before it is connected', async () => {
+  const number = { number: '+447700900123', send_digits: '1', status_url: '/status', colour: 1 }
+  const confirm = [{ verb: 'gather', action: 'key', prompts: [{ verb: 'say', text: 'Press 1.' }] }, { verb: 'hangup' }]
+  const document = await read(JSON.stringify([{ verb: 'dial', targets: [number], confirm }]))
+  assert.deepEqual(document?.verbs, [
+    {
+      verb: 'dial',
+      targets: [{ number: '+447700900123', send_digits: '1', status_url: 'https://example.com/status' }],
+      confirm: [{ ...confirm[0], action: 'https://example.com/calls/key' }, { verb: 'hangup' }],
+    },
+  ])
+  assert.match(document?.notes.join() ?? '', /target 1: the attribute colour/)
+  const dial = { verb: 'dial', targets: [{ number: '+447700900123' }] }
+  for (const verb of ['dial', 'record', 'stream', 'ring'])
+    await refuses([{ ...dial, confirm: [{ verb }] }], 'verb', new RegExp(`confirm 1: the verb ${verb}`))
+  await refuses([{ ...dial, confirm: [] }], 'attribute', /confirm/)
+})
+
 test('an error names the verb and the attribute', async () => {
   await refuses([{ verb: 'pause' }, { verb: 'conference', name: 'x' }], 'verb', /verb 2: the verb conference/)
   await refuses([{ verb: 'gather', num_digits: 0 }], 'attribute', /verb 1 \(gather\): num_digits/)
@@ -84,6 +108,11 @@ test('a document is limited in bytes, verbs and depth', async () => {
     /200 verbs/,
   )
   await assert.rejects(read(`${'['.repeat(30_000)}${']'.repeat(30_000)}`), { code: 'malformed' })
+})
+
+test('characters that the database cannot store are replaced, in names too', async () => {
+  const document = await read('[{"verb":"tag","data":{"a\\u0000":"\\uD83D","b":"\\ud83d\\ude00"}}]')
+  assert.deepEqual(document?.verbs, [{ verb: 'tag', data: { 'a\ufffd': '\ufffd', b: '\u{1f600}' } }])
 })
 
 test('XML by its content types is compiled, and other types are refused', async () => {

@@ -1,8 +1,9 @@
 import { Compile, type Validator } from 'typebox/compile'
 import { errorText } from '../../../platform/lib/error-text.ts'
-import { maxProgramDepth, maxProgramDocumentBytes, maxProgramVerbs } from '../limits.ts'
+import { storableJson } from '../../../platform/lib/storable.ts'
+import { maxProgramDepth, maxProgramDocumentBytes, maxProgramNotes, maxProgramVerbs } from '../limits.ts'
 import { type ProgramDocument, ProgramError, type TwimlCompiler } from './program.ts'
-import { type Verb, type VerbName, verbSchemas } from './verbs.ts'
+import { dialTargetSchemas, screeningVerbs, type Verb, type VerbName, verbSchemas } from './verbs.ts'
 
 const addressNames = ['action', 'url', 'urls', 'status_url'] as const
 
@@ -38,13 +39,13 @@ const absolute = (address: string, baseUrl: string | null, place: string): strin
 /** Verbs under construction: their count, and what was ignored. */
 type Reading = { readonly baseUrl: string | null; readonly notes: string[]; verbs: number }
 
-/** Returns the attributes of a verb without those that are not known, with absolute addresses. */
-const readAttributes = (given: Record<string, unknown>, name: VerbName, place: string, reading: Reading) => {
-  const properties: object = verbSchemas[name].properties
+/** Returns attributes without those that are not known, with absolute addresses. */
+const readAttributes = (given: Record<string, unknown>, properties: object, place: string, reading: Reading) => {
   const attributes: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(given)) {
     if (Object.hasOwn(properties, key)) attributes[key] = value
-    else reading.notes.push(`${place}: the attribute ${key.slice(0, 64)} is not known and was ignored`)
+    else if (reading.notes.length < maxProgramNotes)
+      reading.notes.push(`${place}: the attribute ${key.slice(0, 64)} is not known and was ignored`)
   }
   for (const key of addressNames) {
     const value = attributes[key]
@@ -55,6 +56,25 @@ const readAttributes = (given: Record<string, unknown>, name: VerbName, place: s
   return attributes
 }
 
+const readTarget = (target: unknown, place: string, reading: Reading): unknown => {
+  if (!isObject(target)) return target
+  const { properties } = 'number' in target ? dialTargetSchemas.number : dialTargetSchemas.user
+  return readAttributes(target, properties, place, reading)
+}
+
+/** Reads the lists that are nested in a verb. */
+const readNested = (attributes: Record<string, unknown>, name: VerbName, at: string, reading: Reading): void => {
+  const readList = (key: string, label: string, read: (child: unknown, place: string) => unknown) => {
+    const list = attributes[key]
+    if (Array.isArray(list)) attributes[key] = list.map((child, index) => read(child, `${at}, ${label} ${index + 1}`))
+  }
+  if (name === 'gather')
+    readList('prompts', 'prompt', (prompt, place) => readVerb(prompt, place, ['say', 'play', 'pause'], reading))
+  if (name !== 'dial') return
+  readList('targets', 'target', (target, place) => readTarget(target, place, reading))
+  readList('confirm', 'confirm', (verb, place) => readVerb(verb, place, screeningVerbs, reading))
+}
+
 const readVerb = (given: unknown, place: string, allowed: readonly VerbName[] | null, reading: Reading): Verb => {
   if (!isObject(given)) throw new ProgramError('malformed', `${place} is not an object`)
   const { verb: name } = given
@@ -63,11 +83,8 @@ const readVerb = (given: unknown, place: string, allowed: readonly VerbName[] | 
   if (++reading.verbs > maxProgramVerbs)
     throw new ProgramError('too_large', `the document has more than ${maxProgramVerbs} verbs`)
   const at = `${place} (${name})`
-  const attributes = readAttributes(given, name, at, reading)
-  if (name === 'gather' && Array.isArray(attributes.prompts))
-    attributes.prompts = attributes.prompts.map((prompt, index) =>
-      readVerb(prompt, `${at}, prompt ${index + 1}`, ['say', 'play', 'pause'], reading),
-    )
+  const attributes = readAttributes(given, verbSchemas[name].properties, at, reading)
+  readNested(attributes, name, at, reading)
   const validator = validatorOf(name)
   if (!validator.Check(attributes)) {
     const error = validator.Errors(attributes)[0]
@@ -95,9 +112,14 @@ export const readVerbs = (value: unknown, baseUrl: string | null): ProgramDocume
   return { verbs, notes: reading.notes, baseUrl }
 }
 
+/** Escapes of characters that the database cannot store: U+0000, and halves of a surrogate pair. */
+const unstorable = /\\u(?:0000|d[89a-f])/i
+
 const parseJson = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    // A deeper one is refused later.
+    return unstorable.test(text) && !isDeeper(value, maxProgramDepth + 2) ? JSON.parse(storableJson(value)) : value
   } catch (error) {
     throw new ProgramError('malformed', `the document is not JSON: ${errorText(error)}`)
   }

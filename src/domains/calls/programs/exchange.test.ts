@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { makeOutbound } from '../../../platform/lib/outbound.ts'
+import { makeOutbound, type PostRequest } from '../../../platform/lib/outbound.ts'
 import { type ExchangeReport, requestWithFallback } from './exchange.ts'
-import type { ProgramRequest, ResolvedProgram } from './program.ts'
+import type { ProgramRequest, RequestWriter, ResolvedProgram, WrittenRequest } from './program.ts'
 import {
   type Answer,
   makeProgramDeps,
@@ -29,11 +29,19 @@ const open = async (t: TestContext, answers: Record<string, Answer>) => {
   const outbound = openOutbound(t)
   const reports: ExchangeReport[] = []
   const { deps } = makeProgramDeps('/nowhere')
-  const ask = (path: string, own: Partial<ResolvedProgram> = {}, by = outbound, method: 'GET' | 'POST' = 'POST') => {
+  const ask = (
+    path: string,
+    own: Partial<ResolvedProgram> = {},
+    by = outbound,
+    method: 'GET' | 'POST' = 'POST',
+    stated: Partial<WrittenRequest> = {},
+  ) => {
     const url = path.startsWith('http') ? path : `${program.base}${path}`
     const signal = new AbortController().signal
+    const native: RequestWriter = async (...parts) => ({ ...(await deps.writers.native(...parts)), ...stated })
     const exchange = {
       ...deps,
+      writers: { ...deps.writers, native },
       outbound: by,
       signal,
       onExchange: (report: ExchangeReport) => void reports.push(report),
@@ -74,7 +82,8 @@ test('a request carries the call, the verb and its result, signed as webhooks ar
 
 test('a GET carries the same in its query', async (t) => {
   const { ask, received } = await open(t, { '/menu': null })
-  assert.equal(await ask('/menu?step=1', {}, undefined, 'GET'), null)
+  // Longer than an address that is stored.
+  assert.equal(await ask(`/menu?step=1&pad=${'x'.repeat(3_000)}`, {}, undefined, 'GET'), null)
   const query = new URL(received[0]?.path ?? '', 'http://x').searchParams
   assert.equal(received[0]?.method, 'GET')
   assert.deepEqual(
@@ -133,6 +142,51 @@ for (const { what, answer, code, status } of failing)
     )
   })
 
+const redirect =
+  (location: string, status = 302): Answer =>
+  (response) =>
+    void response.writeHead(status, { location }).end()
+
+test('a request in the shape of Twilio follows a redirect by GET, without the result of the verb', async (t) => {
+  const { ask, base, received, reports } = await open(t, {
+    '/menu': redirect('/deep/next'),
+    '/deep/next': [{ verb: 'redirect', url: 'after' }],
+    '/kept': redirect('/deep/next', 307),
+  })
+  const document = await ask('/menu', { shape: 'twilio' })
+  // Addresses of the document are relative to the address that gave it.
+  assert.deepEqual(document?.verbs, [{ verb: 'redirect', url: `${base}/deep/after` }])
+  const [first, second] = received
+  const query = new URL(second?.path ?? '', base).searchParams
+  assert.deepEqual(
+    [second?.method, query.get('call.uuid'), query.get('result.digits')],
+    ['GET', `CDR${programCall.id}`, null],
+  )
+  assert.notEqual(first?.headers['webhook-id'], second?.headers['webhook-id'])
+  assert.deepEqual(reports, [{ url: `${base}/menu`, status: 200, code: null }])
+  await ask('/kept', { shape: 'twilio' })
+  assert.deepEqual([received[3]?.method, received[3]?.body.result?.digits], ['POST', '2'])
+})
+
+test('a program of Twilio that redirects for ever has its fallback called once, with the code loop', async (t) => {
+  const { ask, base, paths, fallback, received } = await open(t, { '/begin': redirect('/begin'), '/fallback': [] })
+  await ask('/begin', { fallback, shape: 'twilio' })
+  assert.equal(paths().filter((path) => path.startsWith('/begin')).length, 6)
+  assert.deepEqual(received[6]?.body.error, { code: 'loop', url: `${base}/begin`, status: 302 })
+  assert.equal(received.length, 7)
+})
+
+test('a redirect into a private network is refused as a first address there is', async (t) => {
+  const { ask, base, received } = await open(t, { '/begin': redirect('/inside'), '/inside': [] })
+  const strict = makeOutbound({ allowPrivate: false, http: true, allow: [] })
+  const lenient = openOutbound(t)
+  t.after(strict.close)
+  // The name of the first address leads elsewhere than that of the second one.
+  const by = { ...strict, post: (own: PostRequest) => (own.method === 'POST' ? lenient : strict).post(own) }
+  await assert.rejects(ask('/begin', { shape: 'twilio' }, by), { code: 'forbidden_address', url: `${base}/inside` })
+  assert.equal(received.length, 1)
+})
+
 test('a request without a byte of an answer is repeated once, with the same id', async (t) => {
   let count = 0
   const { ask, received } = await open(t, {
@@ -152,6 +206,24 @@ test('a request without a byte of an answer is repeated once, with the same id',
     'an answer is never repeated',
   )
   assert.equal(received.length, begun + 1)
+})
+
+test('a request that states its time and repetitions is sent by them', async (t) => {
+  const { ask, received } = await open(t, {
+    '/gone': (response) => void response.destroy(),
+    '/silent': () => {},
+  })
+  for (const [retries, requests] of [
+    [0, 1],
+    [2, 3],
+  ] as const) {
+    const begun = received.length
+    await assert.rejects(ask('/gone', {}, undefined, 'POST', { retries }), { code: 'unreachable' })
+    assert.equal(received.length, begun + requests)
+  }
+  await assert.rejects(ask('/silent', { timeoutMs: 60_000 }, undefined, 'POST', { timeoutMs: 200 }), {
+    code: 'timeout',
+  })
 })
 
 test('a dead receiver is unreachable, and the failure of the fallback does not hide it', async (t) => {

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { Outbound, PostResult } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
-import { maxProgramDocumentBytes, programConnectMs, programRetryMs } from '../limits.ts'
+import { redirectionOf } from '../../../platform/lib/outbound-redirect.ts'
+import { maxProgramDocumentBytes, maxProgramRedirects, programConnectMs, programRetryMs } from '../limits.ts'
 import { readAnswer } from './document.ts'
 import {
   type ProgramAddress,
@@ -43,14 +44,17 @@ const programErrorOf = (error: unknown, url: string): ProgramError => {
   return new ProgramError(errorCodes[error.code], error.message, url)
 }
 
-/** Sends a request, and again if no byte of an answer came and there is time. The body is at most a little too long. */
+/**
+ * Sends a request, and again if no byte of an answer came and there is time. The body is at most a little too long.
+ * @param deadline by the monotonic clock
+ */
 const send = async (
   outbound: Outbound,
-  { method, url, headers, body }: WrittenRequest,
-  timeoutMs: number,
+  written: WrittenRequest,
+  deadline: number,
   signal: AbortSignal,
 ): Promise<PostResult> => {
-  const deadline = performance.now() + timeoutMs
+  const { method, url, headers, body, connectMs = programConnectMs, retries = 1 } = written
   for (let attempt = 0; ; attempt++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()))
     const began = performance.now()
@@ -61,7 +65,7 @@ const send = async (
         headers,
         body,
         timeoutMs: left,
-        connectMs: programConnectMs,
+        connectMs,
         maxBytes: maxProgramDocumentBytes + decodingMargin,
         signal,
       })
@@ -70,7 +74,8 @@ const send = async (
       return result
     } catch (error) {
       const isRepeatable = error instanceof OutboundError && error.code !== 'refused' && error.code !== 'timeout'
-      if (!isRepeatable || attempt > 0 || signal.aborted || deadline - performance.now() <= programRetryMs) throw error
+      if (!isRepeatable || attempt >= retries || signal.aborted || deadline - performance.now() <= programRetryMs)
+        throw error
       await pause(programRetryMs, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) throw error
     }
@@ -82,6 +87,46 @@ const typeOf = ({ headers }: PostResult): string => {
     .toLowerCase()
     .split(';')
   return type.trim()
+}
+
+/** An answer, and the address that gave it. */
+type UrlAnswer = { readonly url: string; readonly result: PostResult }
+
+/**
+ * Sends a request of a program. One in the shape of Twilio follows redirects, each judged and signed as the first request;
+ * a native one does not.
+ * @param answered called with the status of each answer
+ * @throws ProgramError
+ */
+const sendRequest = async (
+  { writers, outbound, signal }: ExchangeDeps,
+  program: ResolvedProgram,
+  first: ProgramAddress,
+  content: ProgramRequest,
+  answered: (status: number) => void,
+): Promise<UrlAnswer> => {
+  let deadline: number | null = null
+  let [to, sent] = [first, content]
+  for (let redirects = 0; ; redirects++) {
+    const { url } = to
+    try {
+      const written = await writers[program.shape](program, to, sent, uuid())
+      deadline ??= performance.now() + (written.timeoutMs ?? program.timeoutMs)
+      const result = await send(outbound, written, deadline, signal)
+      answered(result.status)
+      const next = program.shape === 'twilio' ? redirectionOf(result, to) : null
+      if (next === null) return { url, result }
+      if ('fault' in next) throw new ProgramError('forbidden_address', next.fault, url, result.status)
+      if (redirects === maxProgramRedirects)
+        throw new ProgramError('loop', `more than ${maxProgramRedirects} redirects of HTTP`, url, result.status)
+      to = next
+      if (performance.now() >= deadline) throw new OutboundError('timeout', 'its redirects took too long')
+      // As Twilio does: the result of a verb is not sent along.
+      if (!next.keepsBody) sent = { ...sent, verb: null, result: null }
+    } catch (error) {
+      throw programErrorOf(error, url)
+    }
+  }
 }
 
 /**
@@ -100,16 +145,16 @@ export const requestDocument = async (
   const report = (code: string | null) =>
     deps.onExchange({ url: to.url, status, code }, at, Math.round(performance.now() - began))
   try {
-    const written = await deps.writers[program.shape](program, to, content, uuid())
-    const result = await send(deps.outbound, written, program.timeoutMs, deps.signal)
-    status = result.status
-    const document = await readAnswer({ status, type: typeOf(result), body: result.excerpt }, to.url, deps.compileTwiml)
+    const { url, result } = await sendRequest(deps, program, to, content, (answered) => {
+      status = answered
+    })
+    const answer = { status: result.status, type: typeOf(result), body: result.excerpt }
+    const document = await readAnswer(answer, url, deps.compileTwiml)
     report(null)
     return document
-  } catch (cause) {
-    const error = programErrorOf(cause, to.url)
+  } catch (error) {
     // The call ended, or the program was redirected meanwhile.
-    report(deps.signal.aborted ? 'canceled' : error.code)
+    if (error instanceof ProgramError) report(deps.signal.aborted ? 'canceled' : error.code)
     throw error
   }
 }

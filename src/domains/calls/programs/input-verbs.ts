@@ -50,6 +50,8 @@ export const gather = async (context: VerbContext, verb: VerbOf<'gather'>): Prom
     errorCode,
     isIdle: digits === '' && performance.now() - began < idleGatherMs,
     skipsAction: digits === '' && verb.on_empty !== 'action',
+    // A callee that presses nothing is not connected, unless the program has another way for it.
+    isOver: context.isScreening && digits === '' && verb.on_empty === undefined,
   }
 }
 
@@ -112,12 +114,11 @@ export const record = async (context: VerbContext, verb: VerbOf<'record'>): Prom
   if (context.signal.aborted) return context.line.gone.aborted ? callOver : { result: null, skipsAction: true }
   // Keys that were pressed before do not end it.
   context.state.keys.clear()
-  const channel = { leg, of: 'said' } as const
   const recording = await beginRecording(
     context,
     'record',
     url === undefined ? null : { url, method, shape: context.program.shape },
-    [channel, channel],
+    [{ leg, of: 'said' }, null],
   )
   if ('refused' in recording) return failedRecord(context, recording.refused)
   const began = performance.now()

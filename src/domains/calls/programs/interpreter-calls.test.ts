@@ -1,23 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
-import { answer, openMedia, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { answer, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
-import { blip, type Differences, openInterpreter, say } from './interpreter-testing.ts'
+import { blip, makeInterpreters, say } from './interpreter-testing.ts'
 import type { VerbResult } from './program.ts'
 import type { ProgramStream } from './program-deps.ts'
-import { type Answer, programCall, resolvedProgram } from './program-testing.ts'
+import { programCall, resolvedProgram } from './program-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
-const folder = await mkdtemp(join(tmpdir(), 'programs-'))
-after(() => rm(folder, { recursive: true }))
-
-const open = (t: TestContext, answers: Record<string, Answer>, wish: Differences = {}) =>
-  openInterpreter(t, { media, folder }, answers, wish)
+const { open } = await makeInterpreters()
 
 test('a dial that is refused is a result, and the program goes on', async (t) => {
   const { receive, requested, over } = await open(t, {
@@ -38,6 +29,7 @@ test('a dial that is refused is a result, and the program goes on', async (t) =>
 })
 
 const childId = '01900000-0000-7000-8000-000000000009'
+const childCall = { ...programCall, id: childId, parent: programCall.id }
 const childPlan: VoicePlan = {
   call: childId,
   account: programCall.account,
@@ -56,7 +48,7 @@ test('a dialled number that is busy, and one that talks, are results', async (t)
       '/first': [{ verb: 'dial', targets: [{ number: '+442079460123' }], action: '/second' }],
       '/second': [],
     },
-    { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
+    { deps: { placeChild: async () => ({ plan: childPlan, call: childCall }) } },
   )
   const { peer } = await receive()
   ;(await carrier.call()).refuse({ status: 486 })
@@ -114,6 +106,9 @@ test('commands play, stop, send keys, record, tag and hang up', async (t) => {
   await receivesTone(peer, 660)
   const begun = await command({ command: 'record_call', verb: { verb: 'record_call', do: 'start' } })
   assert.ok(begun?.ok && /^[0-9a-f-]{36}$/.test(begun.recording ?? ''))
+  const stop = { verb: 'record_call', do: 'stop' }
+  const other = await command({ command: 'record_call', verb: stop, recording: childId })
+  assert.ok(other && !other.ok && other.code === 'no_recording')
   assert.deepEqual(await command({ command: 'stop' }), { ok: true })
   assert.deepEqual(await command({ command: 'dtmf', digits: '7w8' }), { ok: true })
   await until(() => peer.digits === '78')
@@ -218,7 +213,8 @@ test('a stream that cannot be opened goes on, and calls its action on request', 
     '/failed': [],
   })
   await receive()
-  assert.equal((await requested('/failed')).body.result?.error_code, 'stream_unreachable')
+  const { result } = (await requested('/failed')).body
+  assert.deepEqual([result?.reason, result?.error_code], ['unreachable', 'stream_unreachable'])
   await over()
   assert.deepEqual(paths(), ['/begin', '/failed'])
 })
@@ -275,7 +271,7 @@ test('the result of a dial is sent though the party has hung up', async (t) => {
       '/begin': [{ verb: 'dial', targets: [{ number: '+442079460123' }], answer_on_bridge: true, action: '/dialled' }],
       '/dialled': [{ verb: 'redirect', url: '/never' }],
     },
-    { deps: { placeChild: async () => ({ plan: childPlan, callId: childId }) } },
+    { deps: { placeChild: async () => ({ plan: childPlan, call: childCall }) } },
   )
   const { call } = await receive()
   await carrier.call()

@@ -1,7 +1,10 @@
-import type { TestContext } from 'node:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, type TestContext } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
-import { closedAfter, dial, openWorld } from '../../../adapters/sip-gateway/testing.ts'
+import { closedAfter, dial, openMedia, openWorld } from '../../../adapters/sip-gateway/testing.ts'
 import type { MediaEngine } from '../../../ports/media.ts'
 import type { CallCommand } from './call-command.ts'
 import type { ResolvedProgram } from './program.ts'
@@ -22,18 +25,18 @@ export const blip = (hertz: number) => ({ verb: 'play', tone: { hertz: [hertz], 
 /** A tone that the party ends. */
 export const say = (hertz: number) => ({ verb: 'say', text: String(hertz) })
 
-/** The left channel of a recording. */
+/** The samples of a recording of one channel. */
 export const samplesOf = (wav: Buffer): number[] =>
-  Array.from({ length: (wav.length - 44) / 4 }, (_, index) => wav.readInt16LE(44 + index * 4))
+  Array.from({ length: (wav.length - 44) / 2 }, (_, index) => wav.readInt16LE(44 + index * 2))
 
-export type Differences = {
+type Differences = {
   readonly preamble?: readonly Verb[]
   readonly deps?: Partial<ProgramDeps>
   readonly program?: (base: string) => Partial<ResolvedProgram>
 }
 
 /** A gateway whose calls from a carrier run the program that answers at /begin. */
-export const openInterpreter = async (
+const openInterpreter = async (
   t: TestContext,
   { media, folder }: { readonly media: MediaEngine; readonly folder: string },
   answers: Record<string, Answer>,
@@ -70,4 +73,15 @@ export const openInterpreter = async (
   }
   const requested = (path: string) => until(() => program.received.find((one) => one.path === path), path)
   return { ...world, ...program, ...made, runner, telephone, receive, command, over, requested }
+}
+
+/** What the tests of a file share: an engine, and a folder for recordings. */
+export const makeInterpreters = async () => {
+  const media = await openMedia()
+  after(() => media.close())
+  const folder = await mkdtemp(join(tmpdir(), 'programs-'))
+  after(() => rm(folder, { recursive: true }))
+  const open = (t: TestContext, answers: Record<string, Answer>, wish: Differences = {}) =>
+    openInterpreter(t, { media, folder }, answers, wish)
+  return { folder, open }
 }

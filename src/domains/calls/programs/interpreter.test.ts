@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
 import { energyShare } from '../../../adapters/media/tone-testing.ts'
-import { openMedia, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
-import { blip, type Differences, openInterpreter, samplesOf, say } from './interpreter-testing.ts'
-import type { Answer } from './program-testing.ts'
+import { receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { blip, makeInterpreters, samplesOf, say } from './interpreter-testing.ts'
 
-const media = await openMedia()
-after(() => media.close())
-const folder = await mkdtemp(join(tmpdir(), 'programs-'))
-after(() => rm(folder, { recursive: true }))
-
-const open = (t: TestContext, answers: Record<string, Answer>, wish: Differences = {}) =>
-  openInterpreter(t, { media, folder }, answers, wish)
+const { folder, open } = await makeInterpreters()
 
 test('a menu takes the keys of the party, and the answer of its action goes on', async (t) => {
   const { receive, received, ended, requested, steps, over } = await open(t, {
@@ -177,8 +169,8 @@ test('a recording ends by silence after speech, and without speech', async (t) =
   await over()
 })
 
-test('a program that fails before the answer refuses the call with 480', async (t) => {
-  const { receive, failures, over, base, paths } = await open(
+test('a program that fails before the answer refuses the call with 480, as an error of the program', async (t) => {
+  const { receive, failures, ended, over, base, paths } = await open(
     t,
     { '/begin': (response) => void response.writeHead(500).end() },
     { program: (base) => ({ fallback: { url: `${base}/fallback`, method: 'POST' } }) },
@@ -186,6 +178,7 @@ test('a program that fails before the answer refuses the call with 480', async (
   const { dialled } = await receive()
   await until(() => dialled.refused.length === 1)
   assert.match(dialled.refused[0] ?? '', /^480/)
+  assert.equal((await ended()).how, 'program_error')
   assert.deepEqual(paths(), ['/begin', '/fallback'])
   await over()
   assert.deepEqual(
@@ -217,6 +210,18 @@ test('documents that only redirect are the error loop', async (t) => {
   await over()
   assert.equal(failures[0]?.code, 'loop')
   assert.equal(received.length, 50)
+})
+
+test('a call has at most 1,000 documents, though each of them takes time', async (t) => {
+  const { receive, failures, received, over } = await open(t, {
+    '/begin': [
+      { verb: 'pause', seconds: 0.001 },
+      { verb: 'redirect', url: '/begin' },
+    ],
+  })
+  await receive()
+  await over()
+  assert.deepEqual([failures[0]?.code, received.length], ['loop', 1_000])
 })
 
 test('the party may hang up during a request: there is no failure, and the request ends', async (t) => {
@@ -263,6 +268,8 @@ test('the result of a recording is sent though the party has hung up', async (t)
   assert.ok(one && one.content !== 'left')
   assert.equal(body.result?.recording_uuid, `REC${one.id}`)
   assert.equal(body.result?.seconds, one.content.seconds)
+  // What one party says.
+  assert.equal(one.content.channels, 1)
   assert.ok((await stat(join(folder, `${one.id}.wav`))).size >= one.content.bytes)
   await over()
 })

@@ -1,4 +1,4 @@
-import type { VoiceLine } from '../../../ports/voice.ts'
+import type { VoiceLine, VoiceScreening } from '../../../ports/voice.ts'
 import { lastProgramRequestMs, maxIdleProgramDocuments, maxProgramDocuments } from '../limits.ts'
 import type { CallCommand, CommandOutcome } from './call-command.ts'
 import { hangUp } from './call-verbs.ts'
@@ -18,7 +18,7 @@ import { runCommand } from './run-command.ts'
 import { runVerb } from './run-verb.ts'
 import { playSounds } from './sound-verbs.ts'
 import type { ProgramState, VerbContext, VerbOutcome } from './verb-context.ts'
-import type { Verb } from './verbs.ts'
+import { screeningVerbs, type Verb } from './verbs.ts'
 
 type Occasion = Pick<ProgramRequest, 'event' | 'verb' | 'result'>
 
@@ -26,6 +26,8 @@ const started: Occasion = { event: 'call.started', verb: null, result: null }
 
 /** Verbs whose result is sent though the party has hung up. */
 const sentAfterEnd: readonly Verb['verb'][] = ['record', 'dial']
+
+const isScreeningVerb = (name: Verb['verb']): boolean => screeningVerbs.some((allowed) => allowed === name)
 
 const failureTone = { tones: [440], onMs: 200, offMs: 200, loop: 3 }
 
@@ -48,6 +50,8 @@ export class Interpreter {
   #idleDocuments = 0
   #requests = 0
   #steps = 0
+  /** The verbs of a screening have ended, and the callee may be connected. */
+  #isConfirmed = false
 
   constructor(deps: ProgramDeps, run: ProgramRun, line: VoiceLine) {
     this.#deps = deps
@@ -83,6 +87,12 @@ export class Interpreter {
     }
   }
 
+  /** Runs verbs for a callee before it is connected. Resolves with whether it may be: their end says so. */
+  async screen(): Promise<boolean> {
+    await this.run()
+    return this.#isConfirmed
+  }
+
   command(command: CallCommand): Promise<CommandOutcome> {
     return runCommand(this.#context(this.#line.gone), command, (program) => {
       this.#redirection = program
@@ -113,7 +123,8 @@ export class Interpreter {
   async #next(): Promise<boolean> {
     const [verb, ...rest] = this.#queue
     if (!verb) {
-      hangUp({ line: this.#line }, 'The program has ended')
+      if (this.#run.isScreening === true) this.#isConfirmed = true
+      else hangUp({ line: this.#line }, 'The program has ended')
       return true
     }
     this.#queue = rest
@@ -194,7 +205,10 @@ export class Interpreter {
     }
   }
 
-  #replace({ verbs, notes }: ProgramDocument): void {
+  /** @throws ProgramError for a verb that a callee cannot have before it is connected */
+  #replace({ verbs, notes, baseUrl }: ProgramDocument): void {
+    const other = this.#run.isScreening === true ? verbs.find(({ verb }) => !isScreeningVerb(verb)) : undefined
+    if (other) throw new ProgramError('verb', `${other.verb} cannot run before the dialled call is connected`, baseUrl)
     this.#queue = verbs
     for (const note of notes) this.#line.note(`program: ${note}`)
   }
@@ -206,10 +220,11 @@ export class Interpreter {
     const written = this.#deps
       .onFailure(this.#call(), this.#program.application, { code, detail, url, status })
       .catch(this.#deps.onError)
-    if (!line.isAnswered) line.refuse(480, 'Temporarily Unavailable')
+    const how = 'program_error'
+    if (!line.isAnswered) line.hangUp({ how, status: 480, reason: 'Temporarily Unavailable' })
     else {
       if (line.leg) await playSounds(line.leg, [failureTone], { signal: line.gone })
-      line.hangUp({ how: 'program_error', status: 0, reason: `Program error: ${code}` })
+      line.hangUp({ how, status: 0, reason: `Program error: ${code}` })
     }
     await written
   }
@@ -232,7 +247,19 @@ export class Interpreter {
       state: this.#state,
       program: this.#program,
       signal,
+      isScreening: this.#run.isScreening === true,
       call: () => this.#call(),
+      screen: (callee, verbs) => this.#screening(callee, verbs),
+    }
+  }
+
+  /** The verbs run by the same rules. Without the fallback: its document would connect a callee that was not asked. */
+  #screening(call: ProgramCall, verbs: readonly Verb[]): VoiceScreening {
+    const begin: ProgramDocument = { verbs, notes: [], baseUrl: null }
+    const program = { ...this.#program, begin, fallback: null }
+    const { outbound } = this.#run
+    return {
+      run: (line) => new Interpreter(this.#deps, { call, program, outbound, isScreening: true }, line).screen(),
     }
   }
 

@@ -39,15 +39,16 @@ const addFlat = (query: URLSearchParams, value: unknown, name: string): void => 
   else for (const [key, child] of Object.entries(value)) addFlat(query, child, name === '' ? key : `${name}.${key}`)
 }
 
-const withQuery = (url: string, content: object): string => {
-  const target = new URL(url)
-  addFlat(target.searchParams, content, '')
-  return target.href
-}
-
 const withoutFragment = (url: string): string => {
   const at = url.indexOf('#')
   return at < 0 ? url : url.slice(0, at)
+}
+
+/** Returns an address with the fields of a GET in its query, and without its fragment. */
+export const withQuery = (url: string, content: object): string => {
+  const target = new URL(withoutFragment(url))
+  addFlat(target.searchParams, content, '')
+  return target.href
 }
 
 /** Writes requests as JSON with the headers of Standard Webhooks. A GET carries the fields in its query. */
@@ -57,10 +58,9 @@ export const makeNativeWriter =
     const content = contentOf(request)
     const body = to.method === 'GET' ? '' : JSON.stringify(content)
     const keys = program.secret ? [program.secret] : await keysOf(program.account)
-    const url = withoutFragment(to.url)
     return {
       method: to.method,
-      url: to.method === 'GET' ? withQuery(url, content) : url,
+      url: to.method === 'GET' ? withQuery(to.url, content) : withoutFragment(to.url),
       headers: {
         ...(to.method === 'GET' ? {} : { 'content-type': 'application/json' }),
         accept: 'application/json, text/xml',

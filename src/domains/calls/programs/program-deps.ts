@@ -12,7 +12,7 @@ import type {
   TwimlCompiler,
   VerbResult,
 } from './program.ts'
-import type { ProgramSource } from './program-source.ts'
+import type { CallCallbacks, ProgramSource } from './program-source.ts'
 import type { Verb, VerbOf } from './verbs.ts'
 
 export type SoundSource =
@@ -51,6 +51,9 @@ export type ProgramRecordings = {
   ): Promise<{ readonly url: string | null }>
 }
 
+/** Returns the id of a stream as native frames, results and reports have it. */
+export const printStream = (id: string): string => `MZ${id}`
+
 /** A stream that was begun. `ended` gives the result of the verb: {reason, code, seconds}, and error_code if it failed. */
 export type ProgramStream = {
   readonly id: string
@@ -59,7 +62,7 @@ export type ProgramStream = {
   stop(): void
 }
 
-/** @returns a failure with the code of the result, such as `forbidden_address`, if the stream was not begun */
+/** @returns a failure with the reason and the code of the result, such as `forbidden_address`, if the stream was not begun */
 export type RunStream = (wish: {
   readonly call: ProgramCall
   /** Signs the handshake. */
@@ -67,11 +70,13 @@ export type RunStream = (wish: {
   readonly leg: MediaLeg
   /** Its addresses are absolute. */
   readonly verb: VerbOf<'stream'>
-}) => Promise<ProgramStream | { readonly error_code: string; readonly detail: string }>
+  /** Adds a fault of the stream to the timeline of the call. */
+  note(text: string): void
+}) => Promise<ProgramStream | { readonly reason: string; readonly error_code: string; readonly detail: string }>
 
 /** A child call that call control has begun, or the SIP status that refused it, such as 402 or 403. */
 export type PlacedChild =
-  | { readonly plan: VoicePlan; readonly callId: string }
+  | { readonly plan: VoicePlan; readonly call: ProgramCall }
   | { readonly failed: number; readonly reason: string }
 
 /** The failure that ended a program, as its event names it. */
@@ -86,7 +91,8 @@ export type ProgramDeps = {
   /** Removes this many seconds of silence from the end of a recording that was closed. */
   trimRecording(path: string, seconds: number): Promise<MediaRecording>
   readonly runStream: RunStream
-  placeChild(parent: ProgramCall, dial: VerbOf<'dial'>): Promise<PlacedChild>
+  /** @param callbacks the receiver of its statuses */
+  placeChild(parent: ProgramCall, dial: VerbOf<'dial'>, callbacks: CallCallbacks | null): Promise<PlacedChild>
   /** Resolves the source of a redirection. @throws ProgramError */
   resolve(call: ProgramCall, source: ProgramSource): Promise<ResolvedProgram>
   /** Stores the tags of a call. */
@@ -105,6 +111,8 @@ export type ProgramRun = {
   readonly outbound: Outbound
   /** Verbs to run before the first document is requested. */
   readonly preamble?: readonly Verb[]
+  /** The verbs are for the callee of a dialled call that is not connected yet: `screen` runs them. Default: false. */
+  readonly isScreening?: boolean
 }
 
 /** Runs programs. */

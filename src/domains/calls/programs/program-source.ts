@@ -1,18 +1,8 @@
-/** The program of a call, as the API took it. Addresses are absolute. It is stored with the call. */
+import type { ProgramReference } from '../../applications/ops.ts'
+
+/** The program of a call, as the API took it. It is stored with the call. */
 export type ProgramSource =
-  | { readonly kind: 'application'; readonly application: string; readonly shape: 'native' | 'twilio' }
-  | {
-      readonly kind: 'url'
-      readonly url: string
-      readonly method: 'GET' | 'POST'
-      readonly fallback_url: string | null
-      readonly fallback_method: 'GET' | 'POST'
-      /** Gets the ends of calls that come in, in the same shape. */
-      readonly status_url?: string | null
-      readonly status_method?: 'GET' | 'POST'
-      /** `twilio`: requests of that interface's form and signature. */
-      readonly shape: 'native' | 'twilio'
-    }
+  | ProgramReference
   /** A document that was given with the request. `base_url`: of relative addresses in it. */
   | {
       readonly kind: 'verbs'

@@ -117,7 +117,7 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
       },
     },
     trimRecording: trimWav,
-    runStream: async () => ({ error_code: 'stream_unreachable', detail: 'no connection' }),
+    runStream: async () => ({ reason: 'unreachable', error_code: 'stream_unreachable', detail: 'no connection' }),
     placeChild: async () => ({ failed: 402, reason: 'The balance is too low' }),
     resolve: async () => {
       throw new Error('no source of a program is known')

@@ -98,6 +98,12 @@ export type WrittenRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | null
+  /** Milliseconds until it is connected, in place of the usual ones. */
+  readonly connectMs?: number
+  /** Milliseconds for the whole exchange, in place of those of the program. */
+  readonly timeoutMs?: number
+  /** Repetitions of a request that had no answer. Default: 1. */
+  readonly retries?: number
 }
 
 /**

@@ -1,5 +1,5 @@
 import { parse } from '../../../platform/lib/id.ts'
-import type { CallCommand, CommandOutcome } from './call-command.ts'
+import { type CallCommand, type CommandOutcome, notAnswered } from './call-command.ts'
 import { hangUp, openStream, stopStreams } from './call-verbs.ts'
 import { readVerbs } from './document.ts'
 import { ProgramError, type ResolvedProgram } from './program.ts'
@@ -64,6 +64,8 @@ const execute = async (
     case 'dtmf':
       return run(context, verbOf({ verb: 'dtmf', digits: command.digits }, ['dtmf']))
     case 'record_call':
+      if (command.recording !== undefined && command.recording !== context.state.recording?.id)
+        return failure('no_recording', 'record_call did not begin this recording, or it has ended')
       return run(context, verbOf(command.verb, ['record_call']))
     case 'tag':
       return run(context, verbOf({ verb: 'tag', data: command.data }, ['tag']))
@@ -88,8 +90,7 @@ export const runCommand = async (
   redirect: (program: ResolvedProgram) => void,
 ): Promise<CommandOutcome> => {
   if (context.line.gone.aborted) return failure('call_ended', 'The call has ended')
-  if (!context.line.isAnswered && !needsNoAnswer.includes(command.command))
-    return failure('not_answered', 'The call is not answered yet')
+  if (!context.line.isAnswered && !needsNoAnswer.includes(command.command)) return notAnswered
   try {
     return await execute(context, command, redirect)
   } catch (error) {

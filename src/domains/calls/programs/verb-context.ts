@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { MediaLeg } from '../../../ports/media.ts'
-import type { VoiceLine } from '../../../ports/voice.ts'
+import type { VoiceLine, VoiceScreening } from '../../../ports/voice.ts'
 import type { CallRecording } from './call-recording.ts'
 import type { KeyBuffer } from './key-buffer.ts'
 import type { ProgramAddress, ProgramCall, ResolvedProgram, VerbResult } from './program.ts'
 import type { ProgramDeps, ProgramStream } from './program-deps.ts'
+import type { Verb } from './verbs.ts'
 
 /** The state of a running program that its verbs share. */
 export type ProgramState = {
@@ -26,7 +27,11 @@ export type VerbContext = {
   readonly program: ResolvedProgram
   /** Ends the verb: the party is gone, or the program goes on with another document. */
   readonly signal: AbortSignal
+  /** The verbs run for a callee that is not connected yet. */
+  readonly isScreening: boolean
   call(): ProgramCall
+  /** Makes what runs verbs for the callee of a dialled call, before it is connected. */
+  screen(callee: ProgramCall, verbs: readonly Verb[]): VoiceScreening
 }
 
 export type VerbOutcome = {

@@ -5,10 +5,13 @@ import { type Static, type TProperties, type TSchema, Type } from 'typebox'
  * compiled into them. Times are seconds. Addresses may be relative to that of the document.
  */
 
-const Address = Type.String({ minLength: 1, maxLength: 2_048 })
+// The longest is that of a document in the shape of Twilio, which is the action of its verbs.
+const Address = Type.String({ minLength: 1, maxLength: 4_096 })
 const Method = Type.Union([Type.Literal('GET'), Type.Literal('POST')])
 const Times = Type.Integer({ minimum: 0, maximum: 1_000 })
 const Seconds = (maximum: number, minimum = 0) => Type.Number({ minimum, maximum })
+
+const Digits = Type.String({ minLength: 1, maxLength: 64, pattern: '^[0-9*#A-DwW]+$' })
 
 /** Attributes of every verb. `id` is repeated in its result; `action` gets the result and answers with the next document. */
 const common = {
@@ -76,17 +79,69 @@ const Record = verb('record', {
   status_method: Type.Optional(Method),
 })
 
+const Dtmf = verb('dtmf', { digits: Digits })
+
+const Tag = verb('tag', { data: Type.Record(Type.String({ maxLength: 100 }), Type.Unknown()) })
+
+const Redirect = verb('redirect', { url: Address, method: Type.Optional(Method) })
+
+const Reject = verb('reject', {
+  reason: Type.Optional(
+    Type.Union([Type.Literal('rejected'), Type.Literal('busy'), Type.Literal('unavailable'), Type.Literal('unknown')]),
+  ),
+})
+
+const HangUp = verb('hangup', { reason: Type.Optional(Type.String({ maxLength: 100 })) })
+
+/** Verbs that may run for the callee of a `dial` before it is connected. */
+export const screeningVerbs = [
+  'say',
+  'play',
+  'pause',
+  'gather',
+  'dtmf',
+  'tag',
+  'redirect',
+  'reject',
+  'hangup',
+] as const satisfies readonly string[]
+
+const ScreeningVerb = Type.Union([Say, Play, Pause, Gather, Dtmf, Tag, Redirect, Reject, HangUp])
+
+/** The receiver of the statuses of a dialled call. */
+const reports = {
+  status_url: Type.Optional(Address),
+  status_method: Type.Optional(Method),
+  /** Default: the end alone. */
+  status_events: Type.Optional(
+    Type.Array(
+      Type.Union([
+        Type.Literal('initiated'),
+        Type.Literal('ringing'),
+        Type.Literal('answered'),
+        Type.Literal('completed'),
+      ]),
+      { minItems: 1, maxItems: 4 },
+    ),
+  ),
+}
+
+/** The targets of a `dial`. `send_digits`: keys that are sent after the answer, before `confirm`. */
+export const dialTargetSchemas = {
+  number: Type.Object({ number: Type.String(), send_digits: Type.Optional(Digits), ...reports }),
+  user: Type.Object({ user_uuid: Type.String(), ...reports }),
+}
+
 const Dial = verb('dial', {
-  targets: Type.Array(Type.Union([Type.Object({ number: Type.String() }), Type.Object({ user_uuid: Type.String() })]), {
-    minItems: 1,
-    maxItems: 1,
-  }),
+  targets: Type.Array(Type.Union([dialTargetSchemas.number, dialTargetSchemas.user]), { minItems: 1, maxItems: 1 }),
   timeout: Type.Optional(Seconds(600, 5)),
   max_seconds: Type.Optional(Seconds(86_400, 1)),
   caller_id: Type.Optional(Type.String({ maxLength: 32 })),
   answer_on_bridge: Type.Optional(Type.Boolean()),
   hangup_on_star: Type.Optional(Type.Boolean()),
   record: Type.Optional(Type.Union([Type.Literal('none'), Type.Literal('from_answer')])),
+  /** Verbs for the callee, after its answer and before the two are connected. */
+  confirm: Type.Optional(Type.Array(ScreeningVerb, { minItems: 1, maxItems: 50 })),
 })
 
 const Stream = verb('stream', {
@@ -129,20 +184,11 @@ export const verbSchemas = {
     status_url: Type.Optional(Address),
     status_method: Type.Optional(Method),
   }),
-  dtmf: verb('dtmf', { digits: Type.String({ minLength: 1, maxLength: 64, pattern: '^[0-9*#A-DwW]+$' }) }),
-  tag: verb('tag', { data: Type.Record(Type.String({ maxLength: 100 }), Type.Unknown()) }),
-  redirect: verb('redirect', { url: Address, method: Type.Optional(Method) }),
-  reject: verb('reject', {
-    reason: Type.Optional(
-      Type.Union([
-        Type.Literal('rejected'),
-        Type.Literal('busy'),
-        Type.Literal('unavailable'),
-        Type.Literal('unknown'),
-      ]),
-    ),
-  }),
-  hangup: verb('hangup', { reason: Type.Optional(Type.String({ maxLength: 100 })) }),
+  dtmf: Dtmf,
+  tag: Tag,
+  redirect: Redirect,
+  reject: Reject,
+  hangup: HangUp,
 } as const satisfies Readonly<Record<string, TSchema>>
 
 export type VerbName = keyof typeof verbSchemas

@@ -205,16 +205,17 @@ export const completeRecording = async (
     await forgetRecording(tx, account, id)
     return false
   }
-  const { seconds, bytes, sha256 } = content
+  const { seconds, bytes, sha256, channels } = content
   const completed = await tx.maybe<{ call_id: string }>`
-    update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, ready_at = app_now(),
+    update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, channels = ${channels}, ready_at = app_now(),
       tried_at = null, encrypted = ${isEncrypted}
     where account_id = ${account} and id = ${id} and ready_at is null
     returning call_id`
   if (!completed) {
     // Repaired while a hanging process still wrote to it. A recording in the store stays unchanged.
     await tx.run`
-      update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, encrypted = ${isEncrypted}
+      update call_recordings set seconds = ${seconds}, bytes = ${bytes}, sha256 = ${sha256}, channels = ${channels},
+        encrypted = ${isEncrypted}
       where account_id = ${account} and id = ${id} and kept = 'disk'`
     return false
   }

@@ -10,7 +10,7 @@ export type RecordingCallback = {
   readonly shape: 'native' | 'twilio'
 }
 
-/** Payload of the native report of a recording. `to`: who gets it; `url`: of its file. */
+/** Payload of the native report of a recording. `to`, `method`: who gets it, POST without one; `url`: of its file. */
 export type RecordingPayload = {
   readonly call: string
   readonly event: 'recording'
@@ -18,6 +18,7 @@ export type RecordingPayload = {
   readonly seconds: number
   readonly url: string
   readonly to: string
+  readonly method?: 'GET' | 'POST'
 }
 
 /** Job kind of the reports of recordings in the shape of Twilio. Payload: {recording, call, url, method}. */
@@ -40,6 +41,7 @@ export const reportRecording = async (
     await enqueue(tx, twilioRecordingKind, payload, options)
     return
   }
-  const payload: RecordingPayload = { call, event: 'recording', recording: id, seconds, url, to: callback.url }
+  const { url: to, method } = callback
+  const payload: RecordingPayload = { call, event: 'recording', recording: id, seconds, url, to, method }
   await enqueue(tx, callbackKinds.native, payload, options)
 }

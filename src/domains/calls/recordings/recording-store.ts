@@ -8,6 +8,8 @@ export type RecordingRow = {
   account_id: string
   call_id: string
   seconds: string | null
+  /** Known once it is ready. */
+  channels: 1 | 2
   created_at: Date
   ready_at: Date | null
 }
@@ -16,12 +18,12 @@ export type RecordingRow = {
 const isLeft = `ready_at > 'epoch'`
 
 export const findRecordingRow = (sql: Sql, account: string, id: string) => sql.maybe<RecordingRow>`
-  select id, account_id, call_id, seconds, created_at, ready_at from call_recordings
+  select id, account_id, call_id, seconds, channels, created_at, ready_at from call_recordings
   where account_id = ${account} and id = ${id} and (ready_at is null or ready_at > 'epoch')`
 
 /** Returns the newest recording of a call that is being made. */
 export const findRecordingInProgress = (sql: Sql, account: string, call: string) => sql.maybe<RecordingRow>`
-  select id, account_id, call_id, seconds, created_at, ready_at from call_recordings
+  select id, account_id, call_id, seconds, channels, created_at, ready_at from call_recordings
   where account_id = ${account} and call_id = ${call} and ready_at is null order by created_at desc, id desc limit 1`
 
 const byTime = { table: 'call_recordings', key: byTimeAndId(), isNewestFirst: true }
@@ -39,7 +41,7 @@ export const pageOfRecordings = (
   conditions.add('created_at >= ?', since)
   conditions.push(isLeft)
   const { text, values } = makeListQuery(byTime, conditions, []).page(
-    `id, account_id, call_id, seconds, created_at, ready_at, ${exactTime('created_at')} as at`,
+    `id, account_id, call_id, seconds, channels, created_at, ready_at, ${exactTime('created_at')} as at`,
     at,
   )
   return sql.raw<RecordingRow & { at: string }>(text, values)

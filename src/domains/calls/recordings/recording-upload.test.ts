@@ -118,10 +118,18 @@ test('an unrepairable recording does not block the repair of others, nor an unde
   assert.deepEqual([failed.length, await mended(who, stuck.id), existsSync(good.file)], [1, null, false])
 })
 
-test('a recording repaired after the end of its call is published in a further event, with its link', async () => {
+test('a recording repaired after the end of its call is published in a further event, with its link, and reported once', async () => {
   const who = await tenant()
-  const { id } = await hearable(who)
-  await repairRecordings(withStore)
+  const { id, file } = await record(who)
+  leave(file)
+  await pass(10)
+  const callback = { url: 'https://example.com/recorded', method: 'GET', shape: 'native' }
+  await db.run`
+    update call_recordings set status_callback = ${JSON.stringify(callback)}::text::jsonb where account_id = ${who.id}`
+  for (let i = 0; i < 2; i++) await repairRecordings(withStore)
+  const reports = await db.many<{ to: string; method: string }>`
+    select payload ->> 'to' as to, payload ->> 'method' as method from jobs where kind = 'call.status' and key = ${id}`
+  assert.deepEqual(reports, [{ to: callback.url, method: 'GET' }])
   const events = await db.many<{ name: string; url: string | null }>`
     select payload::jsonb ->> 'event' as name, payload::jsonb ->> 'recording_url' as url
     from events where account_id = ${who.id} order by id`

@@ -20,6 +20,7 @@ import {
   type RecordingStorage,
   removePartialFiles,
 } from './recording-files.ts'
+import { reportRecording } from './recording-status.ts'
 
 // Recordings after their calls: repair after a crash, upload into the store if there is one, deletion by age.
 // Any process with the folder of the recordings does this, whether it runs the calls or not.
@@ -118,6 +119,7 @@ export const repairRecordings = async (deps: RecordingDeps): Promise<void> => {
       await recordingReady(tx, account, call, linkOf)
       const ready = { id, seconds: recording.seconds, url: urlOfRecording(account, id) }
       await publishRecordingsReady(tx, account, call, [ready])
+      await reportRecording(tx, account, call, ready)
     })
   }
 }

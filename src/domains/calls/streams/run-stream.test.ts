@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { after, test } from 'node:test'
-import { makeStreamServer } from '../../../../test/media/stream-server.ts'
+import { certificate } from '../../../../test/certificate.ts'
+import { a, startDnsServer } from '../../../../test/dns-server.ts'
+import { makeStreamServer, twoWayStream } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
+import { needs } from '../../../../test/needs.ts'
 import { until } from '../../../../test/platform.ts'
 import { startEmbedded } from '../../../adapters/media/embedded/embedded-engine.ts'
+import { loopback } from '../../../adapters/media/embedded/embedded-testing.ts'
 import { logEvents, unwrap, waitForTone } from '../../../adapters/media/media.conformance.ts'
 import { makeOutbound, type Outbound } from '../../../platform/lib/outbound.ts'
 import type { MediaStream } from '../../../ports/media.ts'
@@ -13,11 +19,7 @@ import { resolveStreamTarget } from './stream-target.ts'
 const lenient = makeOutbound({ allowPrivate: true })
 const strict = makeOutbound({ allowPrivate: false })
 const engine = await startEmbedded({
-  bind: '127.0.0.1',
-  advertised: '127.0.0.1',
-  rtpPorts: [0, 0],
-  webrtcPorts: [0, 0],
-  workers: 1,
+  ...loopback,
   fault: (reason) => assert.fail(reason),
 })
 const server = await makeStreamServer(true)
@@ -43,12 +45,7 @@ await telephone.accept(unwrap(await leg.describe()))
 const request = (url: string, more: Partial<StreamRequest> = {}): StreamRequest => ({
   url,
   ids: { stream: 'MZ1', account: 'AC1', call: 'CA1' },
-  parameters: {},
-  tracks: ['inbound'],
-  isTwoWay: true,
-  format: 'audio/x-mulaw;rate=8000',
-  framing: 'json',
-  mostSeconds: 600,
+  ...twoWayStream,
   ...more,
 })
 
@@ -155,4 +152,52 @@ test('a name is resolved once: the connection goes to the addresses that were ch
   served.socket.close()
   assert.equal((await running).reason, 'closed')
   assert.equal(resolved, 1)
+})
+
+test('a name that leads elsewhere the second time is refused, and its new address is never connected to', async (t) => {
+  const { port } = new URL(server.url)
+  const dns = await startDnsServer()
+  t.after(dns.close)
+  let connections = 0
+  const forbidden = createServer((socket) => {
+    connections++
+    socket.destroy()
+  })
+  forbidden.listen(Number(port), '127.0.0.2')
+  await once(forbidden, 'listening')
+  t.after(() => void forbidden.close())
+  dns.zone.set('agent.example', (nth) => [a(nth === 0 ? '127.0.0.1' : '127.0.0.2')])
+  const guard = () => {
+    const outbound = makeOutbound({ allowPrivate: false, http: true, allow: ['127.0.0.1'], dns: dns.servers })
+    t.after(outbound.close)
+    return outbound
+  }
+  const outbound = guard()
+  // Once more within the life of the answer: to the address that was checked.
+  for (const _ of ['first', 'again']) {
+    const known = server.streams.length
+    const running = runStream(depsWith(outbound), request(`ws://agent.example:${port}/`))
+    const served = await until(async () => server.streams[known])
+    served.socket.close(1000)
+    assert.equal((await running).reason, 'closed')
+  }
+  assert.equal(dns.questions.get('agent.example 1'), 1)
+  for (const protocol of ['ws', 'wss']) {
+    const { reason, error_code, detail } = await runStream(
+      depsWith(guard()),
+      request(`${protocol}://agent.example:${port}/`),
+    )
+    assert.deepEqual([reason, error_code], ['forbidden', 'forbidden_address'])
+    assert.match(detail, /a loopback address, by the name agent\.example/)
+  }
+  assert.equal(connections, 0)
+})
+
+test('a server over TLS with a certificate of an unknown issuer is unreachable', needs('openssl'), async (t) => {
+  const secure = await makeStreamServer(true, certificate('IP:127.0.0.1'))
+  t.after(secure.close)
+  const { reason, error_code, detail } = await runStream(depsWith(lenient), request(secure.url))
+  assert.deepEqual([reason, error_code], ['unreachable', 'stream_unreachable'])
+  assert.match(detail, /certificate/)
+  assert.deepEqual(secure.streams, [])
 })

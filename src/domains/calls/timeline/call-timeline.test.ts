@@ -50,13 +50,15 @@ test('the last entries of an ended call are written, and none after them', async
   assert.deepEqual(await texts(), ['ended'])
 })
 
-test('a timeline has at most 400 entries of at most 500 characters, without characters that PostgreSQL rejects', async () => {
-  const { stories, tell, texts } = await begin()
+test('a timeline has at most 400 entries and its end, of at most 500 characters that PostgreSQL takes', async () => {
+  const { stories, tell, texts, id } = await begin()
   tell(`a\0b\ud83d${'x'.repeat(600)}`)
   await stories.flush(() => false)
   tell(...Array.from({ length: 500 }, (_, i) => String(i)))
+  stories.appendEnd(id, [{ at: Date.now(), leg: null, what: 'note', text: 'ended' }])
   await stories.flush(() => false)
   const [first, ...others] = await texts()
+  assert.equal(others.pop(), 'ended')
   assert.equal(first, `a\ufffdb\ufffd${'x'.repeat(496)}`)
   assert.deepEqual(
     others,

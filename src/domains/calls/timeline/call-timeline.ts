@@ -37,6 +37,10 @@ export const makeCallTimelines = (db: Db) => {
       const room = maxTimelineEntries - timeline.place - timeline.lines.length
       timeline.lines.push(...lines.slice(0, Math.max(0, room)))
     },
+    /** Appends how a call has ended, however many entries it has. */
+    appendEnd: (call: string, lines: readonly VoiceTimelineEntry[]) => {
+      timelines.get(call)?.lines.push(...lines)
+    },
     /** Persists the collected entries. @param isOver whether a call has ended; it is dropped once it has no entries */
     flush: async (isOver: (call: string) => boolean): Promise<void> => {
       const rows = [...timelines].flatMap(([call, timeline]) => {
@@ -83,7 +87,7 @@ export const summary = (
 export const readTimeline = (db: Sql, account: string, call: string) => db.many<TimelineEntry>`
   select at, leg, what, text from call_timeline_entries where account_id = ${account} and call_id = ${call} order by place`
 
-/** Deletes old timelines. @param days age after which they are deleted */
+/** Deletes old timelines, and the stories of programs in them. @param days age after which they are deleted */
 export const deleteOldTimelines = (days: number): Schedule => ({
   name: 'forget-call-timelines',
   every: 600,
@@ -91,6 +95,10 @@ export const deleteOldTimelines = (days: number): Schedule => ({
     await tx.run`
       delete from call_timeline_entries where (account_id, call_id, place) in (
         select account_id, call_id, place from call_timeline_entries
+        where at < now() - make_interval(days => ${days}) order by at limit 20000)`
+    await tx.run`
+      delete from call_program_steps where (account_id, call_id, sequence) in (
+        select account_id, call_id, sequence from call_program_steps
         where at < now() - make_interval(days => ${days}) order by at limit 20000)`
   },
 })

@@ -1,5 +1,4 @@
 import type { Db, Sql } from '../../../platform/db/sql.ts'
-import type { Schedule } from '../../../platform/jobs/schedule.ts'
 import { storable } from '../../../platform/lib/storable.ts'
 import type { TimelineFact } from '../../timelines/ops.ts'
 import { maxProgramStepLength, maxProgramSteps } from '../limits.ts'
@@ -21,8 +20,9 @@ type WaitingStep = ProgramStep & { readonly account: string; readonly call: stri
 
 /** Returns an address as the story shows it: without its query, which may be secret. */
 const shownAddress = (address: string): string => {
-  const { origin, pathname } = URL.parse(address) ?? { origin: '', pathname: address.split('?', 1)[0] ?? '' }
-  return storable(origin + pathname, maxProgramStepLength)
+  const url = URL.parse(address)
+  const shown = url ? `${url.protocol}//${url.host}${url.pathname}` : (address.split('?', 1)[0] ?? '')
+  return storable(shown, maxProgramStepLength)
 }
 
 const insert = (db: Db, steps: readonly WaitingStep[]) => db.run`
@@ -80,15 +80,3 @@ export const programFacts = (steps: readonly StepRow[]): TimelineFact[] =>
       ...{ answer_status: step.answer_status, ms: step.ms, error_code: step.error_code },
     },
   }))
-
-/** Deletes the stories of old calls. @param days age after which they are deleted */
-export const deleteOldProgramSteps = (days: number): Schedule => ({
-  name: 'forget-call-program-steps',
-  every: 600,
-  run: async (tx) => {
-    await tx.run`
-      delete from call_program_steps where (account_id, call_id, sequence) in (
-        select account_id, call_id, sequence from call_program_steps
-        where at < now() - make_interval(days => ${days}) order by at limit 20000)`
-  },
-})

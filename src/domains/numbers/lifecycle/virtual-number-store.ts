@@ -1,8 +1,8 @@
 import { makeConditions } from '../../../platform/db/conditions.ts'
 import { byTimeAndId, countRows, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { ProgramReference } from '../../applications/ops.ts'
 import type { GroupType } from '../catalogue/catalogue-rows.ts'
-import type { NumberVoice } from './number-voice.ts'
 
 export type StatusText =
   | 'ACTIVE'
@@ -25,7 +25,7 @@ export type NumberRow = {
   timezone: string
   inbound_user_id: string | null
   /** The program that its calls run; null: they ring the user. One of both is null. */
-  voice: NumberVoice | null
+  voice: ProgramReference | null
   monthly_price: string
   ppm: string
   status_text: StatusText

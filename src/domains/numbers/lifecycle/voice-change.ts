@@ -3,12 +3,11 @@ import type { Sql, Tx } from '../../../platform/db/sql.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { parse } from '../../../platform/lib/id.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
-import { requireApplication } from '../../applications/ops.ts'
+import { type ProgramReference, requireApplication } from '../../applications/ops.ts'
 import { refusals as applicationRefusals } from '../../applications/refusals.ts'
 import { isActive } from '../../users/ops.ts'
 import type { VoiceSetting } from '../number-schemas.ts'
 import { refusals } from '../refusals.ts'
-import type { NumberVoice } from './number-voice.ts'
 import type { NumberRow } from './virtual-number-store.ts'
 
 type VoiceFields = Pick<NumberRow, 'voice' | 'inbound_user_id'>
@@ -29,7 +28,7 @@ export const ringingUser = async (sql: Sql, account: string, printed: string): P
   return id && (await isActive(sql, account, id)) ? id : refuse(refusals.noActiveUser(printed))
 }
 
-const requireProgram = async (tx: Tx, account: string, printed: string): Promise<NumberVoice> => {
+const requireProgram = async (tx: Tx, account: string, printed: string): Promise<ProgramReference> => {
   const application = parse('APP', printed) ?? refuse(applicationRefusals.unknownApplication(printed))
   const { format } = await requireApplication(tx, account, application)
   return { kind: 'application', application, shape: format }

@@ -126,7 +126,12 @@ export const updateApplication = contract({
   body: Type.Object(settings, { examples: [{ VoiceUrl: 'https://example.com/voice' }] }),
   status: 200,
   reply: Application,
-  errors: { notFound: unknown, invalid: 'An address is refused (21205), or a parameter is not supported' },
+  codes: { forbidden: ['program_not_allowed'] },
+  errors: {
+    notFound: unknown,
+    invalid: 'An address is refused (21205), or a parameter is not supported',
+    forbidden: 'Another VoiceUrl or VoiceFallbackUrl needs inbox and inbox.all, too (20403)',
+  },
 })
 
 export const deleteApplication = contract({

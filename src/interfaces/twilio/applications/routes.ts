@@ -1,17 +1,21 @@
 import {
   type ApplicationRow,
   addApplication,
+  assertMayRunProgram,
   changeApplication,
   findApplication,
   listApplications,
+  movedField,
   removeApplication,
 } from '../../../domains/applications/ops.ts'
+import { contentsOf } from '../../../domains/inbox/narrowing/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { type Endpoint, route, routeWithPreparation } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { programTimeoutMs } from '../limits.ts'
 import { pageFields, pageOf } from '../list-pages.ts'
@@ -80,7 +84,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
     for (const field of ['VoiceUrl', 'VoiceFallbackUrl', 'StatusCallback'] as const) {
       const url = body[field]
       if (!url) continue
-      const fault = URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
+      const fault = await addressFault(outbound.of(isSandbox), url)
       if (fault !== null) throw refusals.badCallUrl(field, url, fault)
     }
   }
@@ -119,9 +123,13 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
 
     route(c.fetchApplication, async ({ account, params }) => present(await applicationOf(db, account.id, params.Sid))),
 
-    routeWithPreparation(c.updateApplication, checkAddresses, async ({ account, params, body, tx, audit }) => {
+    routeWithPreparation(c.updateApplication, checkAddresses, async ({ params, body, tx, audit, ...call }) => {
+      const { account } = call
       const { id } = await applicationOf(tx, account.id, params.Sid)
-      const changed = (await changeApplication(tx, account.id, id, fieldsOf(body))) ?? unknown(params.Sid)
+      const fields = fieldsOf(body)
+      const changed = (await changeApplication(tx, account.id, id, fields)) ?? unknown(params.Sid)
+      const moved = movedField(changed.before, fields)
+      if (moved) assertMayRunProgram(await contentsOf(tx, call), moved === 'url' ? 'VoiceUrl' : 'VoiceFallbackUrl')
       await audit(tx, { target: print('APP', id), before: present(changed.before), after: present(changed.after) })
       return present(changed.after)
     }),

@@ -1,8 +1,8 @@
+import type { RequestShare } from '../../../platform/jobs/request-share.ts'
 import type { Services } from '../../../services.ts'
 import { tokenPlace } from '../credentials.ts'
 import * as store from '../store.ts'
 import type { ProgramDeps } from './program-request.ts'
-import type { ProgramShare } from './program-share.ts'
 
 export type AccessDeps = Pick<Services, 'db' | 'config' | 'seal' | 'outbound' | 'sandboxAccounts' | 'version'>
 
@@ -32,7 +32,7 @@ type AccountAccess = { readonly a2pUs: boolean; readonly deps: ProgramDeps }
 export const accessOf = async (
   deps: AccessDeps,
   account: string,
-  share: ProgramShare,
+  share: RequestShare,
   signal: AbortSignal,
 ): Promise<AccountAccess | null> => {
   const signer = await signerOf(deps, account)

@@ -1,5 +1,11 @@
 import { countryOf, mainCountryOf } from '@trunkline/phone/phone.ts'
-import type { ProgramCall, ProgramErrorCode, ProgramRequest, VerbResult } from '../../../domains/calls/compat/ops.ts'
+import type {
+  ProgramCall,
+  ProgramErrorCode,
+  ProgramRequest,
+  StreamPayload,
+  VerbResult,
+} from '../../../domains/calls/compat/ops.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
 import { rfc2822 } from '../times.ts'
 import type { Parameters } from './signature.ts'
@@ -53,16 +59,19 @@ const errorCodes = {
 /** Returns Twilio's code of a program's failure. */
 export const errorCodeOf = (code: ProgramErrorCode): number => errorCodes[code]
 
+/** Returns a party of a call as Twilio names it: a number, or `client:` and a user. */
+export const partyOf = (party: string): string => (party.startsWith('USR') ? `client:${party}` : party)
+
 /** Returns the parameters that every request about a call has. */
 export const callParameters = (call: Omit<ProgramCall, 'number' | 'tags' | 'direction'>): Parameters => {
   const [from, to] = [call.from, call.to].map((number) => countryOf(number) ?? mainCountryOf(number))
   return {
     CallSid: printSid('CA', call.id),
     AccountSid: printSid('AC', call.account),
-    From: call.from,
-    To: call.to,
-    Caller: call.from,
-    Called: call.to,
+    From: partyOf(call.from),
+    To: partyOf(call.to),
+    Caller: partyOf(call.from),
+    Called: partyOf(call.to),
     CallStatus: callStatusOf(call.status),
     ApiVersion: apiVersion,
     Direction: directionOf(call.origin),
@@ -134,6 +143,7 @@ type StoredRecording = {
   readonly account_id: string
   readonly call_id: string
   readonly seconds: string | null
+  readonly channels: 1 | 2
   readonly created_at: Date
 }
 
@@ -145,8 +155,23 @@ export const recordingParameters = (urlOf: RecordingUrl, row: StoredRecording): 
   RecordingUrl: urlOf(row.account_id, row.id),
   RecordingStatus: 'completed',
   RecordingDuration: whole(row.seconds),
-  RecordingChannels: '2',
+  RecordingChannels: String(row.channels),
   RecordingStartTime: rfc2822(row.created_at),
   RecordingTrack: 'both',
   ErrorCode: '0',
 })
+
+/** Returns the parameters of the report of a stream. Without a name, its SID is its name. */
+export const streamParameters = (account: string, payload: StreamPayload): Parameters => {
+  const { call, stream, name, change, error, at } = payload
+  const sid = printSid('MZ', stream)
+  return {
+    AccountSid: printSid('AC', account),
+    CallSid: printSid('CA', call),
+    StreamSid: sid,
+    StreamName: name ?? sid,
+    StreamEvent: `stream-${change}`,
+    ...(error === null ? {} : { StreamError: `${error.code}: ${error.detail}` }),
+    Timestamp: at,
+  }
+}

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from '../../../../test/platform.ts'
 import type { ProgramRequest, ResolvedProgram } from '../../../domains/calls/programs/program.ts'
+import { makeReportStream } from '../../../domains/calls/streams/stream-status.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
-import { makeTwilioWorld } from '../testing.ts'
+import { makeTwilioWorld, startProgram } from '../testing.ts'
 import { makeCallRequestWriter, streamHeaders } from './call-request.ts'
 import { signatureOf } from './signature.ts'
 
@@ -39,7 +41,9 @@ test('a POST describes the call in a form, signed with the token of the account'
     url: target,
     headers,
     body,
-  } = await write(program, { url: `${url}#rc=2`, method: 'POST' }, content, 'id')
+    ...stated
+  } = await write(program, { url: `${url}#ct=2000&rc=2`, method: 'POST' }, content, 'id')
+  assert.deepEqual(stated, { connectMs: 2_000, retries: 2 })
   const parameters = parametersOf(body)
   assert.deepEqual(parameters, {
     ...{ CallSid: printSid('CA', content.call.id), AccountSid: own.sid, CallStatus: 'ringing', Direction: 'inbound' },
@@ -157,4 +161,48 @@ test('the link to a recording in a request leads to its file', async () => {
   const answer = await app.inject({ url: pathname })
   // The link is valid, and the recording does not exist.
   assert.equal(answer.json().error_code, 'recording_not_found')
+})
+
+test('the changes of a stream are reported in order with the parameters of Twilio, by POST and by GET', async () => {
+  const { own, content } = await open()
+  const program = await startProgram()
+  const report = makeReportStream({ ...parts, onError: (error) => assert.fail(String(error)) })
+  const stream = uuid()
+  const common = { stream, name: 'ears', error: null, end: null }
+  const error = { code: 'stream_broken', detail: 'the connection broke' }
+  const address = { url: program.url('/stream'), shape: 'twilio', application: null } as const
+  report(content.call, { ...address, method: 'POST' }, { ...common, change: 'started' })
+  report(content.call, { ...address, method: 'POST' }, { ...common, change: 'error', error })
+  report(content.call, { ...address, method: 'GET' }, { ...common, name: null, change: 'stopped' })
+  await until(async () => program.requests.length === 3)
+  const sid = printSid('MZ', stream)
+  const fixed = { AccountSid: own.sid, CallSid: printSid('CA', content.call.id), StreamSid: sid }
+  assert.deepEqual(
+    program.requests.map(({ method, parameters: { Timestamp, ...rest } }) => [method, rest]),
+    [
+      ['POST', { ...fixed, StreamName: 'ears', StreamEvent: 'stream-started' }],
+      [
+        'POST',
+        {
+          ...fixed,
+          StreamName: 'ears',
+          StreamEvent: 'stream-error',
+          StreamError: 'stream_broken: the connection broke',
+        },
+      ],
+      ['GET', { ...fixed, StreamName: sid, StreamEvent: 'stream-stopped' }],
+    ],
+  )
+  for (const { parameters, signature, method } of program.requests) {
+    assert.match(parameters.Timestamp ?? '', /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+    if (method === 'POST') assert.equal(signature, signatureOf(own.token, address.url, parameters))
+  }
+})
+
+test('a person who calls is named as a client of Twilio', async () => {
+  const { program, content } = await open()
+  const call = { ...content.call, from: 'USR01900000-0000-7000-8000-000000000001', origin: 'device' as const }
+  const { body } = await write(program, { url, method: 'POST' }, { ...content, call }, 'id')
+  const { From, Caller, Direction } = parametersOf(body)
+  assert.deepEqual([From, Caller, Direction], [`client:${call.from}`, `client:${call.from}`, 'inbound'])
 })

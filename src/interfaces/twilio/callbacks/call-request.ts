@@ -2,7 +2,7 @@ import { makeRecordingLinks, programError, type RequestWriter } from '../../../d
 import type { LinkDeps } from '../../../platform/lib/signed-links.ts'
 import { type AccessDeps, signerOf } from './account-access.ts'
 import { programParameters } from './call-parameters.ts'
-import { writeRequest } from './program-request.ts'
+import { statedOverrides, writeRequest } from './program-request.ts'
 import { signatureOf } from './signature.ts'
 
 /** Returns what signs requests of an account. @throws ProgramError for an account that has no token any more */
@@ -19,8 +19,10 @@ const requireSigner = async (deps: AccessDeps, account: string, url: string) => 
  */
 export const makeCallRequestWriter = (deps: AccessDeps & LinkDeps): RequestWriter => {
   const { pathUrlOfRecording } = makeRecordingLinks(deps)
-  return async ({ account }, to, content, id) =>
-    writeRequest(await requireSigner(deps, account, to.url), to, programParameters(pathUrlOfRecording, content), id)
+  return async ({ account }, to, content, id) => ({
+    ...writeRequest(await requireSigner(deps, account, to.url), to, programParameters(pathUrlOfRecording, content), id),
+    ...statedOverrides(to.url),
+  })
 }
 
 /** Returns the headers of the handshake of a stream, signed over its URL. @throws ProgramError as above */

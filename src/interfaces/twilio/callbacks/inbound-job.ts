@@ -10,15 +10,15 @@ import {
 import type { Tx } from '../../../platform/db/sql.ts'
 import { Problem } from '../../../platform/http/problem.ts'
 import { Discard, type Job, type JobKind, Retry } from '../../../platform/jobs/job-kind.ts'
+import { makeRequestShare, type RequestShare } from '../../../platform/jobs/request-share.ts'
 import type { Services } from '../../../services.ts'
-import { callbackBatch, maxBodyLength, maxHeldCallbacks, maxUrlLength } from '../limits.ts'
+import { maxBodyLength, maxUrlLength } from '../limits.ts'
 import * as store from '../store.ts'
 import type { Reply } from '../twiml/message-verbs.ts'
 import { accessOf } from './account-access.ts'
 import { runProgram } from './message-program.ts'
 import { inboundParameters } from './parameters.ts'
 import { type Program, ProgramError } from './program-request.ts'
-import { makeProgramShare, type ProgramShare } from './program-share.ts'
 
 /** Jobs that post an inbound message to the program of its number. A trigger of the database adds them. */
 export const inboundKind = 'twilio.inbound'
@@ -66,7 +66,7 @@ const withFiles = async (
 /** Returns the answer to an inbound message. A program that fails is logged, and the fallback learns its fault. */
 const answerTo = async (
   services: Services,
-  share: ProgramShare,
+  share: RequestShare,
   { id, payload }: Job<InboundPayload>,
   account: string,
   signal: AbortSignal,
@@ -130,16 +130,11 @@ const sendReply = async (
 
 /** Posts inbound messages to programs, and sends what they answer. */
 export const inboundJob = (services: Services): JobKind<InboundPayload, InboundResult> => {
-  const share = makeProgramShare()
+  const share = makeRequestShare()
   return {
+    ...share.kind,
     kind: inboundKind,
-    concurrency: maxHeldCallbacks,
-    batch: callbackBatch,
-    leaseSeconds: 60,
     maxAttempts: 5,
-    fair: true,
-    capacity: share.capacity,
-    onStopping: share.close,
     run: (job, signal) => {
       const { account } = job
       if (account === null) throw new Discard('it has no account')

@@ -7,7 +7,7 @@ import type { Parameters } from './signature.ts'
 const documentTypes = ['text/xml', 'application/xml', 'text/html', '']
 
 /** Reads an answer. Plain text is the text of a reply; an empty answer has none. @throws TwimlError */
-const readAnswer = async (url: string, { type, body }: ProgramAnswer): Promise<MessageAnswer> => {
+const readAnswer = async ({ url, type, body }: ProgramAnswer): Promise<MessageAnswer> => {
   if (body.trim() === '') return { replies: [], redirect: null }
   if (type === 'text/plain') {
     const reply: Reply = { to: null, from: null, text: body.trim(), media: [], callbackUrl: null }
@@ -40,7 +40,7 @@ export const runProgram = async (
     const answer: ProgramAnswer = await requestProgram(deps, program, parameters, id, left)
     left -= answer.ms
     try {
-      const compiled = await readAnswer(url, answer)
+      const compiled = await readAnswer(answer)
       replies.push(...compiled.replies)
       if (replies.length > maxReplies) throw new TwimlError(12200, `more than ${maxReplies} messages in an answer`)
       program = compiled.redirect

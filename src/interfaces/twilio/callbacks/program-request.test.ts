@@ -20,7 +20,9 @@ const program = createServer((request, response) => {
     heard.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body })
     if (request.url?.startsWith('/broken')) response.statusCode = 500
     if (request.url?.startsWith('/moved')) response.statusCode = 302
-    response.setHeader('content-type', 'Text/XML; charset=utf-8')
+    if (request.url?.startsWith('/turn')) response.writeHead(302, { location: '/turn' })
+    if (request.url?.startsWith('/old')) response.writeHead(307, { location: '/new' })
+    if (!response.headersSent) response.setHeader('content-type', 'Text/XML; charset=utf-8')
     response.end('<Response/>')
   })
 })
@@ -57,7 +59,8 @@ const ask = (path: string, method: Program['method'] = 'POST') =>
 test('a POST carries the parameters as a form, signed with the token', async () => {
   heard.length = 0
   const { ms: _, ...answer } = await ask('/sms?x=1#rc=0')
-  assert.deepEqual(answer, { status: 200, type: 'text/xml', body: '<Response/>' })
+  const url = `http://127.0.0.1:${port}/sms?x=1#rc=0`
+  assert.deepEqual(answer, { status: 200, url, type: 'text/xml', body: '<Response/>' })
   const [one] = heard
   assert.equal(one?.url, '/sms?x=1')
   const parameters = Object.fromEntries(new URLSearchParams(one?.body))
@@ -79,11 +82,27 @@ test('a GET carries the parameters in its query, which is signed', async () => {
   assert.equal(new URL(one?.url ?? '', 'http://x').searchParams.get('Body'), 'Hi & ho ✓')
 })
 
-test('a status of failure and a redirect are errors 11200, once', async () => {
+test('a status of failure and a redirect to nowhere are errors 11200, once', async () => {
   heard.length = 0
   await assert.rejects(ask('/broken'), { code: 11200, isTransient: true })
   await assert.rejects(ask('/moved'), { code: 11200, isTransient: false })
   assert.equal(heard.length, 2)
+})
+
+test('a redirect is followed, signed for its address; one that never ends is the error 11215', async () => {
+  heard.length = 0
+  assert.equal((await ask('/old')).url, `http://127.0.0.1:${port}/new`)
+  const [, second] = heard
+  assert.deepEqual([second?.method, second?.url], ['POST', '/new'])
+  const parameters = Object.fromEntries(new URLSearchParams(second?.body))
+  const signature = signatureOf('secret', `http://127.0.0.1:${port}/new`, parameters)
+  assert.deepEqual([parameters.Body, second?.headers['x-twilio-signature']], ['Hi & ho ✓', signature])
+  heard.length = 0
+  await assert.rejects(ask('/turn'), { code: 11215, isTransient: false })
+  assert.deepEqual(
+    heard.map(({ method }) => method),
+    ['POST', 'GET', 'GET', 'GET', 'GET', 'GET'],
+  )
 })
 
 test('a program that cannot be reached is an error 11200', async () => {

@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Outbound } from '../../../platform/lib/outbound.ts'
+import type { Outbound, PostResult } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
+import { redirectionOf } from '../../../platform/lib/outbound-redirect.ts'
 import {
   maxDocumentBytes,
+  maxHttpRedirects,
   maxProgramRetries,
   programConnectMs,
   programTimeoutMs,
@@ -16,6 +18,8 @@ export type Program = { readonly url: string; readonly method: 'GET' | 'POST' }
 
 export type ProgramAnswer = {
   readonly status: number
+  /** The address that answered, after redirects. */
+  readonly url: string
   /** Media type, in lower case; empty without one. */
   readonly type: string
   readonly body: string
@@ -37,22 +41,38 @@ export class ProgramError extends Error {
   }
 }
 
-/** Reads the overrides in the fragment of an address: `#ct=2000&rt=5000&rc=2`, the time for a connection, the time for an
- *  answer and the retries. */
-export const overridesOf = (
-  url: string,
-): { readonly connectMs: number; readonly timeoutMs: number; readonly retries: number } => {
+/** Times of a request, in milliseconds, and its repetitions. */
+export type RequestOverrides = { readonly connectMs: number; readonly timeoutMs: number; readonly retries: number }
+
+/** Reads the overrides that the fragment of an address states: `#ct=2000&rt=5000&rc=2`, the time for a connection, the time
+ *  for an answer and the retries. */
+export const statedOverrides = (url: string): Partial<RequestOverrides> => {
   const fragment = new URLSearchParams(URL.canParse(url) ? new URL(url).hash.slice(1) : '')
-  const read = (name: string, ordinary: number, least: number, most: number): number => {
+  const read = (name: string, { least, most }: { readonly least: number; readonly most: number }): number | null => {
     const value = fragment.get(name)
-    return value !== null && /^\d{1,6}$/.test(value) ? Math.min(most, Math.max(least, Number(value))) : ordinary
+    return value !== null && /^\d{1,6}$/.test(value) ? Math.min(most, Math.max(least, Number(value))) : null
   }
+  const connectMs = read('ct', programTimeoutRange)
+  const timeoutMs = read('rt', programTimeoutRange)
+  const retries = read('rc', { least: 0, most: maxProgramRetries })
   return {
-    connectMs: read('ct', programConnectMs, programTimeoutRange.least, programTimeoutRange.most),
-    timeoutMs: read('rt', programTimeoutMs, programTimeoutRange.least, programTimeoutRange.most),
-    retries: read('rc', 1, 0, maxProgramRetries),
+    ...(connectMs === null ? {} : { connectMs }),
+    ...(timeoutMs === null ? {} : { timeoutMs }),
+    ...(retries === null ? {} : { retries }),
   }
 }
+
+/** Returns the overrides of an address, or the usual values. */
+export const overridesOf = (url: string): RequestOverrides => ({
+  ...{ connectMs: programConnectMs, timeoutMs: programTimeoutMs, retries: 1 },
+  ...statedOverrides(url),
+})
+
+/**
+ * Returns why an address is refused, as a predicate; null if it may be called. Its fragment is ours, and is not sent.
+ */
+export const addressFault = async (outbound: Pick<Outbound, 'check'>, url: string): Promise<string | null> =>
+  URL.canParse(url) ? await outbound.check(requestedUrl(url)) : 'it is no address'
 
 export type ProgramDeps = {
   readonly outbound: Pick<Outbound, 'post'>
@@ -99,12 +119,21 @@ export const writeRequest = (
   }
 }
 
+const answerOf = ({ status, headers, excerpt }: PostResult, url: string, ms: number): ProgramAnswer => {
+  if (status < 200 || status >= 300)
+    throw new ProgramError(11200, url, `the program answered ${status}`, status >= 500 || status === 429)
+  const [type = ''] = String([headers['content-type'] ?? ''].flat()[0])
+    .toLowerCase()
+    .split(';')
+  return { status, url, type: type.trim(), body: excerpt, ms }
+}
+
 /**
  * Requests an answer of a program. Only a connection that was never made is tried again, as the program may have acted on
- * any other.
+ * any other. Redirects are followed: each is judged, and signed, as the first address.
  * @param id the same for repetitions, so that the program can recognise them
- * @param maxMs milliseconds for all attempts, if they are fewer than those of the address
- * @throws ProgramError for no answer, and for a status of 400 and above or a redirect
+ * @param maxMs milliseconds for all requests, if they are fewer than those of the address
+ * @throws ProgramError for no answer, for a status of 400 and above, and for too many redirects
  */
 export const requestProgram = async (
   deps: ProgramDeps,
@@ -113,6 +142,36 @@ export const requestProgram = async (
   id: string,
   maxMs = programTimeoutMs,
 ): Promise<ProgramAnswer> => {
+  let ms = 0
+  let to = program
+  for (let redirects = 0; ; redirects++) {
+    const { url } = to
+    const { result, ms: own } = await requestOnce(
+      deps,
+      to,
+      parameters,
+      redirects === 0 ? id : `${id}-${redirects}`,
+      maxMs - ms,
+    )
+    ms += own
+    const next = redirectionOf(result, to)
+    if (next === null) return answerOf(result, url, ms)
+    if ('fault' in next) throw new ProgramError(11200, url, next.fault)
+    if (redirects === maxHttpRedirects)
+      throw new ProgramError(11215, url, `more than ${maxHttpRedirects} redirects of HTTP`)
+    if (ms >= maxMs) throw new ProgramError(11200, url, 'its redirects took too long', true)
+    to = next
+  }
+}
+
+/** Requests an answer of any status at one address. @throws ProgramError for no answer */
+const requestOnce = async (
+  deps: ProgramDeps,
+  program: Program,
+  parameters: Parameters,
+  id: string,
+  maxMs: number,
+): Promise<{ readonly result: PostResult; readonly ms: number }> => {
   const { outbound, signal, enter } = deps
   const { url } = program
   const { connectMs, timeoutMs, retries } = overridesOf(url)
@@ -129,13 +188,8 @@ export const requestProgram = async (
     const leave = await enter(url)
     const began = performance.now()
     try {
-      const { status, headers, excerpt } = await outbound.post({ ...request, timeoutMs: left })
-      if (status < 200 || status >= 300)
-        throw new ProgramError(11200, url, `the program answered ${status}`, status >= 500 || status === 429)
-      const [type = ''] = String([headers['content-type'] ?? ''].flat()[0])
-        .toLowerCase()
-        .split(';')
-      return { status, type: type.trim(), body: excerpt, ms: limit - left + performance.now() - began }
+      const result = await outbound.post({ ...request, timeoutMs: left })
+      return { result, ms: limit - left + performance.now() - began }
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error
       const isUnsent = error.code === 'connect' || error.code === 'dns' || error.code === 'tls'

@@ -1,16 +1,10 @@
 import { backoff, type Job, type JobKind, Retry, Snooze } from '../../../platform/jobs/job-kind.ts'
+import { makeRequestShare } from '../../../platform/jobs/request-share.ts'
 import type { Services } from '../../../services.ts'
-import {
-  blockedCheckSeconds,
-  callbackBatch,
-  maxBlockedSeconds,
-  maxHeldCallbacks,
-  maxStatusAttempts,
-} from '../limits.ts'
+import { blockedCheckSeconds, maxBlockedSeconds, maxStatusAttempts } from '../limits.ts'
 import * as store from '../store.ts'
 import { accessOf } from './account-access.ts'
 import { type Program, ProgramError, requestProgram } from './program-request.ts'
-import { makeProgramShare } from './program-share.ts'
 import type { Parameters } from './signature.ts'
 
 /** A report to the program of an account, whose answer does not matter. */
@@ -27,7 +21,7 @@ export const reportJob = <P extends object>(
   reportOf: (account: string, payload: P) => Promise<Report | null>,
 ): JobKind<P, void> => {
   const { db, log, clock, config } = services
-  const share = makeProgramShare()
+  const share = makeRequestShare()
 
   /** Keeps a report while its account is blocked, for a day. @throws Snooze */
   const keepWhileBlocked = async ({ createdAt }: Job<P>, account: string): Promise<void> => {
@@ -55,14 +49,9 @@ export const reportJob = <P extends object>(
   }
 
   return {
+    ...share.kind,
     kind,
-    concurrency: maxHeldCallbacks,
-    batch: callbackBatch,
-    leaseSeconds: 60,
     maxAttempts: maxStatusAttempts + 1,
-    fair: true,
-    capacity: share.capacity,
-    onStopping: share.close,
     run: async (job, signal) => {
       const { account } = job
       if (account !== null) await share.hold(account, () => report(job, account, signal))

@@ -2,7 +2,7 @@ import { formatNumber } from '@trunkline/phone/phone.ts'
 import { type CallRow, describeCall } from '../../../domains/calls/compat/ops.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
-import { callStatusOf, type TwilioCallStatus } from '../callbacks/call-parameters.ts'
+import { callStatusOf, partyOf, type TwilioCallStatus } from '../callbacks/call-parameters.ts'
 import { rfc2822 } from '../times.ts'
 
 /** Returns the status that Twilio has for a call: `queued` until it is placed, then `initiated` until it rings. */
@@ -20,7 +20,8 @@ export const presentCall = (row: CallRow) => {
   const account = printSid('AC', row.account_id)
   const sid = printSid('CA', row.id)
   const uri = `/2010-04-01/Accounts/${account}/Calls/${sid}`
-  const from = row.direction === 'I' ? (row.from_number ?? '') : row.caller_id_used
+  const from = partyOf(row.direction === 'I' ? (row.from_number ?? '') : row.caller_id_used)
+  const to = partyOf(row.to_number)
   const hasEnded = row.ended_at !== null
   const price = micros(row.price) ?? 0
   return {
@@ -30,8 +31,8 @@ export const presentCall = (row: CallRow) => {
     api_version: '2010-04-01' as const,
     from,
     from_formatted: formatNumber(from),
-    to: row.to_number,
-    to_formatted: formatNumber(row.to_number),
+    to,
+    to_formatted: formatNumber(to),
     phone_number_sid: row.virtual_number_id === null ? null : printSid('PN', row.virtual_number_id),
     status: statusOf(row),
     direction: directionOf(row),

@@ -1,6 +1,7 @@
 import { isProgramError, type ProgramSource } from '../../../domains/calls/compat/ops.ts'
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { errorCodeOf } from '../callbacks/call-parameters.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { refusals } from '../refusals.ts'
 
@@ -20,7 +21,7 @@ export const checkAddresses = async (outbound: Outbound, body: AddressFields): P
   for (const field of ['Url', 'FallbackUrl', 'StatusCallback'] as const) {
     const url = body[field]
     if (!url) continue
-    const fault = URL.canParse(url) ? await outbound.check(url) : 'it is no address'
+    const fault = await addressFault(outbound, url)
     if (fault !== null) throw refusals.badCallUrl(field, url, fault)
   }
 }

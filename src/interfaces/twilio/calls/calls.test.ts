@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from '../../../../test/platform.ts'
-import { putPrices } from '../../../../test/prices.ts'
 import { callAnswered, callEnded, callRinging } from '../../../domains/calls/ops.ts'
 import { answerCommand, claimCommands, type WaitingCommand } from '../../../domains/calls/orders/command-store.ts'
 import { claimQueued } from '../../../domains/calls/orders/order-store.ts'
@@ -10,26 +9,10 @@ import type { ProgramSource } from '../../../domains/calls/programs/program-sour
 import { uuid } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import { signatureOf } from '../callbacks/signature.ts'
-import { makeTwilioWorld, startProgram } from '../testing.ts'
+import { makeCallWorld, startProgram } from '../testing.ts'
 
-const world = await makeTwilioWorld()
-const { call, db, tenant, credentials, ask } = world
-await putPrices(world, [{ kind: 'call_out', prefix: '', price: '0.01' }])
-const settings = { host: '127.0.0.1', port: 9 }
-await call('operator', 'POST', '/operator/connections', { kind: 'sip-trunk', name: 'trunk', settings })
-// As if a process ran the calls.
-await db.run`update voice_lease set holder = 'a test'`
-
-const [from, to] = ['+442079460123', '+442079460199']
+const { call, db, ask, from, to, open } = await makeCallWorld()
 const Twiml = '<Response><Say>Hello</Say></Response>'
-
-const open = async () => {
-  const who = await tenant({ balance: '100' })
-  await db.run`
-    insert into caller_ids (account_id, id, phone_number, friendly_name, iso_country_code, type, verified)
-    values (${who.id}, gen_random_uuid(), ${from}, 'x', 'GB', 'CI', true)`
-  return { who, own: await credentials(who) }
-}
 
 type Own = Awaited<ReturnType<typeof open>>['own']
 
@@ -205,6 +188,21 @@ test('an update redirects a call in progress, ends it, or does nothing', async (
   assert.deepEqual([over.status, over.body.code], [404, 20404])
 })
 
+test('a call of an application reports its statuses where the application says, unless the call says', async () => {
+  const { who, own } = await open()
+  const voice = { VoiceUrl: 'http://127.0.0.1:8099/voice', StatusCallback: 'http://127.0.0.1:8099/status' }
+  const { body: application } = await ask(own, 'POST', '/Applications.json', { FriendlyName: 'Menu', ...voice })
+  const callbacksOf = async (more: Record<string, string>) => {
+    const { id } = await made(own, { Twiml: '', ApplicationSid: application.sid, ...more })
+    const { callbacks } = await db.one<{ callbacks: { url: string; events: string[]; shape: string } }>`
+      select callbacks from calls where account_id = ${who.id} and id = ${id}`
+    return [callbacks.url, callbacks.events, callbacks.shape]
+  }
+  assert.deepEqual(await callbacksOf({}), [voice.StatusCallback, ['completed'], 'twilio'])
+  const other = { StatusCallback: 'http://127.0.0.1:8099/own', StatusCallbackEvent: 'answered' }
+  assert.deepEqual(await callbacksOf(other), [other.StatusCallback, ['answered'], 'twilio'])
+})
+
 test('a call that waits is canceled at once; one that has ended is deleted, and is not shown any more', async () => {
   const { own } = await open()
   const { sid } = await made(own)
@@ -257,6 +255,28 @@ test('calls and recordings of another account are unknown', async () => {
     assert.equal(foreign.status, 404)
     assert.equal(JSON.stringify(foreign.body).replace(sid, missing), JSON.stringify(unknown.body))
   }
+})
+
+test('a key that sees only some conversations reads the other calls with read_only, and changes none of them', async () => {
+  const { who, own } = await open()
+  const { sid } = await made(own)
+  const names = { first_name: 'Bob', last_name: 'L', email: `${uuid()}@example.com` }
+  const { user } = (await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, names)).body
+  await db.run`
+    insert into conversations (account_id, id, counterpart, name, status, assignee_id, last_at, last_item, last_kind,
+      last_text, created_at)
+    values (${who.id}, ${uuid()}, ${to}, 'Bob', 'open', ${user.uuid.slice(3)}, now(), ${uuid()}, 'call', '', now())`
+  const limited = await call(who, 'POST', '/open/keys', { label: 'limited', scopes: ['inbox', 'read_only'] })
+  const narrow = { ...own, token: limited.body.key }
+  assert.equal((await ask(narrow, 'GET', `/Calls/${sid}.json`)).status, 200)
+  const changes = [
+    [`/Calls/${sid}.json`, { Status: 'completed' }],
+    [`/Calls/${sid}/Recordings.json`, {}],
+    [`/Calls/${sid}/Streams.json`, { Url: 'ws://127.0.0.1:8099/' }],
+  ] as const
+  for (const [path, fields] of changes) assert.equal((await ask(narrow, 'POST', path, fields)).body.code, 20404, path)
+  assert.equal((await ask(narrow, 'DELETE', `/Calls/${sid}.json`)).body.code, 20404)
+  assert.equal((await ask(own, 'GET', `/Calls/${sid}.json`)).body.status, 'queued')
 })
 
 test('a stream is begun and stopped by the program of the call', async () => {

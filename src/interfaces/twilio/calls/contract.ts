@@ -12,6 +12,7 @@ import {
   sidParams,
   Url,
 } from '../compat-schemas.ts'
+import { dayFilters } from '../day-filter.ts'
 import { maxCallTimeLimit, maxRingTimeout, maxTwimlLength, minRingTimeout } from '../limits.ts'
 import { pageQuery, pageReply } from '../list-pages.ts'
 import { statuses } from './statuses.ts'
@@ -166,9 +167,7 @@ export const listCalls = contract({
         examples: ['CA01a1fcca93ab7cbc9f10be702f775479'],
       }),
     ),
-    StartTime: Type.Optional(Type.String({ maxLength: 40, description: 'A day, YYYY-MM-DD in UTC' })),
-    'StartTime<': Type.Optional(Type.String({ maxLength: 40, description: 'That day and before' })),
-    'StartTime>': Type.Optional(Type.String({ maxLength: 40, description: 'That day and after' })),
+    ...dayFilters('StartTime'),
     ...pageQuery,
   }),
   status: 200,

@@ -1,10 +1,11 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Static } from 'typebox'
-import { findApplication } from '../../../domains/applications/ops.ts'
+import { type ApplicationRow, findApplication } from '../../../domains/applications/ops.ts'
 import {
   type CallbackEvent,
   type CallOrder,
   callbackEvents,
+  callbacksOfApplication,
   ordinaryCallSeconds,
   type ProgramSource,
 } from '../../../domains/calls/compat/ops.ts'
@@ -46,13 +47,19 @@ const eventsOf = ({ StatusCallbackEvent: values = [] }: NewCall): readonly Callb
 
 const keysForm = /^[0-9*#wW]{1,64}$/
 
-const orderOf = (body: NewCall, program: ProgramSource): CallOrder => {
-  const { StatusCallback: url = '', StatusCallbackMethod: method = 'POST', SendDigits: digits = '' } = body
+/** Returns who gets the statuses: the address of the request, else that of its application. */
+const callbacksOf = (body: NewCall, application: ApplicationRow | null): CallOrder['callbacks'] => {
+  const { StatusCallback: url = '', StatusCallbackMethod: method = 'POST' } = body
+  if (url === '') return application && callbacksOfApplication(application)
+  return { url, method: methodOf(method), events: eventsOf(body), shape: 'twilio', application: null }
+}
+
+const orderOf = (body: NewCall, program: ProgramSource, application: ApplicationRow | null): CallOrder => {
+  const { SendDigits: digits = '' } = body
   if (digits !== '' && !keysForm.test(digits)) throw refusals.badSendDigits(digits)
   return {
     program,
-    callbacks:
-      url === '' ? null : { url, method: methodOf(method), events: eventsOf(body), shape: 'twilio', application: null },
+    callbacks: callbacksOf(body, application),
     placing: {
       ring_seconds: Math.max(minRingTimeout, body.Timeout ?? ordinaryRingTimeout),
       most_seconds: body.TimeLimit ?? ordinaryCallSeconds,
@@ -69,11 +76,9 @@ export const createCallRoute = (parts: Services): Endpoint => {
   const { outbound } = parts
 
   /** @throws Problem 400 */
-  const applicationOf = async (sql: Sql, account: string, sid: string): Promise<ProgramSource> => {
-    const application = parseSid('AP', sid)
-    if (application === null || (await findApplication(sql, account, application)) === null)
-      throw refusals.badApplication(sid)
-    return { kind: 'application', application, shape: 'twilio' }
+  const applicationOf = async (sql: Sql, account: string, sid: string): Promise<ApplicationRow> => {
+    const id = parseSid('AP', sid)
+    return (id && (await findApplication(sql, account, id))) || refuse(refusals.badApplication(sid))
   }
 
   return {
@@ -87,11 +92,17 @@ export const createCallRoute = (parts: Services): Endpoint => {
       async ({ account, body, tx, prepared, audit }) => {
         const { identity, number, from } = readSides(body)
         const { ApplicationSid: sid = '' } = body
-        const program =
-          sid === '' ? (prepared ?? refuse(refusals.noProgram())) : await applicationOf(tx, account.id, sid)
+        const application = sid === '' ? null : await applicationOf(tx, account.id, sid)
+        const program: ProgramSource = application
+          ? { kind: 'application', application: application.id, shape: application.format }
+          : (prepared ?? refuse(refusals.noProgram()))
         const user = identity === undefined ? null : await userByIdentity(tx, account.id, identity)
         const to = number ?? (user === null ? refuse(refusals.badRecipient(`client:${identity}`)) : print('USR', user))
-        const { row } = await queueOrder(parts, tx, account.id, { to, from, order: orderOf(body, program) })
+        const { row } = await queueOrder(parts, tx, account.id, {
+          to,
+          from,
+          order: orderOf(body, program, application),
+        })
         await audit(tx, { target: print('CDR', row.id), after: { from, to, program: program.kind } })
         return presentCall(row)
       },

@@ -11,6 +11,7 @@ import {
 } from '../../../domains/calls/compat/ops.ts'
 import { type NarrowingCall, narrowingOf } from '../../../domains/inbox/narrowing/ops.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { Capability } from '../../../platform/http/capability.ts'
 import { type Endpoint, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { Problem, refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
@@ -27,16 +28,16 @@ import { filterOf } from './list-filter.ts'
 
 const list = c.listCalls.id
 
-type CallFinder = (sql: Sql, call: NarrowingCall, sid: string) => Promise<CallRow>
+type CallFinder = (sql: Sql, call: NarrowingCall, sid: string, unless?: Capability) => Promise<CallRow>
 
-/** Finds a call that the reader may see. @throws Problem 404 */
-export const findVisibleCall: CallFinder = async (sql, call, sid) => {
+/** Finds a call that a caller may see, and so command. @param unless as in `narrowingOf` @throws Problem 404 */
+export const findVisibleCall: CallFinder = async (sql, call, sid, unless) => {
   const { account } = call
   const id = parseSid('CA', sid)
   const row = id === null ? null : await callOf(sql, account.id, id)
   const unknown = () => refuse(refusals.unknownResource(`Calls/${sid}`))
   if (row === null || (await store.deletedCallsAmong(sql, account.id, [row.id])).has(row.id)) return unknown()
-  const narrowing = await narrowingOf(sql, call, 'read_only')
+  const narrowing = await narrowingOf(sql, call, unless)
   return narrowing === null || (await visibleCalls(sql, narrowing, [row.id])).has(row.id) ? row : unknown()
 }
 
@@ -118,7 +119,9 @@ export const callRoutes = (parts: Services): Endpoint[] => {
       }
     }),
 
-    route(c.fetchCall, async ({ params, ...call }) => presentCall(await findVisibleCall(db, call, params.Sid))),
+    route(c.fetchCall, async ({ params, ...call }) =>
+      presentCall(await findVisibleCall(db, call, params.Sid, 'read_only')),
+    ),
 
     // Without a transaction: the process of the call sees a command only once it is committed.
     routeWithoutTransaction(c.updateCall, async ({ params, body, isSandbox, audit, ...call }) => {

@@ -12,6 +12,7 @@ import {
   sidParams,
   Url,
 } from '../compat-schemas.ts'
+import { dayFilters } from '../day-filter.ts'
 import { maxValiditySeconds } from '../limits.ts'
 import { pageQuery, pageReply } from '../list-pages.ts'
 
@@ -129,9 +130,7 @@ export const listMessages = contract({
   query: Type.Object({
     To: Type.Optional(Type.String({ maxLength: 100 })),
     From: Type.Optional(Type.String({ maxLength: 100 })),
-    DateSent: Type.Optional(Type.String({ maxLength: 40, description: 'A day, YYYY-MM-DD in UTC' })),
-    'DateSent<': Type.Optional(Type.String({ maxLength: 40, description: 'That day and before' })),
-    'DateSent>': Type.Optional(Type.String({ maxLength: 40, description: 'That day and after' })),
+    ...dayFilters('DateSent'),
     ...pageQuery,
   }),
   status: 200,

@@ -13,6 +13,7 @@ import { Problem, refuse } from '../../../platform/http/problem.ts'
 import { limiterKeyOf, runInTurn } from '../../../platform/http/request-limiters.ts'
 import { decimal, dollars } from '../../../platform/lib/money.ts'
 import type { Services } from '../../../services.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { maxBodyLength } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
@@ -85,7 +86,7 @@ export const createMessageRoute = (parts: Services) => {
     async ({ account, body, isSandbox }) => {
       const url = body.StatusCallback
       if (url) {
-        const fault = URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
+        const fault = await addressFault(outbound.of(isSandbox), url)
         if (fault !== null) throw refusals.badUrl('StatusCallback', url, fault)
       }
       const check = () => {

@@ -6,7 +6,7 @@ import { expireKind } from '../../../domains/sms/limits.ts'
 import { contact, giveNumber } from '../../../domains/sms/sms-testing.ts'
 import { startWorker } from '../../../platform/jobs/consume/worker.ts'
 import { parseSid } from '../../../platform/lib/sid.ts'
-import { makeTwilioWorld } from '../testing.ts'
+import { basic, makeTwilioWorld } from '../testing.ts'
 
 const world = await makeTwilioWorld()
 const { app, call, db, parts, tenant, credentials, ask } = world
@@ -100,6 +100,33 @@ test('an opt-out, an empty balance and a repeated key are those of the domain', 
   assert.deepEqual(await once(), await once())
   const empty = await ask(own, 'POST', '/Messages.json', { To: contact, From: number, Body: 'x' })
   assert.deepEqual([empty.status, empty.body.code], [402, 20005])
+})
+
+test('a message may be a multipart form, as old libraries post it; a file in it, and other types, are refused', async () => {
+  const { own, number } = await open()
+  const post = async (body: FormData | string) => {
+    const encoded = new Response(body)
+    const answer = await app.inject({
+      method: 'POST',
+      url: `/2010-04-01/Accounts/${own.sid}/Messages.json`,
+      headers: {
+        authorization: basic(own.sid, own.token),
+        'content-type': encoded.headers.get('content-type') ?? '',
+      },
+      payload: Buffer.from(await encoded.arrayBuffer()),
+    })
+    return { status: answer.statusCode, body: answer.json() }
+  }
+  const form = new FormData()
+  for (const [name, value] of Object.entries({ To: contact, From: number, Body: 'Größe & ho' }))
+    form.append(name, value)
+  const { status, body } = await post(form)
+  assert.deepEqual([status, body.body, body.from], [201, 'Größe & ho', number])
+  form.append('MediaUrl', new File(['x'], 'a.png'))
+  const file = await post(form)
+  assert.deepEqual([file.status, file.body.code], [400, 20001])
+  assert.match(file.body.message, /^MediaUrl is a file/)
+  assert.equal((await post('plain text')).status, 415)
 })
 
 test('lists are paged by next_page_uri, with their filters', async () => {

@@ -139,13 +139,18 @@ export const createIncoming = contract({
   ),
   status: 201,
   reply: IncomingNumber,
-  codes: { conflict: ['number_unavailable', 'group_sold_out'], unavailable: ['supplier_unavailable', 'supplier_busy'] },
+  codes: {
+    conflict: ['number_unavailable', 'group_sold_out'],
+    unavailable: ['supplier_unavailable', 'supplier_busy'],
+    forbidden: ['program_not_allowed'],
+  },
   errors: {
     invalid:
       'A parameter is missing, false or not supported, PhoneNumber is not E.164 (21421), or no number of the area code is free (21452)',
     conflict: 'The number is taken (21422), or its group has none (21452)',
     balance: 'The balance does not cover set-up and first month (20005)',
-    forbidden: 'The key lacks the scope numbers; or SmsUrl is set by a key without inbox and inbox.all (20403)',
+    forbidden:
+      'The key lacks the scope numbers; or SmsUrl or a program of calls is set by a key without inbox and inbox.all (20403)',
     notFound: 'There is no such number on offer, or no such application of the account (20404)',
     unavailable: 'The supplier does not answer (20503): nothing was charged',
   },
@@ -177,11 +182,12 @@ export const updateIncoming = contract({
   body: Type.Object(settings, { examples: [{ SmsUrl: 'https://example.com/sms' }] }),
   status: 200,
   reply: IncomingNumber,
-  codes: { forbidden: ['contents_not_visible'] },
+  codes: { forbidden: ['contents_not_visible', 'program_not_allowed'] },
   errors: {
     notFound: `${unknownNumber}, or no such application`,
     invalid: 'An address is refused (21402), StatusCallback has no VoiceUrl, or a parameter is not supported',
-    forbidden: 'The key lacks the scope numbers; or SmsUrl is set by a key without inbox and inbox.all (20403)',
+    forbidden:
+      'The key lacks the scope numbers; or SmsUrl or a program of calls is set by a key without inbox and inbox.all (20403)',
   },
 })
 

@@ -1,4 +1,5 @@
 import { e164 } from '@trunkline/phone/phone.ts'
+import { assertMayRunProgram } from '../../../domains/applications/ops.ts'
 import { contentsOf, type NarrowingCall } from '../../../domains/inbox/narrowing/ops.ts'
 import {
   auditedNumber,
@@ -22,6 +23,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { pageFields, pageOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
@@ -48,6 +50,9 @@ const changedAddresses = (before: store.NumberAddresses, body: Settings): store.
 })
 
 const addressFields = ['SmsUrl', 'SmsFallbackUrl', 'VoiceUrl', 'VoiceFallbackUrl', 'StatusCallback'] as const
+
+/** Each lets calls run a program, or tells their parties. */
+const programFields = ['VoiceUrl', 'VoiceFallbackUrl', 'VoiceApplicationSid', 'StatusCallback'] as const
 
 const list = c.listIncoming.id
 
@@ -85,15 +90,17 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
     for (const field of addressFields) {
       const url = body[field]
       if (!url) continue
-      const fault = URL.canParse(url) ? await client.check(url) : 'it is no address'
+      const fault = await addressFault(client, url)
       if (fault !== null) throw refusals.badUrl(field, url, fault)
     }
   }
 
-  /** Checks that the caller may read what an address gets from then on. @throws Problem 403 */
+  /** Checks that the caller may read and do what an address may from then on. @throws Problem 403 */
   const checkReader = async (sql: Sql, call: NarrowingCall, body: Settings) => {
     const field = body.SmsUrl ? 'SmsUrl' : body.SmsFallbackUrl ? 'SmsFallbackUrl' : null
     if (field !== null && !(await contentsOf(sql, call)).messages) throw refusals.contentsNotVisible(field)
+    const program = programFields.find((one) => body[one])
+    if (program) assertMayRunProgram(await contentsOf(sql, call), program)
   }
 
   /** Returns a free number of an area code. @throws Problem 422 */

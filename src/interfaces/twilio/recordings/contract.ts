@@ -12,6 +12,7 @@ import {
   sidParams,
   Url,
 } from '../compat-schemas.ts'
+import { dayFilters } from '../day-filter.ts'
 import { pageQuery, pageReply } from '../list-pages.ts'
 
 const group = compatGroup('Twilio: recordings')
@@ -69,9 +70,7 @@ export const listRecordings = contract({
   params: accountParams,
   query: Type.Object({
     CallSid: Type.Optional(CallSid),
-    DateCreated: Type.Optional(Type.String({ maxLength: 40, description: 'A day, YYYY-MM-DD in UTC' })),
-    'DateCreated<': Type.Optional(Type.String({ maxLength: 40, description: 'That day and before' })),
-    'DateCreated>': Type.Optional(Type.String({ maxLength: 40, description: 'That day and after' })),
+    ...dayFilters('DateCreated'),
     ...pageQuery,
   }),
   status: 200,

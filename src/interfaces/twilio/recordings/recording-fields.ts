@@ -21,7 +21,7 @@ export const presentRecording = (
     conference_sid: null,
     api_version: '2010-04-01' as const,
     status: isReady ? ('completed' as const) : state,
-    channels: 2,
+    channels: row.channels,
     track: 'both' as const,
     source: 'StartCallRecordingAPI',
     duration: isReady ? String(Math.round(Number(row.seconds))) : null,

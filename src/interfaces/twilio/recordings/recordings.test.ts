@@ -86,6 +86,13 @@ test('a deleted recording is not found any more, and its file is removed', async
   await assert.rejects(stat(path), { code: 'ENOENT' })
 })
 
+test('a complete recording cannot be changed: the one in progress is another', async () => {
+  const { own, who, call, sid } = await open()
+  await db.run`update calls set status = 'ANSWERED', ended_at = null where account_id = ${who.id} and id = ${call}`
+  const changed = await ask(own, 'POST', `/Calls/${printSid('CA', call)}/Recordings/${sid}.json`, { Status: 'stopped' })
+  assert.deepEqual([changed.status, changed.body.code], [400, 21220])
+})
+
 test('recordings of another account are unknown', async () => {
   const [ada, bob] = [await open(), await open()]
   for (const method of ['GET', 'DELETE'] as const)
@@ -98,7 +105,7 @@ test('a stored recording is reported once to the address that its program named'
   const program = await startProgram()
   const url = program.url('/stored')
   await db.run`
-    update call_recordings set status_callback = ${JSON.stringify({ url, method: 'POST', shape: 'twilio' })}::text::jsonb
+    update call_recordings set channels = 1, status_callback = ${JSON.stringify({ url, method: 'POST', shape: 'twilio' })}::text::jsonb
     where account_id = ${who.id} and id = ${recording}`
   await db.begin((tx) => reportRecording(tx, who.id, call, { id: recording, seconds: 3.4, url: '' }))
   await until(async () => program.requests.length > 0)
@@ -106,7 +113,7 @@ test('a stored recording is reported once to the address that its program named'
   const { RecordingUrl, RecordingStartTime, ...rest } = parameters
   assert.deepEqual(rest, {
     ...{ AccountSid: own.sid, CallSid: printSid('CA', call), RecordingSid: sid, RecordingStatus: 'completed' },
-    ...{ RecordingDuration: '3', RecordingChannels: '2', RecordingTrack: 'both', ErrorCode: '0' },
+    ...{ RecordingDuration: '3', RecordingChannels: '1', RecordingTrack: 'both', ErrorCode: '0' },
   })
   assert.equal(signature, signatureOf(own.token, url, parameters))
   assert.equal((await app.inject({ url: new URL(RecordingUrl ?? '').pathname })).body, 'a sound')

@@ -10,12 +10,14 @@ import {
 } from '../../../domains/calls/compat/ops.ts'
 import { type NarrowingCall, narrowingOf } from '../../../domains/inbox/narrowing/ops.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
+import type { Capability } from '../../../platform/http/capability.ts'
 import { type Endpoint, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { boundOf } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { commandCall, findVisibleCall } from '../calls/routes.ts'
 import { daysOf } from '../day-filter.ts'
 import { olderOf, pageFields, pageOf } from '../list-pages.ts'
@@ -25,13 +27,22 @@ import { presentRecording, type RecordingState } from './recording-fields.ts'
 
 type PageQuery = Static<typeof c.listCallRecordings.query>
 
-/** Finds a recording of a call that the reader may see. @throws Problem 404 */
-const recordingOf = async (sql: Sql, call: NarrowingCall, sid: string, callSid?: string): Promise<RecordingRow> => {
+/**
+ * Finds a recording of a call that a caller may see. @param unless as in `narrowingOf` @param callSid of its call
+ * @throws Problem 404
+ */
+const recordingOf = async (
+  sql: Sql,
+  call: NarrowingCall,
+  sid: string,
+  unless?: Capability,
+  callSid?: string,
+): Promise<RecordingRow> => {
   const id = parseSid('RE', sid)
   const row = id === null ? null : await findRecording(sql, call.account.id, id)
   const unknown = () => refuse(refusals.unknownResource(`Recordings/${sid}`))
   if (row === null || (callSid !== undefined && parseSid('CA', callSid) !== row.call_id)) return unknown()
-  const narrowing = await narrowingOf(sql, call, 'read_only')
+  const narrowing = await narrowingOf(sql, call, unless)
   return narrowing === null || (await visibleCalls(sql, narrowing, [row.call_id])).has(row.call_id) ? row : unknown()
 }
 
@@ -71,21 +82,21 @@ const readRoutes = ({ db, ...parts }: Services): Endpoint[] => {
     }),
 
     route(c.listCallRecordings, async ({ params, query, ...call }) => {
-      const { id } = await findVisibleCall(db, call, params.CallSid)
+      const { id } = await findVisibleCall(db, call, params.CallSid, 'read_only')
       const path = `/2010-04-01/Accounts/${printSid('AC', call.account.id)}/Calls/${params.CallSid}/Recordings`
       return await pageIn(c.listCallRecordings.id, path, call, query, { of: id, since: null, until: null })
     }),
 
     route(c.fetchRecording, async ({ params, ...call }) =>
-      presentRecording(await recordingOf(db, call, params.Sid), pathUrlOfRecording),
+      presentRecording(await recordingOf(db, call, params.Sid, 'read_only'), pathUrlOfRecording),
     ),
 
     route(c.fetchCallRecording, async ({ params, ...call }) =>
-      presentRecording(await recordingOf(db, call, params.Sid, params.CallSid), pathUrlOfRecording),
+      presentRecording(await recordingOf(db, call, params.Sid, 'read_only', params.CallSid), pathUrlOfRecording),
     ),
 
     route(c.fetchRecordingFile, async ({ params, reply, ...call }) => {
-      const { account_id, id, ready_at } = await recordingOf(db, call, params.Sid)
+      const { account_id, id, ready_at } = await recordingOf(db, call, params.Sid, 'read_only')
       if (ready_at === null) throw refusals.unknownResource(`Recordings/${params.Sid}.wav`)
       reply.header('location', urlOfRecording(account_id, id))
       return {}
@@ -109,7 +120,7 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
     routeWithoutTransaction(c.startRecording, async ({ params, body, isSandbox, audit, ...call }) => {
       const row = await findVisibleCall(db, call, params.CallSid)
       const { RecordingStatusCallback: url = '' } = body
-      const fault = url === '' ? null : URL.canParse(url) ? await outbound.of(isSandbox).check(url) : 'it is no address'
+      const fault = url === '' ? null : await addressFault(outbound.of(isSandbox), url)
       if (fault !== null) throw refusals.badCallUrl('RecordingStatusCallback', url, fault)
       const verb = { verb: 'record_call', do: 'start', ...(url === '' ? {} : { status_url: url }) }
       const outcome = await commandCall(deps, row, { command: 'record_call', verb }, (tx) =>
@@ -125,12 +136,13 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
     routeWithoutTransaction(c.updateRecording, async ({ params, body, audit, ...call }) => {
       const row = await findVisibleCall(db, call, params.CallSid)
       const current = params.Sid === 'Twilio.CURRENT' ? await findRecordingInProgress(db, row.account_id, row.id) : null
-      const recording = current ?? (await recordingOf(db, call, params.Sid, params.CallSid))
+      const recording = current ?? (await recordingOf(db, call, params.Sid, undefined, params.CallSid))
       const { Status: status, PauseBehavior: pause } = body
       if (!status) return presentRecording(recording, pathUrlOfRecording)
+      if (recording.ready_at !== null) throw refusals.notInProgress('the recording is complete')
       const state: RecordingState = status
       const verb = { verb: 'record_call', do: stateCommands[state], ...(pause ? { pause } : {}) }
-      await commandCall(deps, row, { command: 'record_call', verb }, (tx) =>
+      await commandCall(deps, row, { command: 'record_call', verb, recording: recording.id }, (tx) =>
         audit(tx, { target: print('REC', recording.id), after: { state } }),
       )
       return presentRecording(recording, pathUrlOfRecording, state)

@@ -60,7 +60,7 @@ export const createStream = contract({
           description: 'Default: inbound_track',
         }),
       ),
-      StatusCallback: Type.Optional(Url('Gets the begin and the end of the stream')),
+      StatusCallback: Type.Optional(Url('Gets the begin, the end and the errors of the stream')),
       StatusCallbackMethod: Type.Optional(Method),
     },
     { examples: [{ Url: 'wss://example.com/sound' }] },

@@ -4,6 +4,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
+import { addressFault } from '../callbacks/program-request.ts'
 import { commandCall, findVisibleCall } from '../calls/routes.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { maxStreamParameters } from '../limits.ts'
@@ -54,7 +55,13 @@ export const streamRoutes = (parts: Services): Endpoint[] => {
   /** Checks an address before it is used; that of a WebSocket as its page would be. @throws Problem 400 */
   const checkAddress = async (isSandbox: boolean, field: string, url: string): Promise<void> => {
     const page = url.replace(/^ws(s?):/i, 'http$1:')
-    const fault = URL.canParse(page) ? await outbound.of(isSandbox).check(page) : 'it is no address'
+    const client = outbound.of(isSandbox)
+    const fault =
+      page === url
+        ? await addressFault(client, url)
+        : URL.canParse(page)
+          ? await client.check(page)
+          : 'it is no address'
     if (fault !== null) throw refusals.badCallUrl(field, url, fault)
   }
 

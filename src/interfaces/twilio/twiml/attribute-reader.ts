@@ -72,16 +72,19 @@ export const attributesOf = ({ name: element, attributes }: TwimlElement, base: 
       if (text === undefined || text === '') return undefined
       return words.find((one) => one === text) ?? invalid(name)
     },
+    /** Some of a list of words, between spaces; undefined without one. Others are noted. */
+    words: <const W extends string>(name: string, words: readonly W[]): W[] | undefined => {
+      const given = (read(name) ?? '').split(/\s+/).filter((one) => one !== '')
+      const found = words.filter((one) => given.includes(one))
+      if (given.some((one) => !words.some((word) => word === one)) || (given.length > 0 && found.length === 0))
+        invalid(name)
+      return found.length === 0 ? undefined : found
+    },
     /** Action and its method; @param ordinary address without one */
     action: (ordinary: string | null) => {
       const action = address('action') ?? ordinary
       const action_method = method('method')
       return action === null ? {} : { action, ...present({ action_method }) }
-    },
-    /** Refuses attributes that would change what the caller hears or whom the callee meets. @throws ProgramError */
-    refuse: (...names: readonly string[]): void => {
-      const found = names.find((name) => read(name))
-      if (found !== undefined) throw programError('attribute', `${element} with ${found} is not offered`)
     },
     /** Notes the attributes that have no effect. */
     end: (): void => {

@@ -176,12 +176,39 @@ for (const [document, name] of [
     assert.throws(() => compile(document), { code: 'verb', message: new RegExp(`cannot have ${name}:`) })
   })
 
+test('Number and Client ask the callee by a document, send digits, and report the statuses of their call', () => {
+  const callback = 'statusCallback="/status" statusCallbackMethod="GET" statusCallbackEvent="completed  ringing"'
+  const { verbs, notes } = compile(
+    `<Dial><Number url="/ask" method="GET" sendDigits="ww12#" ${callback}>+447700900123</Number></Dial>
+     <Dial><Client url="ask" statusCallback="/status" statusCallbackEvent="amd">USR1</Client></Dial>`,
+  )
+  const status_url = 'https://example.com/status'
+  assert.deepEqual(verbs, [
+    {
+      verb: 'dial',
+      targets: [
+        {
+          ...{ number: '+447700900123', send_digits: 'ww12#', status_url, status_method: 'GET' },
+          status_events: ['ringing', 'completed'],
+        },
+      ],
+      confirm: [{ verb: 'redirect', url: 'https://example.com/ask', method: 'GET' }],
+    },
+    {
+      verb: 'dial',
+      targets: [{ user_uuid: 'USR1', status_url }],
+      confirm: [{ verb: 'redirect', url: 'https://example.com/calls/ask' }],
+    },
+  ])
+  assert.deepEqual(notes, ['Client: statusCallbackEvent="amd" is not valid and has no effect'])
+  assert.throws(() => compile('<Dial><Number sendDigits="1x">+447700900123</Number></Dial>'), {
+    message: /^Number sendDigits/,
+  })
+})
+
 test('what would change whom the callee meets fails by its name', () => {
   const number = '<Number>+447700900123</Number>'
   assert.throws(() => compile(`<Dial>${number}${number}</Dial>`), { code: 'attribute', message: /several targets/ })
-  assert.throws(() => compile('<Dial><Number url="/ask">+447700900123</Number></Dial>'), {
-    message: /^Number with url/,
-  })
   assert.throws(() => compile('<Dial/>'), { code: 'attribute' })
 })
 

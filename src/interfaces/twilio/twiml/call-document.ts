@@ -1,5 +1,11 @@
 import { e164 } from '@trunkline/phone/phone.ts'
-import { type ProgramDocument, programError, type Verb, type VerbOf } from '../../../domains/calls/compat/ops.ts'
+import {
+  callbackEvents,
+  type ProgramDocument,
+  programError,
+  type Verb,
+  type VerbOf,
+} from '../../../domains/calls/compat/ops.ts'
 import { maxSpokenLength } from '../limits.ts'
 import { type Attributes, absolute, attributesOf, makeNotes, type Notes, present } from './attribute-reader.ts'
 import { childrenOf, parseTwiml, type TwimlElement, textOf } from './parser.ts'
@@ -59,6 +65,14 @@ const say = (element: TwimlElement, attributes: Attributes, { notes }: Source): 
 
 const keysForm = /^[0-9*#A-DwW]{1,64}$/
 
+/** Keys to send; undefined without one. @throws ProgramError */
+const keysOf = (attributes: Attributes, name: string, element: string): string | undefined => {
+  const keys = attributes.text(name)?.replace(/[a-d]/g, (key) => key.toUpperCase()) || undefined
+  if (keys !== undefined && !keysForm.test(keys))
+    throw programError('attribute', `${element} ${name} must be 1 to 64 of 0 to 9, A to D, *, #, w and W`)
+  return keys
+}
+
 const play = (
   element: TwimlElement,
   attributes: Attributes,
@@ -67,12 +81,10 @@ const play = (
   withoutElements(element)
   const url = textOf(element).trim()
   const loop = attributes.number('loop', 0, 1_000)
-  const digits = attributes.text('digits')?.replace(/[a-d]/g, (key) => key.toUpperCase())
-  if (digits && !keysForm.test(digits))
-    throw programError('attribute', 'Play digits must be 1 to 64 of 0 to 9, A to D, *, #, w and W')
+  const digits = keysOf(attributes, 'digits', 'Play')
   if (url === '' && !digits) notes.add('Play: it has no address')
   return [
-    ...(digits ? [{ verb: 'dtmf' as const, digits }] : []),
+    ...(digits !== undefined ? [{ verb: 'dtmf' as const, digits }] : []),
     ...(url === '' ? [] : [{ verb: 'play' as const, url: absolute(base, url, 'Play'), ...present({ loop }) }]),
   ]
 }
@@ -156,33 +168,49 @@ const recordingCallbackOf = (attributes: Attributes) => {
   return status_url === undefined ? {} : { status_url, status_method }
 }
 
-type Target = VerbOf<'dial'>['targets'][number]
+type Dial = VerbOf<'dial'>
+
+/** A target of a Dial, and the document that its callee hears before it is connected. */
+type DialTarget = { readonly target: Dial['targets'][number]; readonly confirm?: Dial['confirm'] }
 
 /** A number as it is dialled; a text that is no number is left to fail as a destination. */
-const numberOf = (text: string): Target => {
+const numberOf = (text: string) => {
   const plain = text.replace(/[\s().-]/g, '')
   return { number: e164(plain) ?? plain.slice(0, 64) }
 }
 
-const targetOf = (element: TwimlElement, { base, notes }: Source): Target => {
+/** The receiver of the statuses of a dialled call. */
+const callCallbackOf = (attributes: Attributes) => {
+  const status_url = attributes.address('statusCallback')
+  const status_method = attributes.method('statusCallbackMethod')
+  const status_events = attributes.words('statusCallbackEvent', callbackEvents)
+  return status_url === undefined ? {} : present({ status_url, status_method, status_events })
+}
+
+/** The document for the callee, at an address. Its end connects the callee, as that of any other. */
+const confirmOf = (attributes: Attributes): Pick<DialTarget, 'confirm'> => {
+  const url = attributes.address('url')
+  const method = attributes.method('method')
+  return url === undefined ? {} : { confirm: [{ verb: 'redirect', url, ...present({ method }) }] }
+}
+
+const targetOf = (element: TwimlElement, { base, notes }: Source): DialTarget => {
   const attributes = attributesOf(element, base, notes)
-  if (element.name === 'Number') {
-    withoutElements(element)
-    // To ignore them would connect a callee that was to be asked first, or would not get through.
-    attributes.refuse('url', 'sendDigits')
-    attributes.end()
-    return numberOf(textOf(element))
-  }
-  if (element.name !== 'Client') throw unknownVerb(element.name, 'Dial')
-  attributes.refuse('url')
+  const isNumber = element.name === 'Number'
+  if (isNumber) withoutElements(element)
+  else if (element.name !== 'Client') throw unknownVerb(element.name, 'Dial')
+  const reports = callCallbackOf(attributes)
+  const confirm = confirmOf(attributes)
+  const send_digits = isNumber ? keysOf(attributes, 'sendDigits', 'Number') : undefined
   attributes.end()
+  if (isNumber) return { target: { ...numberOf(textOf(element)), ...present({ send_digits }), ...reports }, ...confirm }
   for (const child of elementsOf(element)) {
     if (child.name === 'Parameter') notes.add('Client: Parameter has no effect')
     else if (child.name !== 'Identity') throw unknownVerb(child.name, 'Client')
   }
   const [identity] = childrenOf(element, 'Identity')
   const own = element.children.filter((child) => typeof child === 'string').join('')
-  return { user_uuid: (identity ? textOf(identity) : own).trim() }
+  return { target: { user_uuid: (identity ? textOf(identity) : own).trim(), ...reports }, ...confirm }
 }
 
 const recordWords = [
@@ -201,9 +229,10 @@ const dial: Compiler = (element, attributes, source) => {
     .filter((child) => typeof child === 'string')
     .join('')
     .trim()
-  const targets = [...(text === '' ? [] : [numberOf(text)]), ...elements.map((one) => targetOf(one, source))]
-  const [target] = targets
-  if (!target) throw programError('attribute', 'Dial has no number and no Client')
+  const plain: DialTarget[] = text === '' ? [] : [{ target: numberOf(text) }]
+  const targets = [...plain, ...elements.map((one) => targetOf(one, source))]
+  const [first] = targets
+  if (!first) throw programError('attribute', 'Dial has no number and no Client')
   if (targets.length > 1) {
     const names = elements.map(({ name }) => name).join(', ')
     throw programError('attribute', `Dial with several targets is not offered: ${names}`)
@@ -214,7 +243,7 @@ const dial: Compiler = (element, attributes, source) => {
   return [
     {
       verb: 'dial',
-      targets: [target],
+      targets: [first.target],
       // Without an action the next verb follows.
       ...attributes.action(null),
       ...present({
@@ -224,6 +253,7 @@ const dial: Compiler = (element, attributes, source) => {
         answer_on_bridge: attributes.flag('answerOnBridge'),
         hangup_on_star: attributes.flag('hangupOnStar'),
         record: isRecorded ? ('from_answer' as const) : undefined,
+        confirm: first.confirm,
       }),
     },
   ]

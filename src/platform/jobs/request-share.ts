@@ -1,45 +1,48 @@
-import { Snooze } from '../../../platform/jobs/job-kind.ts'
-import { type ConcurrencyLimits, makeConcurrencyLimiter, type Slot } from '../../../platform/lib/concurrency-limiter.ts'
+import { type ConcurrencyLimits, makeConcurrencyLimiter, type Slot } from '../lib/concurrency-limiter.ts'
+import { type JobKind, Snooze } from './job-kind.ts'
 import {
   heldBackPerSecond,
   heldBackSeconds,
-  maxHeldCallbacks,
-  maxKnownPrograms,
-  programConcurrency,
-  quickProgramMs,
-} from '../limits.ts'
+  maxHeldRequests,
+  maxQuickReceivers,
+  quickReceiverMs,
+  requestBatch,
+  requestConcurrency,
+} from './limits.ts'
+
+/** The settings of a kind of job that are the same wherever its requests are shared. */
+type SharedKind = Required<Pick<JobKind, 'concurrency' | 'batch' | 'leaseSeconds' | 'fair' | 'capacity' | 'onStopping'>>
 
 /**
- * Shares the requests to programs of one kind of job among accounts: an account whose program does not answer leaves slots
- * and room in memory to all others.
+ * Shares the requests of one kind of job among accounts: an account whose receiver does not answer leaves slots and room in
+ * memory to all others.
  */
-export type ProgramShare = {
-  /** Jobs that may be claimed now: while an account has its whole room, claims go on for the others, at a bounded rate. */
-  capacity(): number
+export type RequestShare = {
+  /** Settings of the kind of job. `capacity`: while an account has its whole room, claims go on for the others, at a bounded
+   *  rate. `onStopping` ends what waits for a slot. */
+  readonly kind: SharedKind
   /** Runs a job of an account. @throws Snooze if the account has its whole room in memory */
   hold<T>(account: string, work: () => Promise<T>): Promise<T>
   /**
    * Waits for a slot for a request to an address.
    * @returns the function that releases it
-   * @throws Snooze if the signal aborts, or the share is closed
+   * @throws Snooze if the signal aborts, or the worker stops
    */
   enter(account: string, url: string, signal: AbortSignal): Promise<() => void>
-  /** Ends what waits for a slot. */
-  close(): void
 }
 
 const stopping = () => new Snooze('the worker is stopping', 0)
 
-export const makeProgramShare = (
-  limits: ConcurrencyLimits = programConcurrency,
-  maxHeld = maxHeldCallbacks,
+export const makeRequestShare = (
+  limits: ConcurrencyLimits = requestConcurrency,
+  maxHeld = maxHeldRequests,
   now: () => number = () => performance.now(),
-): ProgramShare => {
+): RequestShare => {
   const limiter = makeConcurrencyLimiter(limits)
   /** Jobs in memory, by account. */
   const held = new Map<string, number>()
   let total = 0
-  /** Programs whose last answer was quick. */
+  /** Receivers whose last answer was quick. */
   const quick = new Set<string>()
   const closing = new AbortController()
   /** Jobs that may be sent back now: a job of an account without room costs a claim and its end. */
@@ -52,11 +55,11 @@ export const makeProgramShare = (
     refilledAt = at
   }
 
-  const recordAnswer = (program: string, ms: number): void => {
-    if (ms > quickProgramMs) quick.delete(program)
+  const recordAnswer = (receiver: string, ms: number): void => {
+    if (ms > quickReceiverMs) quick.delete(receiver)
     else {
-      if (quick.size >= maxKnownPrograms) quick.clear()
-      quick.add(program)
+      if (quick.size >= maxQuickReceivers) quick.clear()
+      quick.add(receiver)
     }
   }
 
@@ -73,14 +76,19 @@ export const makeProgramShare = (
       })
     })
 
+  const capacity = (): number => {
+    const free = maxHeld - total
+    // As many of one account find room, even those of the account that has most.
+    const room = Math.floor((free - Math.max(0, ...held.values())) / 2)
+    if (room >= 1) return room
+    refill()
+    return Math.max(0, Math.min(free, Math.floor(budget)))
+  }
+
   return {
-    capacity: () => {
-      const free = maxHeld - total
-      // As many of one account find room, even those of the account that has most.
-      const room = Math.floor((free - Math.max(0, ...held.values())) / 2)
-      if (room >= 1) return room
-      refill()
-      return Math.max(0, Math.min(free, Math.floor(budget)))
+    kind: {
+      ...{ concurrency: maxHeld, batch: requestBatch, leaseSeconds: 60, fair: true },
+      ...{ capacity, onStopping: () => closing.abort() },
     },
     hold: async (account, work) => {
       const own = held.get(account) ?? 0
@@ -103,15 +111,14 @@ export const makeProgramShare = (
     },
     enter: async (account, url, signal) => {
       const host = URL.canParse(url) ? new URL(url).host : ''
-      const program = `${account} ${host}`
-      const slot = { account, host, isQuick: quick.has(program) }
+      const receiver = `${account} ${host}`
+      const slot = { account, host, isQuick: quick.has(receiver) }
       await acquire(slot, AbortSignal.any([signal, closing.signal]))
       const began = now()
       return () => {
-        recordAnswer(program, now() - began)
+        recordAnswer(receiver, now() - began)
         limiter.release(slot)
       }
     },
-    close: () => closing.abort(),
   }
 }
