@@ -162,7 +162,7 @@ test('the changes of a stream are reported in order, signed; its errors are in t
   const [agent, gone] = [await makeStreamServer(), await makeStreamServer()]
   t.after(() => agent.close())
   await gone.close()
-  const [to, path] = ['+447700900305', '/stream']
+  const [to, path] = ['+447700900309', '/stream']
   const status_url = receiver.url(path)
   const verbs = [
     { verb: 'stream', url: agent.url, name: 'ears', status_url },
