@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
-import { energyShare } from '../../../adapters/media/tone-testing.ts'
+import { energyShare, maxEnergyShare } from '../../../adapters/media/tone-testing.ts'
 import { receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import { blip, makeInterpreters, samplesOf, say } from './interpreter-testing.ts'
 
@@ -131,7 +131,7 @@ test('a recording begins with a beep, and ends by a key', async (t) => {
     '/message': [],
   })
   const { peer } = await receive()
-  await until(() => peer.samples.length > 2_000 && energyShare(peer.samples.slice(-2_000), 1_000) > 0.95, 'the beep')
+  await until(() => maxEnergyShare(Int16Array.from(peer.samples), 1_000) > 0.95, 'the beep')
   await until(async () => {
     await peer.press('5#')
     return finished.length > 0
