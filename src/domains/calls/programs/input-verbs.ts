@@ -82,12 +82,13 @@ const recordEnd = (
     const awaitSpeech = () => {
       if (timeout > 0) silence = setTimeout(() => end('silence'), timeout * 1_000)
     }
+    const takeKeys = () => {
+      for (let key = state.keys.take(); key !== null; key = state.keys.take())
+        if (finishKeys.includes(key)) return end('key', key)
+    }
     const longest = setTimeout(() => end('max_seconds'), most * 1_000)
     const releases = [
-      state.keys.onKey(() => {
-        const key = state.keys.take()
-        if (key !== null && finishKeys.includes(key)) end('key', key)
-      }),
+      state.keys.onKey(takeKeys),
       line.speech((change) => {
         clearTimeout(silence)
         // The event comes once the silence has lasted for the whole timeout.
@@ -97,6 +98,8 @@ const recordEnd = (
     awaitSpeech()
     signal.addEventListener('abort', abort)
     if (signal.aborted) abort()
+    // Keys came while the recording began.
+    else takeKeys()
   })
 
 const failedRecord = ({ line }: VerbContext, reason: string): VerbOutcome => {

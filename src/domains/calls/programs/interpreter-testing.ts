@@ -75,7 +75,7 @@ const openInterpreter = async (
   return { ...world, ...program, ...made, runner, telephone, receive, command, over, requested }
 }
 
-/** What the tests of a file share: an engine, and a folder for recordings. */
+/** Makes the engine and the folder for recordings that the tests of a file share. */
 export const makeInterpreters = async () => {
   const media = await openMedia()
   after(() => media.close())

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { SipSession } from '@trunkline/sip/dialog/sip-session.ts'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
-import { energyShare } from '../../../adapters/media/tone-testing.ts'
+import { energyShare, maxEnergyShare } from '../../../adapters/media/tone-testing.ts'
 import { receivesTone } from '../../../adapters/sip-gateway/testing.ts'
 import { blip, makeInterpreters, samplesOf, say } from './interpreter-testing.ts'
 
@@ -131,7 +132,7 @@ test('a recording begins with a beep, and ends by a key', async (t) => {
     '/message': [],
   })
   const { peer } = await receive()
-  await until(() => peer.samples.length > 2_000 && energyShare(peer.samples.slice(-2_000), 1_000) > 0.95, 'the beep')
+  await until(() => maxEnergyShare(Int16Array.from(peer.samples), 1_000) > 0.95, 'the beep')
   await until(async () => {
     await peer.press('5#')
     return finished.length > 0
@@ -139,6 +140,26 @@ test('a recording begins with a beep, and ends by a key', async (t) => {
   const { result } = (await requested('/message')).body
   assert.deepEqual([result?.reason, result?.digits], ['key', '#'])
   assert.equal(result?.recording_url, `https://files.test/${finished[0]?.id}`)
+  await over()
+})
+
+test('a key that comes while a recording begins ends it', async (t) => {
+  const session = Promise.withResolvers<SipSession>()
+  const begin = async () => {
+    await (await session.promise).info({
+      body: { type: 'application/dtmf-relay', content: 'Signal=#\r\nDuration=100\r\n' },
+    })
+    return { id: 'late-key', path: join(folder, 'late-key.wav') }
+  }
+  const { receive, requested, over } = await open(
+    t,
+    { '/begin': [{ verb: 'record', beep: false, timeout: 0, action: '/message' }], '/message': [] },
+    { deps: { recordings: { begin, finish: async () => ({ url: null }) } } },
+  )
+  const { dialled } = await receive()
+  session.resolve(await until(() => dialled.session))
+  const { result } = (await requested('/message')).body
+  assert.deepEqual([result?.reason, result?.digits], ['key', '#'])
   await over()
 })
 

@@ -139,8 +139,9 @@ test('digits are sent after the answer, then a document by URL runs; the party i
     ],
     '/ask': [
       { verb: 'gather', timeout: 0, on_empty: 'next' },
-      { verb: 'gather', num_digits: 1, action: '/key' },
+      { verb: 'gather', timeout: 0, on_empty: 'action', action: '/again' },
     ],
+    '/again': [{ verb: 'gather', num_digits: 1, action: '/key' }],
     '/key': [],
     '/after': [],
   })
@@ -154,6 +155,7 @@ test('digits are sent after the answer, then a document by URL runs; the party i
   )
   await until(() => dialled.progress.includes(180))
   assert.equal(dialled.session, null)
+  await requested('/again')
   await other.press('1')
   assert.equal((await requested('/key')).body.result?.digits, '1')
   await until(() => dialled.session)

@@ -14,7 +14,7 @@ import { soundCacheBytes, soundGraceMs, soundRetentionMs, soundTouchMs } from '.
 // a crash leaves no partial sound. The names and times of the files are the index after a restart. Only the process that
 // runs calls uses the folder.
 
-/** What revalidates a sound (RFC 9111, 4.3). `expiresAt`: Unix milliseconds. */
+/** The data that revalidate a sound (RFC 9111, 4.3). `expiresAt`: Unix milliseconds. */
 export type SoundOrigin = {
   readonly etag: string | null
   readonly lastModified: string | null

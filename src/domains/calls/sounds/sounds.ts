@@ -21,7 +21,7 @@ import { findSpeaker, type Speaker } from './speech.ts'
 import { speakTones } from './spoken-tones.ts'
 import { UnusableSound } from './unusable-sound.ts'
 
-/** What a call is to play. `clip`: id of an uploaded clip, without prefix. `language`: BCP 47; null: the default. */
+/** A sound for a call. `clip`: id of an uploaded clip, without prefix. `language`: BCP 47; null: the default. */
 export type SoundSource =
   | { readonly url: string }
   | { readonly clip: string }

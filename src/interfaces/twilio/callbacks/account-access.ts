@@ -6,7 +6,7 @@ import type { ProgramDeps } from './program-request.ts'
 
 export type AccessDeps = Pick<Services, 'db' | 'config' | 'seal' | 'outbound' | 'sandboxAccounts' | 'version'>
 
-/** What signs and sends requests to the program of an account. */
+/** Signs and sends requests to the program of an account. */
 type AccountSigner = Pick<ProgramDeps, 'outbound' | 'agent' | 'token'> & { readonly a2pUs: boolean }
 
 /** Returns the signer; null for an account that has no token any more, or is closed or blocked, and if the interface is off. */

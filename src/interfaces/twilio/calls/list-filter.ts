@@ -19,7 +19,7 @@ type CallQuery = {
 type Criteria = {
   readonly filter: Omit<CallFilter, 'narrowing'>
   readonly bound: readonly string[] | null
-  /** What the filters of the domain leave: numbers of the account on the asked side, and unanswered calls of both kinds. */
+  /** The calls that filters of the domain leave: numbers of the account on the asked side, and unanswered calls of both kinds. */
   readonly isShown: (row: Row) => boolean
 }
 
