@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'n
 import { basename, join } from 'node:path'
 import { syncToDisk } from '../../../platform/lib/file-store.ts'
 import { uuid } from '../../../platform/lib/id.ts'
-import { soundCacheBytes, soundGraceMs, soundTouchMs, soundUnusedMs } from '../limits.ts'
+import { soundCacheBytes, soundGraceMs, soundRetentionMs, soundTouchMs } from '../limits.ts'
 
 // Converted sounds on the disk, below a folder for each account:
 //
@@ -32,7 +32,7 @@ export type SoundCacheLimits = {
   readonly unusedMs: number
 }
 
-const ordinaryLimits: SoundCacheLimits = { ...soundCacheBytes, graceMs: soundGraceMs, unusedMs: soundUnusedMs }
+const ordinaryLimits: SoundCacheLimits = { ...soundCacheBytes, graceMs: soundGraceMs, keptMs: soundRetentionMs }
 
 type Entry = { readonly sha256: string; readonly bytes: number; usedAt: number }
 
