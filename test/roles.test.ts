@@ -53,6 +53,7 @@ test('the walk sees both kinds of contracts', () => {
     'listDeadJobs',
     'listMails',
     'listSetAside',
+    'listSoldNumbers',
     'listUnparsedReceipts',
     'showRegistration',
     'showWebhooks',

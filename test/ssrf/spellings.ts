@@ -140,7 +140,7 @@ export const refusedForms: readonly string[] = [
   'https://[1:2:3:4:5:6:7:8:9]/',
   'https://[v1.a]/',
   'https://[]/',
-  `https://HOST/${'a'.repeat(2100)}`,
+  `https://HOST/${'a'.repeat(16_400)}`,
 ]
 
 /** Names that no public resolver is asked about. */
