@@ -22,7 +22,7 @@ const isInLog = (handset: Progress['handset'], way: 'inbound' | 'outbound'): boo
 /** Steps that are done, in the order of the page. */
 const doneSteps = ({ channel, sent, received, call, hasEvent, isSandbox, handset }: Progress) => ({
   number: channel !== undefined,
-  // A real carrier may send no receipt. Who may not read texts still sees those of the handset.
+  // A real carrier may send no receipt. Without the right to read texts, those of the handset are shown still.
   text:
     sent.some(({ status }) => status === 'delivered' || (!isSandbox && status === 'sent')) ||
     (!may('inbox') && isInLog(handset, 'inbound')),

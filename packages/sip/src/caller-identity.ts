@@ -49,7 +49,7 @@ const readElements = (values: readonly string[]): { readonly text: string; reado
     }
   })
 
-/** What Remote-Party-ID, which preceded RFC 3325 and is still sent, forbids to show of the caller. */
+/** Whether Remote-Party-ID, which preceded RFC 3325 and is still sent, forbids to show the number of the caller. */
 const isPrivateNumber = (privacy: string): boolean => /\b(?:full|uri)\b/i.test(privacy)
 const isPrivateName = (privacy: string): boolean => /\b(?:full|name)\b/i.test(privacy)
 

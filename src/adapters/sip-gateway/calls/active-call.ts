@@ -51,6 +51,8 @@ export type CallBehaviour = {
   readonly endsOnSilence: boolean
   /** A key of a party, in its audio or as INFO. Absent: keys pass to the other leg. They are secret and never traced. */
   pressed?(way: 'rtp' | 'info', key: string, mediaLeg: string): void
+  /** The peer of a leg can hear and be heard. */
+  connected?(mediaLeg: string): void
   /** The peer of a leg began to speak, or ended. */
   spoke?(change: 'began' | 'ended', mediaLeg: string): void
   /** The call is over. */
@@ -458,7 +460,10 @@ export class ActiveCall {
 
   private mediaEvents(): MediaEvents {
     return {
-      connected: (leg) => this.timeline.addMedia(leg, 'the audio is connected'),
+      connected: (leg) => {
+        this.timeline.addMedia(leg, 'the audio is connected')
+        this.behaviour?.connected?.(leg)
+      },
       // Dialled digits concern only the parties and are not traced.
       dtmf: (leg, digit) => this.behaviour?.pressed?.('rtp', digit, leg),
       speech: (leg, change) => this.behaviour?.spoke?.(change, leg),

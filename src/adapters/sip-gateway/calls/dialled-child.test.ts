@@ -280,6 +280,22 @@ test('a callee that is screened hears the party and is heard after it, and keys 
   assert.equal(outcome(await endOf('child')), 'completed by callee')
 })
 
+test('a browser that is screened hears a sound whole, though its media connect after the answer', async (t) => {
+  const { browser, answered, dialFrom } = await open(t)
+  const bob = await browser('BOB')
+  const { line } = await answered()
+  const run = async ({ leg }: VoiceLine) => {
+    const played = await leg?.play([{ tones: [880], onMs: 400, offMs: 0, loop: 1 }])
+    return played?.outcome === 'refused'
+  }
+  const dialling = dialFrom(line, { plan: { targets: [toBob], screening: { run } } })
+  const softphone = await closedAfter(t, makeSoftphone())
+  await answer(await until(() => bob.calls.shift(), 'a call at the browser'), softphone)
+  assert.equal((await dialling).how, 'no_answer')
+  const loud = () => softphone.samples.filter((sample) => Math.abs(sample) > 500).length
+  await until(() => loud() > 2_600, `${loud()} of 3,200 samples`)
+})
+
 test('a screening that fails, and one that the party ends by a star, connect nobody', async (t) => {
   const errors: unknown[] = []
   const { carrier, answered, dialFrom, telephone, endOf } = await open(t, null, {

@@ -1,5 +1,5 @@
 import { e164 } from '@trunkline/phone/phone.ts'
-import type { Db } from '../../../platform/db/sql.ts'
+import type { Db, Tx } from '../../../platform/db/sql.ts'
 import { recordingCipher } from '../../../platform/lib/encrypted-file.ts'
 import { parse, print } from '../../../platform/lib/id.ts'
 import type { VoiceCallControl, VoiceCodeEntry, VoicePlan, VoiceTarget, VoiceUser } from '../../../ports/voice.ts'
@@ -17,6 +17,7 @@ import {
   callRinging,
   type HoldShortfall,
   heartbeatCall,
+  publishProgramFailed,
   publishRecordingsReady,
   type ReadyRecording,
 } from '../ops.ts'
@@ -41,7 +42,7 @@ import { checkDestination, countAttempt, getsRecord, limitsOf, mayStillSpend } f
 import { makePlaceChild } from './child-call.ts'
 import { type Destination, findDestination } from './destination.ts'
 import * as dialogs from './dialog-store.ts'
-import { makeAdmitProgram } from './program-admission.ts'
+import { applicationIn, failureOf, makeAdmitProgram } from './program-admission.ts'
 import { makeProgramRecordings } from './program-recordings.ts'
 import { makeRegisteredUsers } from './registered-users.ts'
 
@@ -172,9 +173,12 @@ const makePlaceQueuedCall = (
     const found = await findQueued(row)
     timelines.begin(call, account)
     const note = (text: string) => timelines.append(call, [{ at: Date.now(), leg: null, what: 'note', text }])
-    const fail = async (text: string, reason: string) => {
+    const fail = async (text: string, reason: string, more: (tx: Tx) => Promise<void> = async () => {}) => {
       note(text)
-      await db.begin((tx) => callEnded(tx, account, call, { status: 'FAILED', reason }))
+      await db.begin(async (tx) => {
+        await more(tx)
+        await callEnded(tx, account, call, { status: 'FAILED', reason })
+      })
       return null
     }
     if ('code' in found) return await fail(`${found.status} ${found.reason}`, found.code)
@@ -188,9 +192,10 @@ const makePlaceQueuedCall = (
         running.set(call, { ...known, storesRinging: true })
         return { order }
       } catch (error) {
-        if (error instanceof ProgramError)
-          return await fail(`the program cannot run: ${error.message}`, 'program_error')
-        throw error
+        if (!(error instanceof ProgramError)) throw error
+        return await fail(`the program cannot run: ${error.message}`, 'program_error', (tx) =>
+          publishProgramFailed(tx, account, call, applicationIn(program), failureOf(error)),
+        )
       }
     }
     running.set(call, known)

@@ -1,15 +1,26 @@
 import type { VoiceDecision, VoicePlan } from '../../../ports/voice.ts'
+import { publishProgramFailed } from '../ops.ts'
 import { programCallOf } from '../orders/program-call.ts'
 import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
+import type { ProgramFailure } from '../programs/program-deps.ts'
 import type { ProgramSource } from '../programs/program-source.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
 import type { NewCall } from '../store.ts'
 import type { Admission, CallControlDeps } from './call-admission.ts'
 
+/** Returns the application that a source names; null for none. */
+export const applicationIn = (source: ProgramSource): string | null =>
+  source.kind === 'application' ? source.application : null
+
+/** Returns a failure as its event names it. */
+export const failureOf = ({ code, url, status, message: detail }: ProgramError): ProgramFailure => ({
+  ...{ code, url, status, detail },
+})
+
 /** Admits calls to numbers that run a program: from trunks, and from the browsers of the account. */
 export const makeAdmitProgram =
   (
-    { callPrograms, log }: Pick<CallControlDeps, 'callPrograms' | 'log'>,
+    { db, callPrograms, log }: Pick<CallControlDeps, 'db' | 'callPrograms' | 'log'>,
     { storeRefusal, refuseInbound, admitCall }: Admission,
   ) =>
   /**
@@ -31,7 +42,9 @@ export const makeAdmitProgram =
       if (!(error instanceof ProgramError)) throw error
       log.warn({ account, call: attempt.id, reason: error.message }, 'calls: the program cannot run')
       const refuse = attempt.direction === 'I' ? refuseInbound : storeRefusal
-      return await refuse(attempt, callRefusals.programFailed())
+      const refused = await refuse(attempt, callRefusals.programFailed())
+      await db.begin((tx) => publishProgramFailed(tx, account, attempt.id, applicationIn(source), failureOf(error)))
+      return refused
     }
     const { application, callbacks = null } = program
     const call = { ...attempt, application_id: application, callbacks }

@@ -118,6 +118,26 @@ test('a caller that cancels while its answer is stored is charged nothing, and i
   assert.equal(Number((await call('operator', 'GET', `/operator/accounts/${who.uuid}/ledger`)).body.held), 0)
 })
 
+test('a call whose application is gone fails with an event, whether it comes in or is made by the API', async () => {
+  const { who, number, receive } = await furnish()
+  const gone = { kind: 'application', application: uuid(), shape: 'native' } as const
+  await db.run`
+    update virtual_numbers set voice = ${JSON.stringify(gone)}::text::jsonb where account_id = ${who.id}`
+  assert.equal(await receive(), '480 The number takes no calls')
+  await db.run`update voice_lease set holder = 'a test'`
+  const settings = { host: '127.0.0.1', port: 9 }
+  await call('operator', 'POST', '/operator/connections', { kind: 'sip-trunk', name: 'trunk', settings })
+  const order = { from_number: number, to: telephone, verbs: [{ verb: 'hangup' }] }
+  const { uuid: made } = (await call(who, 'POST', '/open/voip/calls', order)).body.cdr
+  const row = await rowOf(who, made.slice(3))
+  assert.equal(await control.placeQueuedCall({ ...row, program: gone, late: false, blocked: false }), null)
+  const events = await db.many<{ code: string; application: string }>`
+    select payload::jsonb -> 'error' ->> 'code' as code, payload::jsonb ->> 'application_uuid' as application
+    from events where account_id = ${who.id} and name = 'call.program.failed'`
+  assert.deepEqual(events, Array(2).fill({ code: 'unreachable', application: print('APP', gone.application) }))
+  assert.equal((await rowOf(who, made.slice(3))).end_reason, 'program_error')
+})
+
 test('a dialled telephone is a call of its own: priced, held, and marked as forwarded by an inbound call', async () => {
   const { who, number, plan, child } = await answered()
   const {

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'n
 import { basename, join } from 'node:path'
 import { syncToDisk } from '../../../platform/lib/file-store.ts'
 import { uuid } from '../../../platform/lib/id.ts'
-import { soundCacheBytes, soundGraceMs, soundKeptMs, soundTouchMs } from '../limits.ts'
+import { soundCacheBytes, soundGraceMs, soundRetentionMs, soundTouchMs } from '../limits.ts'
 
 // Converted sounds on the disk, below a folder for each account:
 //
@@ -24,15 +24,15 @@ export type SoundOrigin = {
 /** A sound that is to be stored: a file in the folder of `temporaryFile`. */
 export type NewSound = { readonly file: string; readonly sha256: string; readonly octets: number }
 
-/** `keptMs`: the longest time without a use. */
+/** `unusedMs`: the longest time without a use. */
 export type SoundCacheLimits = {
   readonly total: number
   readonly perAccount: number
   readonly graceMs: number
-  readonly keptMs: number
+  readonly unusedMs: number
 }
 
-const ordinaryLimits: SoundCacheLimits = { ...soundCacheBytes, graceMs: soundGraceMs, keptMs: soundKeptMs }
+const ordinaryLimits: SoundCacheLimits = { ...soundCacheBytes, graceMs: soundGraceMs, keptMs: soundRetentionMs }
 
 type Entry = { readonly sha256: string; readonly bytes: number; usedAt: number }
 
@@ -201,7 +201,7 @@ export class SoundCache {
    * account beyond its share, and of any account beyond the total: least recently used first.
    */
   async #evict(account: string): Promise<void> {
-    while (await this.#deleteOldest([...this.#accounts.keys()], this.#limits.keptMs));
+    while (await this.#deleteOldest([...this.#accounts.keys()], this.#limits.unusedMs));
     while ((this.#bytes.get(account) ?? 0) > this.#limits.perAccount && (await this.#deleteOldest([account])));
     while (this.#total > this.#limits.total && (await this.#deleteOldest([...this.#accounts.keys()])));
   }

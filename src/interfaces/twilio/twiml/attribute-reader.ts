@@ -74,10 +74,9 @@ export const attributesOf = ({ name: element, attributes }: TwimlElement, base: 
     },
     /** Some of a list of words, between spaces; undefined without one. Others are noted. */
     words: <const W extends string>(name: string, words: readonly W[]): W[] | undefined => {
-      const given = (read(name) ?? '').split(/\s+/).filter((one) => one !== '')
-      const found = words.filter((one) => given.includes(one))
-      if (given.some((one) => !words.some((word) => word === one)) || (given.length > 0 && found.length === 0))
-        invalid(name)
+      const listed = (read(name) ?? '').split(/\s+/).filter((one) => one !== '')
+      const found = words.filter((one) => listed.includes(one))
+      if (listed.some((one) => !words.some((word) => word === one))) invalid(name)
       return found.length === 0 ? undefined : found
     },
     /** Action and its method; @param ordinary address without one */
