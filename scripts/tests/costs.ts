@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a file took: seconds of processor time of its whole process tree, seconds until it ended, and its tests. */
+/** The cost of a file: seconds of processor time of its whole process tree, seconds until it ended, and its tests. */
 export type Cost = { readonly cpu: number; readonly seconds: number; readonly tests: number }
 
 /** Costs by the name of a run, such as `test/start.test.ts` or `src/… on PostgreSQL 15`. */
