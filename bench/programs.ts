@@ -30,7 +30,7 @@ const [pace, presses, orders] = [run.number('pace'), run.number('presses'), run.
 const ends: (() => unknown)[] = []
 const scope = { after: (end: unknown) => void (typeof end === 'function' && ends.push(() => end())) }
 
-/** What is known of a call of the carrier, by its caller: milliseconds of the clock, 0 before they happened. */
+/** Milliseconds of the clock at which steps of a call of the carrier happened, by its caller; 0 before that. */
 type CallTimes = { invited: number; requested: number; answered: number; accepted: number; heard: number }
 
 const times = new Map<string, CallTimes>()

@@ -16,8 +16,8 @@ import { send } from './recipes/send.ts'
 
 // A list reads its page and little else, whatever other accounts have. Each statement of a request is explained.
 
-/** Rows of another account in each table. */
-const foreignRows = process.env.TRUNKLINE_TEST_LONG === '1' ? 100_000 : 20_000
+/** Rows of another account in each table: more than an exact total counts. */
+const foreignRows = process.env.TRUNKLINE_TEST_LONG === '1' ? 100_000 : 12_000
 const pageSize = 50
 /** Rows that a request may read for a page. */
 const maxRows = 10 * pageSize

@@ -99,11 +99,14 @@ export const ApplicationsPage = ({ search }: PageOf<typeof paths.applications>) 
           />
         )}
       </Dialog>
-      <Clips
-        isUploading={search.create === 'clip'}
-        onUpload={() => go(paths.applications({}, { create: 'clip' }))}
-        onClose={() => go(paths.applications(), true)}
-      />
+      {/* Behind the list, which would move it. */}
+      {!applications.isLoading && (
+        <Clips
+          isUploading={search.create === 'clip'}
+          onUpload={() => go(paths.applications({}, { create: 'clip' }))}
+          onClose={() => go(paths.applications(), true)}
+        />
+      )}
     </Page>
   )
 }

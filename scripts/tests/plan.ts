@@ -42,9 +42,12 @@ export const oldestOnRequest = [
   'src/domains/numbers/suppliers/supplier-order-job.test.ts',
   'src/domains/numbers/suppliers/supplier-orders.test.ts',
   'src/domains/numbers/suppliers/supplier-registry.test.ts',
+  'src/domains/sms/carrier-providers.test.ts',
+  'src/domains/sms/sendings/sending-crash.test.ts',
   'src/domains/sms/submit/failover-submitter.test.ts',
   'src/domains/sms/submit/fair-queue.test.ts',
   'src/domains/sms/submit/national-languages.test.ts',
+  'src/domains/sms/submit/sender-rate-limit.test.ts',
   'src/domains/sms/submit/submit-monitor.test.ts',
   'src/domains/sms/submit/window-capacity.test.ts',
   'src/domains/tokens/forgeries.test.ts',
@@ -105,24 +108,29 @@ export const runsOfShard = (turns: readonly FileRun[], { number, of }: Shard, co
 const mostFiles = 40
 const mostSeconds = 60
 
-/** A file that takes longer starts early and by itself. Those with a browser share it: a start takes 1 s of work. */
+/** Files of a process with a browser. They compute all the time, start first, and share what a start takes: 3 s of work. */
+const mostBrowserSeconds = 110
+
+/** A file that takes longer starts early and by itself, unless it has a browser. */
 const longFile = 30
 
 /** Gives each file its own process, in the given order. */
 export const ungrouped = (turns: readonly FileRun[]): Group[] => turns.map((turn) => [turn])
 
-const filled = (turns: readonly FileRun[], costs: Costs): Group[] => {
+const filled = (turns: readonly FileRun[], costs: Costs, most: number): Group[] => {
   const groups: [FileRun, ...FileRun[]][] = []
   let total = 0
   for (const turn of turns) {
     const last = groups.at(-1)
     const { seconds } = costOf(costs, turn.name)
-    if (last && last.length < mostFiles && total + seconds <= mostSeconds) last.push(turn)
+    if (last && last.length < mostFiles && total + seconds <= most) last.push(turn)
     else groups.push([turn])
     total = last === groups.at(-1) ? total + seconds : seconds
   }
   return groups
 }
+
+const browserKind = 'browser'
 
 /** Share of a core below which a file counts as one that waits. */
 const waiting = 0.4
@@ -134,19 +142,19 @@ export const mostlyWaits = (group: Group, costs: Costs): boolean => {
 }
 
 /**
- * Groups files: those share a process that may and that have the same server and browser, and wait or compute alike. The longest groups come
- * first. Costs are those of an earlier run; an unknown file counts as an ordinary one.
+ * Groups files: those share a process that may, that have the same server and browser, and that wait or compute alike. The
+ * longest groups come first. Costs are those of an earlier run; an unknown file counts as an ordinary one.
  */
 export const grouped = (turns: readonly FileRun[], root: string, costs: Costs = readCosts()): Group[] => {
   const { mayShare, usesBrowser } = makeShareCheck(root)
   const kindOf = (turn: FileRun) => {
     if (!mayShare(turn.file)) return turn.name
-    if (usesBrowser(turn.file)) return 'browser'
+    if (usesBrowser(turn.file)) return browserKind
     if (costOf(costs, turn.name).seconds > longFile) return turn.name
     return `${JSON.stringify(turn.env)} ${mostlyWaits([turn], costs)}`
   }
   const secondsOf = (group: Group) => group.reduce((sum, { name }) => sum + costOf(costs, name).seconds, 0)
-  return [...Map.groupBy(turns, kindOf).values()]
-    .flatMap((same) => filled(same, costs))
+  return [...Map.groupBy(turns, kindOf)]
+    .flatMap(([kind, same]) => filled(same, costs, kind === browserKind ? mostBrowserSeconds : mostSeconds))
     .sort((a, b) => secondsOf(b) - secondsOf(a))
 }

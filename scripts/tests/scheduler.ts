@@ -39,8 +39,8 @@ export const makeIdleMeter = (): (() => number) => {
   }
 }
 
-/** Idle share from which one more item starts: most of one core of two. */
-const idleEnough = 0.35
+/** Idle share from which one more item starts: more than half of one core of two. */
+const idleEnough = 0.3
 
 /** Idle share from which an item starts that mostly waits. Measured: files that wait take a third of a core. */
 const idleForWaiting = 0.15

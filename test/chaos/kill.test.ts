@@ -10,7 +10,7 @@ import { buyNumber, homeOnDisk, type Platform, startPlatform, until } from '../p
  * kills 50 times, or as often as TRUNKLINE_TEST_KILLS says.
  */
 const long = process.env.TRUNKLINE_TEST_LONG === '1'
-const kills = long ? Number(process.env.TRUNKLINE_TEST_KILLS ?? 50) : isFullForm ? 3 : 1
+const kills = long ? Number(process.env.TRUNKLINE_TEST_KILLS ?? 50) : isFullForm ? 2 : 1
 const senders = 6
 const handsets = Array.from({ length: 20 }, (_, i) => `+4477009001${String(i).padStart(2, '0')}`).filter(
   (number) => !/000[1-7]$/.test(number),

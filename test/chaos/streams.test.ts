@@ -2,14 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { samplesOf } from '@trunkline/rtp/g711.ts'
-import { startEmbedded } from '../../src/adapters/media/embedded/embedded-engine.ts'
-import { logEvents, unwrap, waitForTone } from '../../src/adapters/media/media.conformance.ts'
-import type { MediaStreamEnd } from '../../src/ports/media-stream.ts'
-import { makeStreamServer, streamOptions } from '../media/stream-server.ts'
-import { makeTelephone } from '../media/telephone.ts'
+import { waitForTone } from '../../src/adapters/media/media.conformance.ts'
+import { makeStreamWorld } from '../../src/adapters/media/stream/stream-testing.ts'
 import { longForm } from '../needs.ts'
 import { buyNumber, startPlatform, until } from '../platform.ts'
 import { openPipecatAgent } from '../twilio/pipecat-agent.ts'
@@ -18,37 +15,13 @@ import { callsSeenBy, freePortSettings } from '../voice/voice-fixture.ts'
 // Media streams over their real time: a minute of audio, and servers that stall. The other forms have the same by counted
 // frames, or for some seconds.
 
-/** A telephone with an open stream to a server. */
-const connected = async (t: TestContext, isEcho: boolean) => {
-  const engine = await startEmbedded({
-    bind: '127.0.0.1',
-    advertised: '127.0.0.1',
-    rtpPorts: [0, 0],
-    webrtcPorts: [0, 0],
-    workers: 1,
-    fault: (reason) => assert.fail(reason),
-  })
-  const [server, telephone] = [await makeStreamServer(isEcho), await makeTelephone()]
-  t.after(async () => {
-    await Promise.all([telephone.close(), server.close()])
-    await engine.close()
-  })
-  const call = unwrap(await engine.openCall(logEvents().events))
-  const leg = unwrap(
-    await call.addLeg({ id: 'caller', kind: 'rtp', offer: null, codecs: ['pcmu'], source: '127.0.0.1' }),
-  )
-  unwrap(await leg.accept(await telephone.answer(unwrap(await leg.describe()))))
-  const ended = Promise.withResolvers<MediaStreamEnd>()
-  unwrap(await leg.openStream(streamOptions(server.url), { ended: ended.resolve }))
-  const served = await until(async () => (server.streams[0]?.frames.length ?? 0) > 1 && server.streams[0])
-  return { call, leg, telephone, served, ended: ended.promise }
-}
+const { connected } = await makeStreamWorld()
 
 test(
   '60 s of audio that are sent within a second are heard in order and without a gap; after clear nothing is heard',
   longForm(),
-  async (t) => {
-    const { call, telephone, served } = await connected(t, false)
+  async () => {
+    const { call, telephone, served } = await connected()
     // No octet is silence, and no two neighbours are equal: a gap or a repetition shows.
     const octets = Buffer.from(Array.from({ length: 480_000 }, (_, i) => (i * 31) % 127))
     for (const hasClear of [false, true]) {
@@ -79,8 +52,8 @@ test(
 test(
   'a server that stalls for 10 s misses the oldest audio, and its stream and the call go on',
   longForm(),
-  async (t) => {
-    const { call, telephone, served, ended } = await connected(t, true)
+  async () => {
+    const { call, telephone, served, ended } = await connected({}, true)
     telephone.sendTone(1_000)
     await waitForTone(telephone, 1_000)
     await once(served.socket, 'ping')

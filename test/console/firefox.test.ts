@@ -206,43 +206,51 @@ describe('the console in Firefox', needs('firefox-esr'), async () => {
     assert.deepEqual(await received(handset), [])
   })
 
-  test('snooze-until-reply: a snoozed conversation is away, and comes back with the next text', longForm(), async () => {
-    const handset = '+447700900134'
-    const page = await opened(ruth, handset, 'I will think about it')
-    await page.role('button', 'Snooze').click()
-    await page.role('menuitem', /Until they reply/).click()
-    // The page shows it at once. The message comes when the server has it.
-    await page.role('region', 'Messages').text('Snoozed until they reply').isShown()
-    await page.goto((await page.url()).replace(/inbox\/.*/, 'inbox/snoozed'))
-    await rowOf(page, /I will think about it/).isShown()
-    await write(handset, 'I have decided')
-    await rowOf(page, /I will think about it/).isGone()
-    await page.goto((await page.url()).replace('snoozed', 'mine-and-unassigned'))
-    await rowOf(page, /I have decided/).isShown()
-  })
+  test(
+    'snooze-until-reply: a snoozed conversation is away, and comes back with the next text',
+    longForm(),
+    async () => {
+      const handset = '+447700900134'
+      const page = await opened(ruth, handset, 'I will think about it')
+      await page.role('button', 'Snooze').click()
+      await page.role('menuitem', /Until they reply/).click()
+      // The page shows it at once. The message comes when the server has it.
+      await page.role('region', 'Messages').text('Snoozed until they reply').isShown()
+      await page.goto((await page.url()).replace(/inbox\/.*/, 'inbox/snoozed'))
+      await rowOf(page, /I will think about it/).isShown()
+      await write(handset, 'I have decided')
+      await rowOf(page, /I will think about it/).isGone()
+      await page.goto((await page.url()).replace('snoozed', 'mine-and-unassigned'))
+      await rowOf(page, /I have decided/).isShown()
+    },
+  )
 
-  test('search-everything: spellings of a number and a pasted id lead from the palette to the timeline', longForm(), async () => {
-    const [message] = (await call('GET', '/open/sms/messages?contact_number=%2B447700900123')).body.messages
-    const page = await signIn(ruth, '/logs')
-    await page.role('heading').isShown()
-    const field = page.role('dialog').role('combobox')
-    for (const spelling of ['+447700900123', '07700 900123']) {
+  test(
+    'search-everything: spellings of a number and a pasted id lead from the palette to the timeline',
+    longForm(),
+    async () => {
+      const [message] = (await call('GET', '/open/sms/messages?contact_number=%2B447700900123')).body.messages
+      const page = await signIn(ruth, '/logs')
+      await page.role('heading').isShown()
+      const field = page.role('dialog').role('combobox')
+      for (const spelling of ['+447700900123', '07700 900123']) {
+        await page.press('Control+k')
+        await field.fill(spelling)
+        await page
+          .role('group', 'Messages')
+          .role('option', /900123/)
+          .isShown()
+        await page.press('Escape')
+        await field.isGone()
+      }
       await page.press('Control+k')
-      await field.fill(spelling)
-      await page
-        .role('group', 'Messages')
-        .role('option', /900123/)
-        .isShown()
-      await page.press('Escape')
-      await field.isGone()
-    }
-    await page.press('Control+k')
-    await field.fill(message.uuid)
-    await page.role('option', /900123/).isShown()
-    await page.press('Enter')
-    await page.role('heading', /Message to/).isShown()
-    assert.match(await page.url(), new RegExp(`/logs/messages/${message.uuid}$`))
-  })
+      await field.fill(message.uuid)
+      await page.role('option', /900123/).isShown()
+      await page.press('Enter')
+      await page.role('heading', /Message to/).isShown()
+      assert.match(await page.url(), new RegExp(`/logs/messages/${message.uuid}$`))
+    },
+  )
 
   test('incoming-call: it rings in the page, is answered by keys, and both sides hear each other', async () => {
     const handset = '+447700900135'

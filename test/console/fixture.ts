@@ -109,9 +109,10 @@ const watchedBrowser = <V>(
   let allowed: readonly RegExp[] = always
   afterEach(async () => {
     const found = faults.filter((fault) => ![...allowed, noSound, noWorker].some((pattern) => pattern.test(fault)))
+    for (const context of (await started)?.contexts() ?? []) await context.close()
+    // What pages did while they were closed belongs to no test.
     faults = []
     allowed = always
-    for (const context of (await started)?.contexts() ?? []) await context.close()
     assert.deepEqual(found, [], 'errors, policy violations, failed requests, or requests that leave the server')
   })
 
@@ -198,12 +199,9 @@ export const openConsole = async (
 
   return {
     // The start page shows a handset of the sandbox, which no carrier serves without a simulator. No process runs calls.
-    ...watchedBrowser(
-      url,
-      [/\/voice' failed/, ...(overrides.simulator ? [] : [/\/sandbox\/handsets\//])],
-      sessionOf,
-      { path },
-    ),
+    ...watchedBrowser(url, [/\/voice' failed/, ...(overrides.simulator ? [] : [/\/sandbox\/handsets\//])], sessionOf, {
+      path,
+    }),
     world,
     url,
     requests: () => {

@@ -52,7 +52,7 @@ test('the usable inbox has at most 60 KB of script, 80 KB with a thread, 14 KB o
   assert.ok(html <= 3 * kilobyte, `HTML: ${html}`)
 })
 
-test('each page adds at most 25 KB of script, and everything that is built has at most 286 KB', () => {
+test('each page adds at most 25 KB of script, and everything that is built has at most 288 KB', () => {
   assert.ok(manifest.routes.length >= 3, `saw only ${manifest.routes.length} pages`)
   for (const [pattern, files] of manifest.routes) {
     assert.ok(files.length > 0, `${pattern} has no chunk of its own`)
@@ -60,10 +60,10 @@ test('each page adds at most 25 KB of script, and everything that is built has a
     assert.ok(size <= 25 * kilobyte, `${pattern}: ${size}`)
   }
   const scripts = globSync('**/*.js', { cwd: dist })
-  assert.ok(sum(scripts.map(gzipped)) <= 286 * kilobyte, `scripts: ${sum(scripts.map(gzipped))}`)
+  assert.ok(sum(scripts.map(gzipped)) <= 288 * kilobyte, `scripts: ${sum(scripts.map(gzipped))}`)
   const all = globSync('**/*', { cwd: dist }).map((path) => statSync(join(dist, path)))
   const total = sum(all.filter((entry) => entry.isFile()).map(({ size }) => size))
-  assert.ok(total <= 1_112 * kilobyte, `dist: ${total}`)
+  assert.ok(total <= 1_120 * kilobyte, `dist: ${total}`)
 })
 
 test('every address of the console is one page, under a policy without exceptions', async () => {

@@ -49,7 +49,12 @@ export const installedTools = (
 }
 
 /** Runs a tool to its end. @returns what it printed @throws with its output when it fails */
-export const runTool = async (program: string, args: readonly string[], cwd: string, more: Record<string, string> = {}): Promise<string> => {
+export const runTool = async (
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  more: Record<string, string> = {},
+): Promise<string> => {
   const env = {
     ...process.env,
     // The bundled Node: the generators need 22.18.

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
 import { after, type TestContext, test } from 'node:test'
 import { closedAfter, receivesTone } from '../../src/adapters/sip-gateway/testing.ts'
 import { ordinaryProgramMs } from '../../src/domains/calls/limits.ts'
@@ -22,7 +23,12 @@ const { numbers } = (await call('GET', '/open/voip/virtual-numbers')).body
 const endless = { verb: 'play', tone: { hertz: [440], on_ms: 1_000 }, loop: 0 }
 
 /** A number that runs the program at /begin, and SIPp as its caller. @returns an id of the newest call, once there is one */
-const open = async (t: TestContext, answers: Record<string, Answer>, steps: readonly string[]) => {
+const open = async (
+  t: TestContext,
+  answers: Record<string, Answer>,
+  steps: readonly string[],
+  { port = 0, callId = 'edge-%u-%p' } = {},
+) => {
   const program = await openProgram(t, { ...answers, '/ended': null })
   const made = await call('POST', '/open/voip/applications', {
     ...{ name: 'Edges', url: `${program.base}/begin`, status_url: `${program.base}/ended` },
@@ -31,8 +37,8 @@ const open = async (t: TestContext, answers: Record<string, Answer>, steps: read
   const voice = { kind: 'application', application_uuid: made.body.application.uuid }
   const changed = await call('PUT', `/open/voip/virtual-numbers/${numbers[0].uuid}`, { voice })
   assert.equal(changed.status, 200, JSON.stringify(changed.body))
-  const target = ['-s', number, `127.0.0.1:${platform.voicePort}`]
-  const caller = await runScenario(t, steps, { port: await freePort(), target })
+  const target = ['-cid_str', callId, '-s', number, `127.0.0.1:${platform.voicePort}`]
+  const caller = await runScenario(t, steps, { port: port || (await freePort()), target })
   const id = await until(async () => program.received[0]?.body.call.uuid)
   /** The call is over: in its record, at SIPp, and for its program, which learns of it once. Nothing of it is left. */
   const ended = async () => {
@@ -78,6 +84,22 @@ Contact: <sip:caller@[local_ip]:[local_port]>
 Max-Forwards: 70`,
     body,
   )
+
+/** Sends SIPp an OPTIONS in its call, for which its scenario waits. */
+const wake = (port: number, callId: string) => {
+  const lines = [
+    `OPTIONS sip:caller@127.0.0.1:${port} SIP/2.0`,
+    'Via: SIP/2.0/UDP 127.0.0.1:9;branch=z9hG4bKwake',
+    'From: <sip:test@127.0.0.1>;tag=wake',
+    `To: <sip:caller@127.0.0.1:${port}>`,
+    `Call-ID: ${callId}`,
+    'CSeq: 1 OPTIONS',
+    'Max-Forwards: 70',
+    'Content-Length: 0',
+  ]
+  const socket = createSocket('udp4')
+  socket.send(`${lines.join('\r\n')}\r\n\r\n`, port, '127.0.0.1', () => socket.close())
+}
 
 const invite = (body?: string) => request('INVITE', 1, body, { isWithin: false, via: 'invite' })
 const pause = (milliseconds: number) => `<pause milliseconds="${milliseconds}"/>`
@@ -188,6 +210,7 @@ test(
   async (t) => {
     const telephone = await closedAfter(t, makeTelephone())
     const gone = Promise.withResolvers<void>()
+    const [port, callId] = [await freePort(), 'canceled-call']
     const { ended, paths } = await open(
       t,
       {
@@ -195,18 +218,22 @@ test(
           { verb: 'ring', seconds: 0 },
           { verb: 'redirect', url: '/slow' },
         ],
-        '/slow': (response) => void response.on('close', gone.resolve),
+        '/slow': (response) => {
+          response.on('close', gone.resolve)
+          wake(port, callId)
+        },
       },
       [
         invite(await sdpOf(telephone)),
         receive('100', 'optional="true"'),
         receive('180'),
-        pause(1_000),
+        receive('OPTIONS'),
         request('CANCEL', 1, undefined, { isWithin: false, via: 'invite' }),
         receive('200'),
         receive('487'),
         request('ACK', 1, undefined, { via: 'invite' }),
       ],
+      { port, callId },
     )
     await gone.promise
     const cdr = await ended()

@@ -207,6 +207,9 @@ export const soundCacheBytes = { total: 1_073_741_824, perAccount: 268_435_456 }
 /** Milliseconds after its last use during which a sound stays: a player may be about to open it. */
 export const soundGraceMs = 30_000
 
+/** Milliseconds after its last use after which a sound is deleted: 30 days. */
+export const soundKeptMs = 2_592_000_000
+
 /** Sounds that are fetched and converted at a time, each with a file of up to 20 MiB. Others wait, accounts in turn. */
 export const soundsAtATime = { perKey: 16, total: 64, queue: { perKey: 100, total: 1_000 } }
 

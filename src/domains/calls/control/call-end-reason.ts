@@ -49,7 +49,9 @@ export const callEndOf = (
   const reason = cutReason ?? endReasons[how] ?? String(status)
   // The answer was none: its other half, the ACK of the caller, had no session description.
   if (how === 'no_sdp') return { status: 'FAILED', reason, agoMs, isFree: true }
-  if (isAnswered) return { status: 'COMPLETED', reason, agoMs, quality: qualityOf(stats) }
+  // A caller that cancels has not got the answer, which was stored a moment before: the carrier charges nothing either.
+  const isFree = direction === 'I' && how === 'canceled'
+  if (isAnswered) return { status: 'COMPLETED', reason, agoMs, isFree, quality: qualityOf(stats) }
   if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
     return { status: 'MISSED', reason, agoMs }
   return { status: statuses[how] ?? 'FAILED', reason, agoMs }

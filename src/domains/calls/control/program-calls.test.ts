@@ -110,6 +110,14 @@ test('a call to a number with a program searches no target, and holds its own pr
   assert.equal(await poor.receive(), '480 The number takes no calls')
 })
 
+test('a caller that cancels while its answer is stored is charged nothing, and its minute is given back', async () => {
+  const { who, plan } = await answered('1', '0.4')
+  await control.ended(plan.call, { ...ended, how: 'canceled', status: 487, by: 'caller' })
+  const { cdr } = (await call(who, 'GET', `/open/voip/call/${print('CDR', plan.call)}`)).body
+  assert.deepEqual([cdr.status, cdr.end_reason, cdr.call_cost.call_price], ['COMPLETED', '487', 0])
+  assert.equal(Number((await call('operator', 'GET', `/operator/accounts/${who.uuid}/ledger`)).body.held), 0)
+})
+
 test('a dialled telephone is a call of its own: priced, held, and marked as forwarded by an inbound call', async () => {
   const { who, number, plan, child } = await answered()
   const {

@@ -106,7 +106,7 @@ test('a callback that is refused is tried again with its id before the next one 
 })
 
 test('callbacks of an application that takes GET have their fields in the query, signed with its secret', async () => {
-  const to = '+447700900305'
+  const to = '+447700900306'
   const path = '/got'
   const urls = { url: receiver.url('/program'), status_url: receiver.url(`${path}?a=1`), status_method: 'GET' }
   const made = await call('POST', '/open/voip/applications', { name: 'Menu', ...urls })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '@trunkline/sip/user-agent/testing.ts'
@@ -144,14 +144,18 @@ test('a recording begins with a beep, and ends by a key', async (t) => {
 
 test('a recording ends by silence after speech, and without speech', async (t) => {
   const { receive, requested, finished, over } = await open(t, {
-    '/begin': [{ verb: 'record', beep: false, timeout: 0.3, action: '/spoken' }],
+    '/begin': [{ verb: 'record', beep: false, timeout: 1, action: '/spoken' }],
     '/spoken': [{ verb: 'record', beep: false, timeout: 0.2, trim: false, action: '/silent' }],
     '/silent': [{ verb: 'record', beep: false, timeout: 0, max_seconds: 1, action: '/long' }],
     '/long': [],
   })
+  const known = (await readdir(folder)).length
   const { peer } = await receive()
+  await until(async () => (await readdir(folder)).length > known, 'the recording')
+  const before = peer.sent
   peer.sendTone(440)
-  await until(() => peer.sent > 40)
+  await until(() => peer.sent > before + 40)
+  const spokenFrames = peer.sent - before
   peer.sendTone(0)
   const spoken = (await requested('/spoken')).body.result
   assert.equal(spoken?.reason, 'silence')
@@ -163,6 +167,8 @@ test('a recording ends by silence after speech, and without speech', async (t) =
   )
   assert.ok(first && second)
   assert.equal(first.length, Math.round(Number(spoken?.seconds) * 8_000))
+  const loud = first.filter((sample) => Math.abs(sample) > 100).length
+  assert.ok(Math.abs(loud - spokenFrames * 160) < 2_400, `${loud} samples of ${spokenFrames} frames`)
   assert.ok(first.length > 5_600 && energyShare(first.slice(-1_600), 440) > 0.9, `${first.length} samples`)
   assert.ok(second.length > 1_500 && second.every((sample) => Math.abs(sample) < 100))
   assert.equal((await requested('/long')).body.result?.reason, 'max_seconds')

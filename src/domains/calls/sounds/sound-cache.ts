@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'n
 import { basename, join } from 'node:path'
 import { syncToDisk } from '../../../platform/lib/file-store.ts'
 import { uuid } from '../../../platform/lib/id.ts'
-import { soundCacheBytes, soundGraceMs, soundTouchMs } from '../limits.ts'
+import { soundCacheBytes, soundGraceMs, soundKeptMs, soundTouchMs } from '../limits.ts'
 
 // Converted sounds on the disk, below a folder for each account:
 //
@@ -24,7 +24,15 @@ export type SoundOrigin = {
 /** A sound that is to be stored: a file in the folder of `temporaryFile`. */
 export type NewSound = { readonly file: string; readonly sha256: string; readonly octets: number }
 
-export type SoundCacheLimits = { readonly total: number; readonly perAccount: number; readonly graceMs: number }
+/** `keptMs`: the longest time without a use. */
+export type SoundCacheLimits = {
+  readonly total: number
+  readonly perAccount: number
+  readonly graceMs: number
+  readonly keptMs: number
+}
+
+const ordinaryLimits: SoundCacheLimits = { ...soundCacheBytes, graceMs: soundGraceMs, keptMs: soundKeptMs }
 
 type Entry = { readonly sha256: string; readonly bytes: number; usedAt: number }
 
@@ -60,9 +68,9 @@ export class SoundCache {
   readonly #replaced = new Map<string, NodeJS.Timeout>()
   readonly #ready: Promise<void>
 
-  constructor(home: string, limits: SoundCacheLimits = { ...soundCacheBytes, graceMs: soundGraceMs }) {
+  constructor(home: string, limits: Partial<SoundCacheLimits> = {}) {
     this.#folder = join(home, 'sounds')
-    this.#limits = limits
+    this.#limits = { ...ordinaryLimits, ...limits }
     this.#ready = this.#scan()
     // Reported to the first caller.
     this.#ready.catch(() => {})
@@ -188,21 +196,26 @@ export class SoundCache {
     else this.#bytes.set(account, own)
   }
 
-  /** Deletes sounds of an account beyond its share, and of any account beyond the total: least recently used first. */
+  /**
+   * Deletes sounds that nobody has used for long, which may be those of a deleted clip or of a person's text; then sounds of an
+   * account beyond its share, and of any account beyond the total: least recently used first.
+   */
   async #evict(account: string): Promise<void> {
+    while (await this.#deleteOldest([...this.#accounts.keys()], this.#limits.keptMs));
     while ((this.#bytes.get(account) ?? 0) > this.#limits.perAccount && (await this.#deleteOldest([account])));
     while (this.#total > this.#limits.total && (await this.#deleteOldest([...this.#accounts.keys()])));
   }
 
-  /** @returns false if every sound was used within the time of grace: a player may be about to open it */
-  async #deleteOldest(accounts: readonly string[]): Promise<boolean> {
+  /** @param ageMs since the last use; default: the time of grace, as a player may be about to open it @returns false if every
+   *  sound was used since */
+  async #deleteOldest(accounts: readonly string[], ageMs = this.#limits.graceMs): Promise<boolean> {
     let oldest: { account: string; key: string; usedAt: number } | null = null
     for (const account of accounts)
       for (const [key, { usedAt }] of this.#accounts.get(account) ?? []) {
         if (!oldest || usedAt < oldest.usedAt) oldest = { account, key, usedAt }
         break
       }
-    if (!oldest || oldest.usedAt > Date.now() - this.#limits.graceMs) return false
+    if (!oldest || oldest.usedAt > Date.now() - ageMs) return false
     const { account, key } = oldest
     const entry = this.#forget(account, key)
     if (entry) await rm(this.#pathOf(account, key, entry.sha256), { force: true })

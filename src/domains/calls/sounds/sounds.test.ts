@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -225,6 +225,25 @@ test('the cache deletes what was not used for longest, and an account only sound
   assert.equal(readdirSync(join(sounds.home, 'sounds', account)).filter((name) => name.endsWith('.ulaw')).length, 3)
   await fetch(account, a)
   assert.equal(a.requests.length, 2, 'a deleted sound is fetched again')
+})
+
+test('sounds that nobody has used for 30 days are deleted with the next one, in every account', async () => {
+  const first = make()
+  const page = () => serve((_, response) => response.end(toneWav()))
+  const other = (await world.tenant()).id
+  const [old, recent] = [
+    pathOf(await first.prepare(other, { url: page().url }, signal)),
+    pathOf(await first.prepare(account, { url: page().url }, signal)),
+  ]
+  await first.close()
+  const month = 30 * 86_400
+  const now = Date.now() / 1_000
+  utimesSync(old, now - month - 60, now - month - 60)
+  utimesSync(recent, now - month + 3_600, now - month + 3_600)
+  const second = make({ home: first.home })
+  await second.prepare(account, { url: page().url }, signal)
+  assert.deepEqual([existsSync(old), existsSync(recent)], [false, true])
+  assert.deepEqual(readdirSync(join(first.home, 'sounds', other)), [])
 })
 
 test('a sound that a player may be about to open stays beyond the limits', async () => {

@@ -55,7 +55,7 @@ export type SoundsDeps = {
 
 /** Differences for tests. `speaker`: null speaks by tones; default: espeak-ng where it is installed. */
 export type SoundsOptions = {
-  readonly cacheLimits?: SoundCacheLimits
+  readonly cacheLimits?: Partial<SoundCacheLimits>
   readonly speaker?: Promise<Speaker | null>
   readonly readyMs?: number
 }
