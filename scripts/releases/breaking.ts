@@ -2,7 +2,7 @@
 
 type Node = { readonly [key: string]: unknown }
 
-/** The use of a value by a client, which sends that of a request and reads that of a response. */
+/** Use of a value by a client: it sends one of a request, and reads one of a response. */
 type Use = 'request' | 'response'
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)

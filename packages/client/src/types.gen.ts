@@ -218,7 +218,7 @@ export type NewApiKey = {
   uuid: string
   label: string
   key: string
-  /** What the key may do: each endpoint names the scope that it needs (x-needs). Absent: all */
+  /** Rights of the key: each endpoint names the scope that it needs (x-needs). Absent: all */
   scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
   /** The key is refused from then on (401 key_expired), by the real clock. Absent: never */
   expires_at?: string
@@ -233,7 +233,7 @@ export type ApiKey = {
     uuid: string
     label: string
     last_four: string
-    /** What the key may do: each endpoint names the scope that it needs (x-needs). Absent: all */
+    /** Rights of the key: each endpoint names the scope that it needs (x-needs). Absent: all */
     scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
     /** The key is refused from then on (401 key_expired), by the real clock. Absent: never */
     expires_at?: string
@@ -255,7 +255,7 @@ export type OwnApiKey = {
   uuid: string
   label: string
   last_four: string
-  /** What the key may do: each endpoint names the scope that it needs (x-needs). Absent: all */
+  /** Rights of the key: each endpoint names the scope that it needs (x-needs). Absent: all */
   scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[]
   /** The key is refused from then on (401 key_expired), by the real clock. Absent: never */
   expires_at?: string
@@ -5870,7 +5870,7 @@ export type AccountOperations = {
      */
     create(args: {
       label: string
-      /** What the key may do: each endpoint names the scope that it needs (x-needs). Default: the value of the request’s key */
+      /** Rights of the key: each endpoint names the scope that it needs (x-needs). Default: the value of the request’s key */
       scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[] | undefined
       /** The key is refused from then on (401 key_expired), by the real clock. Default: the value of the request’s key */
       expires_at?: string | undefined
@@ -8477,7 +8477,7 @@ export type OperatorOperations = {
       /** Starts with ACC */
       account_uuid: string
       label: string
-      /** What the key may do: each endpoint names the scope that it needs (x-needs). Default: all */
+      /** Rights of the key: each endpoint names the scope that it needs (x-needs). Default: all */
       scopes?: readonly ('inbox' | 'inbox.all' | 'team_settings' | 'numbers' | 'read_only' | 'develop' | 'money' | 'people' | 'account')[] | undefined
       /** The key is refused from then on (401 key_expired), by the real clock. Default: never */
       expires_at?: string | undefined

@@ -9,7 +9,7 @@ const limits = (absent: string) => ({
     Type.Array(Enum<Capability[]>([...capabilities]), {
       minItems: 1,
       maxItems: capabilities.length,
-      description: `What the key may do: each endpoint names the scope that it needs (x-needs). ${absent.replace('%', 'all')}`,
+      description: `Rights of the key: each endpoint names the scope that it needs (x-needs). ${absent.replace('%', 'all')}`,
       examples: [['inbox', 'read_only']],
     }),
   ),

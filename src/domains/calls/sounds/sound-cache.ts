@@ -32,7 +32,7 @@ export type SoundCacheLimits = {
   readonly unusedMs: number
 }
 
-const ordinaryLimits: SoundCacheLimits = { ...soundCacheBytes, graceMs: soundGraceMs, keptMs: soundRetentionMs }
+const ordinaryLimits: SoundCacheLimits = { ...soundCacheBytes, graceMs: soundGraceMs, unusedMs: soundRetentionMs }
 
 type Entry = { readonly sha256: string; readonly bytes: number; usedAt: number }
 
