@@ -2,7 +2,7 @@
 
 type Node = { readonly [key: string]: unknown }
 
-/** What a client does with a value: it sends one of a request, and reads one of a response. */
+/** The use of a value by a client: it sends one of a request, and reads one of a response. */
 type Use = 'request' | 'response'
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)
