@@ -295,7 +295,7 @@ test('the result of a recording is sent though the party has hung up', async (t)
   assert.ok(one && one.content !== 'left')
   assert.equal(body.result?.recording_uuid, `REC${one.id}`)
   assert.equal(body.result?.seconds, one.content.seconds)
-  // What one party says.
+  // One party alone, as it speaks.
   assert.equal(one.content.channels, 1)
   assert.ok((await stat(join(folder, `${one.id}.wav`))).size >= one.content.bytes)
   await over()
