@@ -25,6 +25,7 @@ export const rightsCodes: ReadonlySet<string> = new Set([
   'key_limited',
   'contents_not_visible',
   'address_not_allowed',
+  'program_not_allowed',
   'second_factor_required',
   'csrf',
 ])

@@ -7,13 +7,14 @@ import type { MediaCall, MediaCallOptions, MediaCodec, MediaEvents } from '../..
 import type { VoiceDecision, VoiceDialog, VoicePlan, VoiceTarget, VoiceUser } from '../../../ports/voice.ts'
 import type { Registrar } from '../browsers/registrar.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
-import { reconnectMs } from '../limits.ts'
+import { maxConnectionMs, reconnectMs } from '../limits.ts'
 import type { Trunk } from '../trunks/trunk.ts'
 import type { TrunkRegistry } from '../trunks/trunk-registry.ts'
 import { CallAccounting } from './call-accounting.ts'
 import { CallLeg, type CallLegEvents } from './call-leg.ts'
 import { CallMedia, type MediaLoan } from './call-media.ts'
 import { type CallTimeline, type CallTimelines, sideOf, type TimelineEntry } from './call-timeline.ts'
+import { ConnectedLegs } from './connected-legs.ts'
 import { type AnsweredTarget, Forking, type ForkingSettings } from './forking.ts'
 import {
   causeOfMedia,
@@ -51,8 +52,6 @@ export type CallBehaviour = {
   readonly endsOnSilence: boolean
   /** A key of a party, in its audio or as INFO. Absent: keys pass to the other leg. They are secret and never traced. */
   pressed?(way: 'rtp' | 'info', key: string, mediaLeg: string): void
-  /** The peer of a leg can hear and be heard. */
-  connected?(mediaLeg: string): void
   /** The peer of a leg began to speak, or ended. */
   spoke?(change: 'began' | 'ended', mediaLeg: string): void
   /** The call is over. */
@@ -112,6 +111,7 @@ export class ActiveCall {
   /** Release the trunk channels that the call uses. */
   private readonly releases: (() => void)[] = []
   private readonly timers = new Map<string, () => void>()
+  private readonly connectedLegs = new ConnectedLegs()
 
   constructor(deps: CallDeps, origin: CallOrigin, gone: () => void) {
     this.deps = deps
@@ -200,6 +200,7 @@ export class ActiveCall {
     const why = [['Reason', `SIP;cause=${ending.status || 200};text="${reason}"`]] as const
     for (const { session } of this.legs) void session?.bye({ headers: why })
     this.accounting?.stop()
+    this.connectedLegs.endWait()
     this.behaviour?.ended?.()
     if (this.accounting) void this.conclude(this.accounting, ending)
   }
@@ -374,6 +375,13 @@ export class ActiveCall {
     if (!this.cause) this.accounting?.start()
   }
 
+  /** Resolves once an answered browser can hear, within 3 s; at once for a telephone, and when the call ends. */
+  async connection({ person, media }: CallLeg): Promise<void> {
+    if (person === null || this.cause) return
+    this.after(`connection ${media.id}`, maxConnectionMs, () => this.connectedLegs.add(media.id))
+    await this.connectedLegs.wait(media.id)
+  }
+
   /** Runs something later, unless the call is over by then. A timer replaces an earlier one of its name. */
   after(name: string, milliseconds: number, run: () => void): void {
     this.stopTimer(name)
@@ -462,7 +470,7 @@ export class ActiveCall {
     return {
       connected: (leg) => {
         this.timeline.addMedia(leg, 'the audio is connected')
-        this.behaviour?.connected?.(leg)
+        this.connectedLegs.add(leg)
       },
       // Dialled digits concern only the parties and are not traced.
       dtmf: (leg, digit) => this.behaviour?.pressed?.('rtp', digit, leg),

@@ -1,6 +1,5 @@
 import type { MediaCall, MediaCodec, MediaSound } from '../../../ports/media.ts'
 import type { VoiceDialled, VoiceLine, VoicePlan, VoiceScreening } from '../../../ports/voice.ts'
-import { maxConnectionMs } from '../limits.ts'
 import type { ActiveCall, CallBehaviour } from './active-call.ts'
 import type { CallLeg } from './call-leg.ts'
 import { causeOfMedia, type HangupCause } from './hangup-cause.ts'
@@ -34,9 +33,6 @@ export class DialledChild implements CallBehaviour {
   private readonly legPrefix: string
   /** Set where keys of the callee do not just pass to the party. */
   readonly pressed?: NonNullable<CallBehaviour['pressed']>
-  /** Media legs whose peers can hear. */
-  private readonly connectedLegs = new Set<string>()
-  private onConnected = () => {}
   private media: MediaCall | null = null
   private callee: CallLeg | null = null
   private screeningLine: ScreeningLine | null = null
@@ -92,16 +88,10 @@ export class DialledChild implements CallBehaviour {
     if (!screening) call.establish()
   }
 
-  connected(mediaLeg: string): void {
-    this.connectedLegs.add(mediaLeg)
-    if (mediaLeg === this.callee?.media.id) this.onConnected()
-  }
-
   ended(): void {
     const { party } = this.side
     this.endedAt = this.call.now()
     this.screeningLine?.end()
-    this.onConnected()
     party.partner = null
     // Before the sounds stop, as the bridge would be heard after them.
     void this.media?.unbridge(party.media)
@@ -132,7 +122,7 @@ export class DialledChild implements CallBehaviour {
     if (call.isOver) return false
     this.ring()
     void callee.media.listenForKeys()
-    await this.connection(callee)
+    await call.connection(callee)
     try {
       if (!(await screening.run(line))) call.end(notConfirmed)
     } catch (error) {
@@ -140,15 +130,6 @@ export class DialledChild implements CallBehaviour {
       call.end({ how: 'program_error', status: 500, reason: 'The screening of the call failed', by: null })
     }
     return !call.isOver
-  }
-
-  /** Resolves once a browser can hear: its media connect after its answer. */
-  private connection({ person, media }: CallLeg): Promise<void> {
-    if (person === null || this.connectedLegs.has(media.id) || this.call.isOver) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.onConnected = resolve
-      this.call.after('connection', maxConnectionMs, resolve)
-    })
   }
 
   /** Bridges a callee that was screened. Returns false if the call is over. */

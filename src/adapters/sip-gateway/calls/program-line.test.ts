@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { header } from '@trunkline/sip/message.ts'
 import { noSessionEvents, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
-import { makeSoftphone } from '../../../../test/media/softphone.ts'
+import { makeSoftphone, type Softphone } from '../../../../test/media/softphone.ts'
 import { makeStreamServer, streamOptions } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import type { VoiceLine } from '../../../ports/voice.ts'
 import { maxEnergyShare } from '../../media/tone-testing.ts'
 import { answer, closedAfter, dial, fromBrowser, receivesTone, sdp } from '../testing.ts'
-import { infoKey, makeProgramWorlds, outcome, play, programHangsUp, whenGone } from './program-line-testing.ts'
+import { infoKey, makeProgramWorlds, outcome, play, programHangsUp, toBob, whenGone } from './program-line-testing.ts'
 
 const { media, open } = await makeProgramWorlds()
 
@@ -291,4 +291,24 @@ test('a call from a browser runs a program too, and its user is left in the reco
   assert.deepEqual([recordings.length, by, keys, line.gone.aborted], [1, 'caller', ['7'], true])
   assert.ok(maxEnergyShare(channelOf(record.path, 0), 1_000) > 0.9)
   assert.ok(maxEnergyShare(channelOf(record.path, 1), 440) > 0.9)
+})
+
+test('a browser that calls, and one that is called, hear a prompt whole, though their media connect after the answer', async (t) => {
+  const { browser, gateway, nextLine, plan, program } = await open(t)
+  const hearsWhole = async (softphone: Softphone) => {
+    const line = await nextLine()
+    assert.equal(await line.answer(), true)
+    const played = await line.leg?.play([{ tones: [880], onMs: 400, offMs: 0, loop: 1 }])
+    assert.equal(played?.outcome, 'done')
+    const loud = () => softphone.samples.filter((sample) => Math.abs(sample) > 500).length
+    await until(() => loud() > 2_600, 'nine of ten of 3,200 samples')
+    line.hangUp(programHangsUp)
+  }
+  const [calling, called] = [await closedAfter(t, makeSoftphone()), await closedAfter(t, makeSoftphone())]
+  const [ada, bob] = [await browser('ADA'), await browser('BOB')]
+  await dial(ada, fromBrowser(ada), calling)
+  await hearsWhole(calling)
+  void gateway.run({ ...plan('own', { targets: [toBob] }), program })
+  await answer(await until(() => bob.calls.shift(), 'a call at the browser'), called)
+  await hearsWhole(called)
 })

@@ -191,6 +191,7 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
     this.party = leg
     this.answering = Promise.resolve()
     this.begin(leg)
+    await active.connection(leg)
   }
 
   /** Answers the caller. */
@@ -211,6 +212,7 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
     this.begin(party)
     // Until the ACK answers our offer, nothing can be played.
     await Promise.race([party.described(), this.overPromise.promise])
+    await active.connection(party)
   }
 
   /** The party is answered. */
