@@ -37,6 +37,8 @@ export const packages = {
   go: 'golang-go',
   ruby: 'ruby',
   'espeak-ng': 'espeak-ng',
+  pocketsphinx_continuous: 'pocketsphinx',
+  'pocketsphinx-en-us': 'pocketsphinx-en-us',
 } as const
 
 type Program = keyof typeof packages

@@ -27,7 +27,7 @@ export const fullOnly: readonly { readonly why: string; readonly files: readonly
   {
     why: 'programs of others; the fast form has one of SMPP, SIP and each chat network',
     files: [
-      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,kannel-carrier,net-smpp,prosody,sipp,srtp,tshark}.test.ts',
+      'test/counterparts/{baresip,drive-smpp,kamailio,kannel,kannel-carrier,net-smpp,pocketsphinx,prosody,sipp,srtp,tshark}.test.ts',
       'src/domains/msgapp/networks/{prosody,ejabberd,whatsapp-web-links,whatsapp-web-refusals}.test.ts',
     ],
   },

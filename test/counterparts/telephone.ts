@@ -10,19 +10,21 @@ export const bobAt = (registrar: number) => (): string =>
   `<sip:bob@127.0.0.1:${registrar}>;auth_user=bob;auth_pass=pass;regint=60`
 
 /**
- * baresip as a telephone that answers and dials on command. Its aubridge returns the audio it receives.
+ * baresip as a telephone that answers and dials on command. Its aubridge returns the audio it receives, and each call leaves
+ * a file of that in `folder`, whose name ends with `-dec.wav`.
  * @param account of baresip, given its own port
  */
 export const openTelephone = async (t: TestContext, account: (port: number) => string) => {
   const folder = mkdtempSync(join(tmpdir(), 'baresip-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const [port, control] = [await freePort(), await freePort()]
-  const modules = ['g711.so', 'aubridge.so']
+  const modules = ['g711.so', 'aubridge.so', 'sndfile.so']
   const config = [
     `sip_listen 127.0.0.1:${port}`,
     ...['net_interface 127.0.0.1', 'module_path /usr/lib/baresip/modules', 'audio_source aubridge,none'],
     ...['audio_player aubridge,none', 'audio_alert aubridge,none', `ctrl_tcp_listen 127.0.0.1:${control}`],
     ...modules.map((name) => `module ${name}`),
+    `snd_path ${folder}`,
     ...['module_tmp account.so', 'module_app menu.so', 'module_app ctrl_tcp.so'],
   ]
   writeFileSync(join(folder, 'config'), `${config.join('\n')}\n`)
@@ -35,6 +37,7 @@ export const openTelephone = async (t: TestContext, account: (port: number) => s
   return {
     program,
     port,
+    folder,
     /** Sends a menu command over ctrl_tcp: one connection at a time, and commands as netstrings. */
     tell: (command: string, params = '') => {
       line ??= connect(control, '127.0.0.1').on('error', () => {})
