@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { monoOf } from '../../src/adapters/media/tone-testing.ts'
 import { needs } from '../needs.ts'
 import { buyNumber, startPlatform } from '../platform.ts'
 import { addTrunk, endedCall, freePortSettings } from '../voice/voice-fixture.ts'
@@ -24,15 +25,11 @@ grammar digits;
 public <digits> = <digit> <digit> <digit>;
 `
 
-const headerBytes = 44
-
 /** Returns a mono recording of 8 kHz at 16 kHz, which the model is for, with half a second of silence around it. */
 const at16kHz = (path: string): Buffer => {
   const file = readFileSync(path)
   assert.deepEqual([file.readUInt16LE(22), file.readUInt32LE(24)], [1, 8_000], 'mono, 8 kHz')
-  const samples = Array.from({ length: (file.length - headerBytes) >> 1 }, (_, n) =>
-    file.readInt16LE(headerBytes + 2 * n),
-  )
+  const samples = [...monoOf(path)]
   const doubled = samples.flatMap((one, n) => [one, Math.round((one + (samples[n + 1] ?? one)) / 2)])
   const silence = new Array<number>(8_000).fill(0)
   return Buffer.from(Int16Array.from([...silence, ...doubled, ...silence]).buffer)

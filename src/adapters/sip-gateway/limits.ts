@@ -62,5 +62,5 @@ export const minEchoPackets = 50
 /** Milliseconds that a disconnected browser may take to return. Its calls continue meanwhile. */
 export const reconnectMs = 30_000
 
-/** Milliseconds for which a screening waits until the browser that answered can hear. */
+/** Milliseconds for which verbs wait until a browser that is answered can hear. */
 export const maxConnectionMs = 3_000

@@ -1,4 +1,4 @@
-import type { MediaCall, MediaLegStats, MediaRecorder } from '../../../ports/media.ts'
+import type { MediaCall, MediaLegStats, MediaRecorder, MediaResult } from '../../../ports/media.ts'
 import type { VoicePlan, VoiceRecording } from '../../../ports/voice.ts'
 import type { GatewayDeps } from '../gateway-deps.ts'
 import { endMarginMs, heartbeatMs, maxMissedHeartbeats } from '../limits.ts'
@@ -41,16 +41,12 @@ export class CallAccounting {
    * one, or none is wanted
    */
   async record(caller: CallLeg, callee: CallLeg): Promise<string | null> {
-    const { record } = this.plan
-    if (record === null) return null
-    const [left, right] = caller.trunk === null ? [caller, callee] : [callee, caller]
-    const begun = this.isBorrowed
-      ? await this.media?.record(record.path, { leg: left.media, of: 'said' }, { leg: right.media, of: 'said' })
-      : await this.media?.startRecording(record.path, left.media, right.media)
-    if (begun?.outcome === 'refused') return begun.reason
-    this.recorder = begun?.value ?? null
-    if (begun) this.recording = record.id
-    return null
+    const [left, right] = caller.trunk === null ? [caller.media, callee.media] : [callee.media, caller.media]
+    return await this.beginRecording((media, path) =>
+      this.isBorrowed
+        ? media.record(path, { leg: left, of: 'said' }, { leg: right, of: 'said' })
+        : media.startRecording(path, left, right),
+    )
   }
 
   /**
@@ -58,10 +54,16 @@ export class CallAccounting {
    * the program is in its place for a party behind a trunk. @returns as `record`
    */
   async recordParty({ media: leg, trunk }: CallLeg): Promise<string | null> {
+    const [left, right] = trunk === null ? (['said', 'heard'] as const) : (['heard', 'said'] as const)
+    return await this.beginRecording((media, path) => media.record(path, { leg, of: left }, { leg, of: right }))
+  }
+
+  private async beginRecording(
+    begin: (media: MediaCall, path: string) => Promise<MediaResult<MediaRecorder | null>>,
+  ): Promise<string | null> {
     const { record } = this.plan
     if (record === null || !this.media) return null
-    const [left, right] = trunk === null ? (['said', 'heard'] as const) : (['heard', 'said'] as const)
-    const begun = await this.media.record(record.path, { leg, of: left }, { leg, of: right })
+    const begun = await begin(this.media, record.path)
     if (begun.outcome === 'refused') return begun.reason
     this.recorder = begun.value
     this.recording = record.id

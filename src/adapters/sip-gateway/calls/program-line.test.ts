@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { header } from '@trunkline/sip/message.ts'
@@ -9,17 +8,11 @@ import { makeStreamServer, streamOptions } from '../../../../test/media/stream-s
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { temporaryFolder } from '../../../../test/servers.ts'
 import type { VoiceLine } from '../../../ports/voice.ts'
-import { maxEnergyShare } from '../../media/tone-testing.ts'
+import { channelOf, maxEnergyShare } from '../../media/tone-testing.ts'
 import { answer, closedAfter, dial, fromBrowser, receivesTone, sdp } from '../testing.ts'
 import { infoKey, makeProgramWorlds, outcome, play, programHangsUp, toBob, whenGone } from './program-line-testing.ts'
 
 const { media, open } = await makeProgramWorlds()
-
-/** The samples of a channel of a recording. */
-const channelOf = (path: string, channel: 0 | 1): Int16Array => {
-  const file = readFileSync(path)
-  return Int16Array.from({ length: (file.length - 44) / 4 }, (_, n) => file.readInt16LE(44 + n * 4 + channel * 2))
-}
 
 test('a program rings, answers, plays, hears each key once, and hangs up', async (t) => {
   const { callControl, gateway, receive, nextLine, ended } = await open(t)

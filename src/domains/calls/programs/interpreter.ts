@@ -50,12 +50,14 @@ export class Interpreter {
   #idleDocuments = 0
   #requests = 0
   #steps = 0
+  readonly #isScreening: boolean
   /** The verbs of a screening have ended, and the callee may be connected. */
   #isConfirmed = false
 
   constructor(deps: ProgramDeps, run: ProgramRun, line: VoiceLine) {
     this.#deps = deps
     this.#run = run
+    this.#isScreening = run.isScreening ?? false
     this.#line = line
     this.#program = run.program
     this.#queue = run.preamble ?? []
@@ -123,7 +125,7 @@ export class Interpreter {
   async #next(): Promise<boolean> {
     const [verb, ...rest] = this.#queue
     if (!verb) {
-      if (this.#run.isScreening === true) this.#isConfirmed = true
+      if (this.#isScreening) this.#isConfirmed = true
       else hangUp({ line: this.#line }, 'The program has ended')
       return true
     }
@@ -207,7 +209,7 @@ export class Interpreter {
 
   /** @throws ProgramError for a verb that a callee cannot have before it is connected */
   #replace({ verbs, notes, baseUrl }: ProgramDocument): void {
-    const other = this.#run.isScreening === true ? verbs.find(({ verb }) => !isScreeningVerb(verb)) : undefined
+    const other = this.#isScreening ? verbs.find(({ verb }) => !isScreeningVerb(verb)) : undefined
     if (other) throw new ProgramError('verb', `${other.verb} cannot run before the dialled call is connected`, baseUrl)
     this.#queue = verbs
     for (const note of notes) this.#line.note(`program: ${note}`)
@@ -247,7 +249,7 @@ export class Interpreter {
       state: this.#state,
       program: this.#program,
       signal,
-      isScreening: this.#run.isScreening === true,
+      isScreening: this.#isScreening,
       call: () => this.#call(),
       screen: (callee, verbs) => this.#screening(callee, verbs),
     }

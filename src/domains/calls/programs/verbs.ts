@@ -93,20 +93,10 @@ const Reject = verb('reject', {
 
 const HangUp = verb('hangup', { reason: Type.Optional(Type.String({ maxLength: 100 })) })
 
-/** Verbs that may run for the callee of a `dial` before it is connected. */
-export const screeningVerbs = [
-  'say',
-  'play',
-  'pause',
-  'gather',
-  'dtmf',
-  'tag',
-  'redirect',
-  'reject',
-  'hangup',
-] as const satisfies readonly string[]
-
 const ScreeningVerb = Type.Union([Say, Play, Pause, Gather, Dtmf, Tag, Redirect, Reject, HangUp])
+
+/** Verbs that may run for the callee of a `dial` before it is connected. */
+export const screeningVerbs = ScreeningVerb.anyOf.map(({ properties }) => properties.verb.const)
 
 /** The receiver of the statuses of a dialled call. */
 const reports = {

@@ -60,7 +60,7 @@ test('espeak-ng speaks in the language of the text, the same text once', needs('
 
 test('a text is never an argument of espeak-ng, and its voice is one that it has', needs('espeak-ng'), async () => {
   const { prepare } = await prepareWith({})
-  const text = '-f /etc/passwd -w /tmp/written.wav'
+  const text = '-f speech.txt -w written.wav'
   assert.ok(fileOf(await prepare(text)).length > 8_000, 'the words are spoken')
   const prepared = await prepare('Hello.', { voice: '--path=/tmp', language: '../../etc' })
   assert.equal('note' in prepared && prepared.note, 'spoken by espeak-ng, voice en-us')

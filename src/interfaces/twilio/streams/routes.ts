@@ -56,12 +56,8 @@ export const streamRoutes = (parts: Services): Endpoint[] => {
   const checkAddress = async (isSandbox: boolean, field: string, url: string): Promise<void> => {
     const page = url.replace(/^ws(s?):/i, 'http$1:')
     const client = outbound.of(isSandbox)
-    const fault =
-      page === url
-        ? await addressFault(client, url)
-        : URL.canParse(page)
-          ? await client.check(page)
-          : 'it is no address'
+    const isWebSocket = page !== url && URL.canParse(page)
+    const fault = isWebSocket ? await client.check(page) : await addressFault(client, page)
     if (fault !== null) throw refusals.badCallUrl(field, url, fault)
   }
 
