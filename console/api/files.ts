@@ -6,6 +6,15 @@ import { addressOf, newIdempotencyKey, type RequestParts, requestContext, send }
 export const uploadFile = (route: string, file: File, parts: Omit<RequestParts, 'body'> = {}): Promise<unknown> =>
   send(route, { ...parts, body: file }, { idempotencyKey: newIdempotencyKey() })
 
+/**
+ * Returns the link of a file at the address of this page. The policy permits requests to this server only, and the link may
+ * have another name of it.
+ */
+export const sameOrigin = (link: string): string => {
+  const { pathname, search } = new URL(link)
+  return pathname + search
+}
+
 /** Reads a file and has the browser save it. @throws ApiError for a refusal */
 export const download = async <const R extends ReadRoute>(
   route: R,

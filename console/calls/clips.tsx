@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { ReplyOf } from '../api/client.ts'
 import { type ApiError, asApiError } from '../api/errors.ts'
-import { uploadFile } from '../api/files.ts'
+import { sameOrigin, uploadFile } from '../api/files.ts'
 import { useAct, useList } from '../api/query.ts'
 import { may } from '../api/session.ts'
 import { Button } from '../parts/button.tsx'
@@ -68,12 +68,6 @@ const ClipForm = ({ onDone, onCancel }: { readonly onDone: () => void; readonly 
   )
 }
 
-/** The link of a file, at the address of this page: the policy permits no other. */
-const addressOf = ({ url }: Clip): string => {
-  const { pathname, search } = new URL(url)
-  return pathname + search
-}
-
 const columns = () => [
   { key: 'name', title: words.name, cell: ({ name }: Clip) => <span dir="auto">{name}</span> },
   {
@@ -81,7 +75,13 @@ const columns = () => [
     title: words.listen,
     cell: (clip: Clip) => (
       // biome-ignore lint/a11y/useMediaCaption: the sounds of calls have no captions.
-      <audio class="clip-audio" controls preload="none" src={addressOf(clip)} aria-label={words.listenTo(clip.name)} />
+      <audio
+        class="clip-audio"
+        controls
+        preload="none"
+        src={sameOrigin(clip.url)}
+        aria-label={words.listenTo(clip.name)}
+      />
     ),
   },
   {

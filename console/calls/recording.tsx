@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { sameOrigin } from '../api/files.ts'
 import { Button, ButtonLink } from '../parts/button.tsx'
 import { SelectField } from '../parts/choice-fields.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -248,7 +249,5 @@ export const Recording = ({ call, search }: { call: Call; search: Search }) => {
         {words.recording.none} {reasonOf(call)}
       </p>
     )
-  // The policy permits requests to this server only: the address of the link may be another name of it.
-  const { pathname, search: query } = new URL(call.recording_url)
-  return <Loader address={pathname + query} call={call} search={search} />
+  return <Loader address={sameOrigin(call.recording_url)} call={call} search={search} />
 }
