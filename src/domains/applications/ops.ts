@@ -92,6 +92,8 @@ export const removeApplication = async (tx: Tx, account: string, id: string): Pr
 
 export const findApplication = store.find
 
+export const pageOfApplications = store.page
+
 export const listApplications = (sql: Sql, account: string) => store.list(sql, account, maxApplications)
 
 /** Keeps an application from being deleted until the end of the transaction. @throws the 404 Problem */
