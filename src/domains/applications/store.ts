@@ -1,6 +1,7 @@
 import { makeConditions } from '../../platform/db/conditions.ts'
 import { byTimeAndId, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { CallbackEvent } from './callback-events.ts'
 
 export type ApplicationRow = {
   account_id: string
@@ -12,7 +13,7 @@ export type ApplicationRow = {
   fallback_method: 'GET' | 'POST'
   status_url: string | null
   status_method: 'GET' | 'POST'
-  status_events: ('initiated' | 'ringing' | 'answered' | 'completed')[]
+  status_events: CallbackEvent[]
   /** Shape of its requests. */
   format: 'native' | 'twilio'
   timeout_seconds: number
