@@ -142,7 +142,7 @@ program(
     const { RecordingSid, RecordingDuration, CallSid } = await seen('/recorded')
     assert.equal(RecordingDuration, '1')
     const stored = await client.recordings(RecordingSid).fetch()
-    assert.deepEqual([stored.callSid, stored.status], [CallSid, 'completed'])
+    assert.deepEqual([stored.callSid, stored.status, stored.source], [CallSid, 'completed', 'RecordVerb'])
   },
 )
 

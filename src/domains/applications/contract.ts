@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Confidential } from '../../platform/http/confidential.ts'
 import { contract } from '../../platform/http/endpoint.ts'
 import { Enum, FreeText, Id, Named, Ok, Success, Time, WebAddress, WebMethod } from '../../platform/http/schema.ts'
+import { callbackEvents } from './callback-events.ts'
 import { answerSeconds, maxApplications } from './limits.ts'
 
 const applications = { auth: 'account', needs: 'develop', shape: 'full', tag: 'Applications' } as const
@@ -25,8 +26,8 @@ const fields = {
   fallback_method: WebMethod,
   status_url: NullableAddress('Gets the statuses of the calls'),
   status_method: WebMethod,
-  status_events: Type.Array(Enum(['initiated', 'ringing', 'answered', 'completed']), {
-    maxItems: 4,
+  status_events: Type.Array(Enum([...callbackEvents]), {
+    maxItems: callbackEvents.length,
     uniqueItems: true,
     description: 'Statuses that status_url gets. Default: completed',
   }),

@@ -3,11 +3,16 @@ import { refuse } from '../../platform/http/problem.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
 import { makeSigningSecret } from '../../platform/lib/webhook-signature.ts'
+import * as events from './callback-events.ts'
 import { answerSeconds, maxApplications } from './limits.ts'
 import { refusals } from './refusals.ts'
 import * as store from './store.ts'
 
 export type ApplicationRow = store.ApplicationRow
+
+export type CallbackEvent = events.CallbackEvent
+/** Statuses of a call that its `status_url` may get, in their order. */
+export const callbackEvents = events.callbackEvents
 
 /** The program that a number or a call refers to. Addresses are absolute. `shape`: of its requests. */
 export type ProgramReference =
@@ -91,6 +96,8 @@ export const removeApplication = async (tx: Tx, account: string, id: string): Pr
 }
 
 export const findApplication = store.find
+
+export const pageOfApplications = store.page
 
 export const listApplications = (sql: Sql, account: string) => store.list(sql, account, maxApplications)
 

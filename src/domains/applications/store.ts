@@ -1,4 +1,7 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { CallbackEvent } from './callback-events.ts'
 
 export type ApplicationRow = {
   account_id: string
@@ -10,7 +13,7 @@ export type ApplicationRow = {
   fallback_method: 'GET' | 'POST'
   status_url: string | null
   status_method: 'GET' | 'POST'
-  status_events: ('initiated' | 'ringing' | 'answered' | 'completed')[]
+  status_events: CallbackEvent[]
   /** Shape of its requests. */
   format: 'native' | 'twilio'
   timeout_seconds: number
@@ -66,6 +69,17 @@ export const keep = (tx: Tx, account: string, id: string) => tx.maybe<Pick<Appli
 
 export const list = (sql: Sql, account: string, limit: number) => sql.many<ApplicationRow>`
   select * from call_applications where account_id = ${account} order by created_at desc, id desc limit ${limit}`
+
+const byTime = { table: 'call_applications', key: byTimeAndId(), isNewestFirst: true }
+
+/** Returns a page of the applications of an account, newest first. @param name the whole name; null: all */
+export const page = (sql: Sql, account: string, name: string | null, at: ListPage) => {
+  const conditions = makeConditions()
+  conditions.add('account_id = ?', account)
+  conditions.add('name = ?', name)
+  const { text, values } = makeListQuery(byTime, conditions).page(`*, ${exactTime('created_at')} as at`, at)
+  return sql.raw<ApplicationRow & { at: string }>(text, values)
+}
 
 /** Counts the applications of an account, and holds back others that are made meanwhile. */
 export const countLocked = async (tx: Tx, account: string): Promise<number> => {

@@ -141,9 +141,6 @@ export const programConnectMs = 3_000
 /** Milliseconds before a request is repeated. */
 export const programRetryMs = 250
 
-/** Redirects of HTTP that a request in the shape of Twilio follows. */
-export const maxProgramRedirects = 5
-
 /** Milliseconds for the result that is sent after the end of a call. */
 export const lastProgramRequestMs = 8_000
 

@@ -6,6 +6,7 @@ import { storedBytes } from '../../platform/http/quotas.ts'
 import { countDownload } from '../../platform/http/request-limiters.ts'
 import { iso } from '../../platform/lib/clock.ts'
 import { parse, print, uuid } from '../../platform/lib/id.ts'
+import { mediaTypeOf } from '../../platform/lib/media-type.ts'
 import type { Services } from '../../services.ts'
 import * as c from './contract.ts'
 import { maxDocumentBytes, maxDocuments } from './limits.ts'
@@ -20,8 +21,8 @@ const signatures = {
   'image/png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
 }
 
-const mediaTypeOf = (header: string | undefined): store.MediaType => {
-  const type = header?.split(';', 1)[0]?.trim().toLowerCase()
+const documentTypeOf = (header: string | undefined): store.MediaType => {
+  const type = mediaTypeOf(header)
   for (const known of c.uploadDocument.media) if (known === type) return known
   throw refusals.unsupportedType(c.uploadDocument.media.join(', '))
 }
@@ -45,7 +46,7 @@ export const documentRoutes = ({ db, seal, quotas, limiters }: Services) => {
 
   return [
     route(c.uploadDocument, async ({ account, query, body, request, tx }) => {
-      const type = mediaTypeOf(request.headers['content-type'])
+      const type = documentTypeOf(request.headers['content-type'])
       if (!Buffer.isBuffer(body) || !body.subarray(0, signatures[type].length).equals(signatures[type]))
         throw refusals.contentNotOfType(type)
       const { count, bytes } = await store.usage(tx, account.id)

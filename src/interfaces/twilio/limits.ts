@@ -27,9 +27,6 @@ export const programTimeoutMs = 15_000
 /** Milliseconds until a connection to a program is ready for the request. */
 export const programConnectMs = 5_000
 
-/** Redirects of HTTP that one request to a program follows. */
-export const maxHttpRedirects = 5
-
 /** Range of the overrides `ct` and `rt` in the fragment of an address, milliseconds. */
 export const programTimeoutRange = { least: 1_000, most: 15_000 } as const
 

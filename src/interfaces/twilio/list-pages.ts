@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { ListPage } from '../../platform/db/list-query.ts'
 import { readCursor, writeCursor } from '../../platform/lib/cursor.ts'
 import { defaultPageSize, maxPageSize, maxPageTokenLength } from './limits.ts'
 import { refusals } from './refusals.ts'
@@ -29,7 +30,7 @@ export const pageReply = {
 type PageQuery = { readonly PageSize?: number; readonly Page?: number; readonly PageToken?: string }
 
 /** A requested page. */
-type TwilioPage = {
+export type TwilioPage = {
   readonly number: number
   readonly size: number
   /** Key of the row before the page, as time and id; null at the start of the list. */
@@ -83,7 +84,27 @@ export const pageFields = (
 }
 
 /** Returns the older of two keys that precede a list. */
-export const olderOf = (after: readonly string[] | null, bound: readonly string[] | null): readonly string[] | null => {
+const olderOf = (after: readonly string[] | null, bound: readonly string[] | null): readonly string[] | null => {
   if (after === null || bound === null) return after ?? bound
   return Date.parse(after[0] ?? '') < Date.parse(bound[0] ?? '') ? after : bound
+}
+
+/**
+ * Returns the rows to read for a page: with one more, which shows whether others follow.
+ * @param bound key that precedes the list, such as that of the last day; null: there is none
+ */
+export const rangeOf = ({ after, size }: TwilioPage, bound: readonly string[] | null = null): ListPage => ({
+  after: olderOf(after, bound),
+  skip: 0,
+  limit: size + 1,
+})
+
+/** The key of a row, with the microseconds of its time. */
+type RowKey = { readonly id: string; readonly at: string }
+
+/** Returns the rows of a page among those of its range, and the key of the last one if others follow. */
+export const cutPage = <R extends RowKey>(found: readonly R[], { size }: TwilioPage) => {
+  const rows = found.slice(0, size)
+  const last = found.length > size ? rows.at(-1) : undefined
+  return { rows, next: last ? { time: last.at, id: last.id } : null }
 }

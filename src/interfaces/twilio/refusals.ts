@@ -1,3 +1,4 @@
+import { callbackEvents } from '../../domains/applications/ops.ts'
 import { conflict, forbidden, invalid, notFound, notSupported, Problem } from '../../platform/http/problem.ts'
 import { maxTokens } from './limits.ts'
 
@@ -86,9 +87,7 @@ export const refusals = {
     coded(invalid(`SendDigits ${digits} may have 0 to 9, *, # and w only`).at('SendDigits'), 21206),
   badCallbackEvent: (name: string) =>
     coded(
-      invalid(`StatusCallbackEvent ${name} is none of initiated, ringing, answered and completed`).at(
-        'StatusCallbackEvent',
-      ),
+      invalid(`StatusCallbackEvent ${name} is none of ${callbackEvents.join(', ')}`).at('StatusCallbackEvent'),
       21626,
     ),
   notInProgress: (why: string) => coded(invalid(`Call is not in-progress: ${why}`).at('Sid'), 21220),

@@ -1,3 +1,5 @@
+import { makeConditions } from '../../platform/db/conditions.ts'
+import { byTimeAndId, exactTime, type ListPage, makeListQuery } from '../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../platform/db/sql.ts'
 
 /** A token with the API key that it is. */
@@ -121,9 +123,19 @@ export const deletedCallsAmong = async (
 export const markCallDeleted = (tx: Tx, account: string, id: string) => tx.run`
   insert into twilio_deleted_calls (account_id, call_id) values (${account}, ${id}) on conflict do nothing`
 
-/** Returns the ids of the calls that a call dialled, newest first. */
-export const childrenOf = async (sql: Sql, account: string, parent: string): Promise<string[]> =>
-  (
-    await sql.many<{ id: string }>`
-      select id from calls where account_id = ${account} and parent_id = ${parent} order by id desc limit 1000`
-  ).map(({ id }) => id)
+/** Returns the ids of a page of the calls that a call dialled, newest first. @param since the earliest time; null: any */
+export const pageOfChildren = (
+  sql: Sql,
+  account: string,
+  { parent, since }: { readonly parent: string; readonly since: Date | null },
+  at: ListPage,
+) => {
+  const conditions = makeConditions()
+  const [own, dialler] = [conditions.bind(account), conditions.bind(parent)]
+  // Apart, so that the index of the parent is used, and not that of all calls by time.
+  const rows = `(select id, created_at from calls where account_id = ${own} and parent_id = ${dialler} offset 0) children`
+  conditions.add('created_at >= ?', since)
+  const list = makeListQuery({ table: { rows }, key: byTimeAndId(), isNewestFirst: true }, conditions)
+  const { text, values } = list.page(`id, ${exactTime('created_at')} as at`, at)
+  return sql.raw<{ id: string; at: string }>(text, values)
+}

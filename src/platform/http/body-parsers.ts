@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { mediaTypeOf } from '../lib/media-type.ts'
 import { decodeFile } from '../lib/text-encoding.ts'
 import { formType, multipartType, parseForm, parseMultipartForm } from './form-body.ts'
-import { charsetOf, fileTypes, mediaTypeOf, parseFile, unsupportedMediaType } from './upload.ts'
+import { charsetOf, fileTypes, parseFile, unsupportedMediaType } from './upload.ts'
 import { bodyProblem } from './validation.ts'
 
 /** Installs parsers that buffer a body up to the limit of its endpoint: JSON as values, CSV as text, files as bytes. */
@@ -37,7 +38,7 @@ export const installStreamParsers = (scope: FastifyInstance): void => {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', (request, payload, done) => {
     const taken = request.routeOptions.config.contract?.media ?? ['text/csv']
-    if (!taken.includes(mediaTypeOf(request))) return done(unsupportedMediaType(request))
+    if (!taken.includes(mediaTypeOf(request.headers['content-type']))) return done(unsupportedMediaType(request))
     done(null, payload)
   })
 }

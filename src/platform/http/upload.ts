@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest, preParsingHookHandler } from 'fastify'
 import type { FairLimiter } from '../lib/fair-limiter.ts'
+import { mediaTypeOf } from '../lib/media-type.ts'
 import { formType, multipartType } from './form-body.ts'
 import { uncountedUploadBytes, uploadSampleMs } from './limits.ts'
 import type { Problem } from './problem.ts'
@@ -111,15 +112,11 @@ export const limitStream =
 export const charsetOf = ({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined =>
   /;\s*charset="?([\w.:+-]{1,40})/i.exec(headers['content-type'] ?? '')?.[1]
 
-/** Returns the media type of a body without parameters. */
-export const mediaTypeOf = ({ headers }: FastifyRequest): string =>
-  headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-
 /** Returns the refusal of a body whose type the endpoint does not accept. */
 export const unsupportedMediaType = (request: FastifyRequest): Problem => {
   const contract = request.routeOptions.config?.contract
   const taken = contract?.media ?? (contract?.form ? [formType, multipartType] : ['application/json'])
-  return refusals.unsupportedMediaType(taken.join(' or '), mediaTypeOf(request))
+  return refusals.unsupportedMediaType(taken.join(' or '), mediaTypeOf(request.headers['content-type']))
 }
 
 /** Passes a file on if the endpoint accepts its type. */
@@ -128,6 +125,7 @@ export const parseFile = (
   body: Buffer,
   done: (error: Error | null, body?: Buffer) => void,
 ) => {
-  if (request.routeOptions.config.contract?.media?.includes(mediaTypeOf(request))) return done(null, body)
+  if (request.routeOptions.config.contract?.media?.includes(mediaTypeOf(request.headers['content-type'])))
+    return done(null, body)
   done(unsupportedMediaType(request))
 }

@@ -4,9 +4,9 @@ import { ok, route, routeWithoutTransaction } from '../../../platform/http/endpo
 import { cursorsOf } from '../../../platform/http/list-cursor.ts'
 import { cutPage, requestedPage, totalFields } from '../../../platform/http/paging.ts'
 import { refuse } from '../../../platform/http/problem.ts'
-import { mediaTypeOf } from '../../../platform/http/upload.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { parse, print, uuid } from '../../../platform/lib/id.ts'
+import { mediaTypeOf } from '../../../platform/lib/media-type.ts'
 import type { Services } from '../../../services.ts'
 import { keepUpload, type Media, removeFiles, type StoredMedia } from '../../msgapp/media/ops.ts'
 import { refusals as mediaRefusals } from '../../msgapp/refusals.ts'
@@ -65,7 +65,12 @@ export const clipRoutes = ({ db, chat: { media } }: Pick<Services, 'db' | 'chat'
       if (Number(request.headers['content-length'] ?? 0) > maxSoundBytes)
         throw mediaRefusals.uploadTooLarge(maxSoundBytes)
       // An empty body has no stream.
-      const upload = { body: body ?? Readable.from([]), mime: mediaTypeOf(request), name, most: maxSoundBytes }
+      const upload = {
+        body: body ?? Readable.from([]),
+        mime: mediaTypeOf(request.headers['content-type']),
+        name,
+        most: maxSoundBytes,
+      }
       const file = await media.upload(account.id, upload)
       try {
         return ok({ clip: presentClip(media, await makeClip(account.id, name, { ...file, key: file.key ?? '' })) })

@@ -6,7 +6,7 @@ import { programCallOf } from '../orders/program-call.ts'
 import * as resolution from '../orders/source-resolution.ts'
 import type { CallCommand as Command, CommandOutcome as Outcome } from '../programs/call-command.ts'
 import * as programs from '../programs/program.ts'
-import * as sources from '../programs/program-source.ts'
+import type * as sources from '../programs/program-source.ts'
 import type { Verb as AnyVerb, VerbOf as Named, VerbName } from '../programs/verbs.ts'
 import * as links from '../recordings/recording-links.ts'
 import * as status from '../recordings/recording-status.ts'
@@ -20,7 +20,6 @@ export type CallRow = store.CallRow
 export type CallFilter = store.CallFilter
 export type CallStatus = store.Status
 export type CallOrder = sources.CallOrder
-export type CallbackEvent = sources.CallbackEvent
 export type CallbackPayload = Payload
 export type CallCommand = Command
 export type CommandOutcome = Outcome
@@ -34,6 +33,7 @@ export type VerbResult = programs.VerbResult
 export type Verb = AnyVerb
 export type VerbOf<N extends VerbName> = Named<N>
 export type RecordingRow = recordings.RecordingRow
+export type RecordingSource = recordings.RecordingSource
 export type StreamPayload = streams.StreamPayload
 
 export const callOf = store.find
@@ -46,7 +46,6 @@ export const runCommandOnCall = commands.runCommandOnCall
 /** Seconds that a call talks at most, without a wish. */
 export const ordinaryCallSeconds = ordinarySeconds
 
-export const callbackEvents = sources.callbackEvents
 /** Returns who gets the statuses of the calls of an application; null: nobody. */
 export const callbacksOfApplication = resolution.callbacksOfApplication
 /** Kinds of the jobs of callbacks in the shape of Twilio. */

@@ -81,7 +81,8 @@ export const makeAdmission = (deps: CallControlDeps, running: RunningCalls, time
         const limited = await checkCallLimits(tx, call.account_id, rate, deps.config)
         if (limited) return limited
         await beginCall(tx, { ...call, tenure: deps.epoch })
-        if (record !== null) await recordings.insertRecording(tx, call.account_id, call.id, record)
+        const source = call.origin === 'dial' ? 'dial' : 'call'
+        if (record !== null) await recordings.insertRecording(tx, call.account_id, call.id, record, source)
         return null
       })
       if (limited) return await refuseIt(call, limited)

@@ -97,6 +97,14 @@ const answered = async (balance?: string, ppm?: string) => {
 const placed = (child: Awaited<ReturnType<typeof placeChild>>) =>
   'plan' in child ? child : assert.fail(`${child.failed} ${child.reason}`)
 const refusedAs = (child: Awaited<ReturnType<typeof placeChild>>) => ('failed' in child ? child.failed : 'placed')
+/** The source of the recording of a plan, which is stored. */
+const sourceOf = async ({ call, record }: VoicePlan): Promise<string> => {
+  assert.ok(record)
+  const { source } = await db.one<{ source: string }>`
+    select source from call_recordings where call_id = ${call} and id = ${record.id}`
+  return source
+}
+
 const ended = { how: 'completed', status: 0, reason: '', by: 'callee', agoMs: 0, stats: [], recordings: [] } as const
 
 test('a call to a number with a program searches no target, and holds its own price from the beginning', async () => {
@@ -203,6 +211,7 @@ test('a child obeys the rules of placed calls: balance, emergency numbers, calle
   assert.deepEqual(plan.targets, [{ people: [{ account: who.id, user: hers.slice(3) }] }])
   const row = await rowOf(who, callId)
   assert.deepEqual([row.forwarded, Number(row.rate)], [false, 0])
+  assert.equal(await sourceOf(placed(await child(dial(telephone, { record: 'from_answer' }))).plan), 'dial')
 })
 
 test('the limits of an account count the calls of programs too', async () => {
@@ -381,8 +390,7 @@ test('the setting of a number records the whole call of its program, from a trun
   assert.equal(planOf(await receive()).record, null)
   await db.run`update virtual_numbers set record_inbound = true where account_id = ${who.id} and id = ${id}`
   for (const plan of [planOf(await receive()), planOf(await place())]) {
-    assert.ok(plan.program && plan.record)
-    const found = await db.many`select from call_recordings where call_id = ${plan.call} and id = ${plan.record.id}`
-    assert.equal(found.length, 1)
+    assert.ok(plan.program)
+    assert.equal(await sourceOf(plan), 'call')
   }
 })

@@ -12,7 +12,7 @@ export const makeProgramRecordings = (deps: RecordingDeps): ProgramRecordings =>
   const { db, quotas, config, log, seal, urlOfRecording } = deps
   const cipher = recordingCipher(seal)
   return {
-    begin: async ({ account, id: call }, { status }) => {
+    begin: async ({ account, id: call }, source, status) => {
       const full = await quotas.storageExhausted(db, account)
       if (full) return { refused: full.message }
       const prepared = await recordings.prepareRecording(config, account)
@@ -21,7 +21,7 @@ export const makeProgramRecordings = (deps: RecordingDeps): ProgramRecordings =>
         return { refused: 'its folder could not be created' }
       }
       await db.begin(async (tx) => {
-        await recordings.insertRecording(tx, account, call, prepared, status)
+        await recordings.insertRecording(tx, account, call, prepared, source, status)
       })
       return { id: prepared.id, path: prepared.path }
     },

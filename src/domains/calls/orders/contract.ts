@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Id, Ok, Phone, WebAddress, WebMethod } from '../../../platform/http/schema.ts'
+import { callbackEvents } from '../../applications/ops.ts'
 import { getCall } from '../contract.ts'
 import { maxCallHeaders, maxCallSeconds, maxRingSeconds, maxWaitingCalls, minRingSeconds } from '../limits.ts'
-import { callbackEvents } from '../programs/program-source.ts'
 import { verbSchemas } from '../programs/verbs.ts'
 
 const account = { auth: 'account', shape: 'full', tag: 'Calls' } as const
@@ -65,7 +65,11 @@ export const createCall = contract({
       ...source,
       status_url: Type.Optional(WebAddress('Gets the statuses of status_events, in order')),
       status_events: Type.Optional(
-        Type.Array(Enum([...callbackEvents]), { maxItems: 4, uniqueItems: true, description: 'Default: completed' }),
+        Type.Array(Enum([...callbackEvents]), {
+          maxItems: callbackEvents.length,
+          uniqueItems: true,
+          description: 'Default: completed',
+        }),
       ),
       ring_timeout: Type.Optional(
         Type.Integer({ minimum: minRingSeconds, maximum: maxRingSeconds, description: 'Seconds. Default: 60' }),

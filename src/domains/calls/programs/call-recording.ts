@@ -1,5 +1,6 @@
 import type { MediaChannel, MediaRecorder, MediaRecording, MediaResult } from '../../../ports/media.ts'
 import type { VoiceLine } from '../../../ports/voice.ts'
+import type { RecordingSource } from '../recordings/recording-store.ts'
 import type { ProgramCall } from './program.ts'
 import type { ProgramDeps, RecordingStatus } from './program-deps.ts'
 
@@ -16,16 +17,16 @@ export type CallRecording = {
 
 type RecordingDeps = { readonly deps: ProgramDeps; readonly line: VoiceLine; call(): ProgramCall }
 
-/** @param verb that records @returns the reason if nothing is recorded */
+/** Begins a recording. @returns the reason if nothing is recorded */
 export const beginRecording = async (
   { deps, line, call }: RecordingDeps,
-  verb: 'record' | 'record_call',
+  source: RecordingSource,
   status: RecordingStatus,
   channels: readonly [MediaChannel, MediaChannel | null],
 ): Promise<CallRecording | { readonly refused: string }> => {
   const { media } = line
   if (!media) return { refused: 'the call has no media' }
-  const begun = await deps.recordings.begin(call(), { verb, status })
+  const begun = await deps.recordings.begin(call(), source, status)
   if ('refused' in begun) return begun
   const { id, path } = begun
   const closed = async (

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { uuid } from '../../../platform/lib/id.ts'
+import { mediaTypeOf } from '../../../platform/lib/media-type.ts'
 import type { Outbound, PostResult } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
-import { redirectionOf } from '../../../platform/lib/outbound-redirect.ts'
-import { maxProgramDocumentBytes, maxProgramRedirects, programConnectMs, programRetryMs } from '../limits.ts'
+import { followRedirects, RedirectError } from '../../../platform/lib/outbound-redirect.ts'
+import { maxProgramDocumentBytes, programConnectMs, programRetryMs } from '../limits.ts'
 import { readAnswer } from './document.ts'
 import {
   type ProgramAddress,
@@ -44,6 +45,15 @@ const programErrorOf = (error: unknown, url: string): ProgramError => {
   return new ProgramError(errorCodes[error.code], error.message, url)
 }
 
+const redirectCodes = {
+  insecure: 'forbidden_address',
+  loop: 'loop',
+  late: 'timeout',
+} as const satisfies { readonly [reason in RedirectError['reason']]: ProgramErrorCode }
+
+const redirectErrorOf = ({ reason, message, url, status }: RedirectError): ProgramError =>
+  new ProgramError(redirectCodes[reason], message, url, reason === 'late' ? null : status)
+
 /**
  * Sends a request, and again if no byte of an answer came and there is time. The body is at most a little too long.
  * @param deadline by the monotonic clock
@@ -82,20 +92,11 @@ const send = async (
   }
 }
 
-const typeOf = ({ headers }: PostResult): string => {
-  const [type = ''] = String([headers['content-type'] ?? ''].flat()[0])
-    .toLowerCase()
-    .split(';')
-  return type.trim()
-}
-
-/** An answer, and the address that gave it. */
-type UrlAnswer = { readonly url: string; readonly result: PostResult }
-
 /**
  * Sends a request of a program. One in the shape of Twilio follows redirects, each judged and signed as the first request;
  * a native one does not.
  * @param answered called with the status of each answer
+ * @returns an answer, and the address that gave it
  * @throws ProgramError
  */
 const sendRequest = async (
@@ -104,28 +105,27 @@ const sendRequest = async (
   first: ProgramAddress,
   content: ProgramRequest,
   answered: (status: number) => void,
-): Promise<UrlAnswer> => {
+): Promise<{ readonly url: string; readonly result: PostResult }> => {
+  // As Twilio does: a redirect by GET has no result of the verb.
+  const withoutResult = { ...content, verb: null, result: null }
   let deadline: number | null = null
-  let [to, sent] = [first, content]
-  for (let redirects = 0; ; redirects++) {
-    const { url } = to
+  const sendTo = async (to: ProgramAddress, keepsBody: boolean): Promise<PostResult> => {
     try {
-      const written = await writers[program.shape](program, to, sent, uuid())
+      const written = await writers[program.shape](program, to, keepsBody ? content : withoutResult, uuid())
       deadline ??= performance.now() + (written.timeoutMs ?? program.timeoutMs)
       const result = await send(outbound, written, deadline, signal)
       answered(result.status)
-      const next = program.shape === 'twilio' ? redirectionOf(result, to) : null
-      if (next === null) return { url, result }
-      if ('fault' in next) throw new ProgramError('forbidden_address', next.fault, url, result.status)
-      if (redirects === maxProgramRedirects)
-        throw new ProgramError('loop', `more than ${maxProgramRedirects} redirects of HTTP`, url, result.status)
-      to = next
-      if (performance.now() >= deadline) throw new OutboundError('timeout', 'its redirects took too long')
-      // As Twilio does: the result of a verb is not sent along.
-      if (!next.keepsBody) sent = { ...sent, verb: null, result: null }
+      return result
     } catch (error) {
-      throw programErrorOf(error, url)
+      throw programErrorOf(error, to.url)
     }
+  }
+  if (program.shape === 'native') return { url: first.url, result: await sendTo(first, true) }
+  const isLate = () => deadline !== null && performance.now() >= deadline
+  try {
+    return await followRedirects(first, ({ keepsBody, ...to }) => sendTo(to, keepsBody), isLate)
+  } catch (error) {
+    throw error instanceof RedirectError ? redirectErrorOf(error) : error
   }
 }
 
@@ -148,7 +148,7 @@ export const requestDocument = async (
     const { url, result } = await sendRequest(deps, program, to, content, (answered) => {
       status = answered
     })
-    const answer = { status: result.status, type: typeOf(result), body: result.excerpt }
+    const answer = { status: result.status, type: mediaTypeOf(result.headers['content-type']), body: result.excerpt }
     const document = await readAnswer(answer, url, deps.compileTwiml)
     report(null)
     return document

@@ -2,6 +2,7 @@ import { print } from '../../../platform/lib/id.ts'
 import type { MediaLeg, MediaSound } from '../../../ports/media.ts'
 import { idleGatherMs, leastSpeechMs, maxGatheredKeys, verbTimeoutSeconds } from '../limits.ts'
 import { beginRecording, type CallRecording } from './call-recording.ts'
+import type { RecordingStatus } from './program-deps.ts'
 import { playPrompts, playSounds } from './sound-verbs.ts'
 import { answeredLeg, callOver, type VerbContext, type VerbOutcome } from './verb-context.ts'
 import type { VerbOf } from './verbs.ts'
@@ -102,6 +103,12 @@ const recordEnd = (
     else takeKeys()
   })
 
+/** Returns the address that gets a recording once it is stored. */
+const statusOf = (
+  { program }: VerbContext,
+  { status_url: url, status_method: method = 'POST' }: VerbOf<'record' | 'record_call'>,
+): RecordingStatus => (url === undefined ? null : { url, method, shape: program.shape })
+
 const failedRecord = ({ line }: VerbContext, reason: string): VerbOutcome => {
   line.note(`record: ${reason}`)
   const errorCode = 'recording_failed'
@@ -112,17 +119,12 @@ const failedRecord = ({ line }: VerbContext, reason: string): VerbOutcome => {
 export const record = async (context: VerbContext, verb: VerbOf<'record'>): Promise<VerbOutcome> => {
   const leg = await answeredLeg(context)
   if (!leg) return callOver
-  const { timeout = verbTimeoutSeconds, status_url: url, status_method: method = 'POST' } = verb
+  const { timeout = verbTimeoutSeconds } = verb
   if (verb.beep !== false) await playSounds(leg, [beep], { signal: context.signal })
   if (context.signal.aborted) return context.line.gone.aborted ? callOver : { result: null, skipsAction: true }
   // Keys that were pressed before do not end it.
   context.state.keys.clear()
-  const recording = await beginRecording(
-    context,
-    'record',
-    url === undefined ? null : { url, method, shape: context.program.shape },
-    [{ leg, of: 'said' }, null],
-  )
+  const recording = await beginRecording(context, 'record', statusOf(context, verb), [{ leg, of: 'said' }, null])
   if ('refused' in recording) return failedRecord(context, recording.refused)
   const began = performance.now()
   if (timeout > 0) await leg.listenForSpeech({ leastMs: leastSpeechMs, silenceMs: timeout * 1_000 })
@@ -141,36 +143,52 @@ export const record = async (context: VerbContext, verb: VerbOf<'record'>): Prom
   }
 }
 
-/** Starts, pauses, resumes or stops the recording of both sides. */
-export const recordCall = async (context: VerbContext, verb: VerbOf<'record_call'>): Promise<VerbOutcome> => {
-  const { state, line } = context
-  const leg = await answeredLeg(context)
-  if (!leg) return callOver
-  const failed = (reason: string): VerbOutcome => {
-    line.note(`record_call: ${reason}`)
-    return { result: { error_code: 'recording_failed' }, errorCode: 'recording_failed', isIdle: true }
-  }
-  if (verb.do === 'start') {
-    if (state.recording) return failed('the call is recorded already')
-    const { status_url: url, status_method: method = 'POST' } = verb
-    const status = url === undefined ? null : { url, method, shape: context.program.shape }
-    const begun = await beginRecording(context, 'record_call', status, [
-      { leg, of: 'said' },
-      { leg, of: 'heard' },
-    ])
-    if ('refused' in begun) return failed(begun.refused)
-    state.recording = begun
-    return { result: { recording_uuid: print('REC', begun.id) }, isIdle: true }
-  }
+const failedRecordCall = ({ line }: VerbContext, reason: string): VerbOutcome => {
+  line.note(`record_call: ${reason}`)
+  const errorCode = 'recording_failed'
+  return { result: { error_code: errorCode }, errorCode, isIdle: true }
+}
+
+/** The source of a recording of both sides, by that of its verb. */
+const sources = { order: 'order', document: 'record_call', command: 'command' } as const
+
+const startRecording = async (
+  context: VerbContext,
+  leg: MediaLeg,
+  verb: VerbOf<'record_call'>,
+): Promise<CallRecording | { readonly refused: string }> => {
+  const { state, origin } = context
+  if (state.recording) return { refused: 'the call is recorded already' }
+  const begun = await beginRecording(context, sources[origin], statusOf(context, verb), [
+    { leg, of: 'said' },
+    { leg, of: 'heard' },
+  ])
+  if (!('refused' in begun)) state.recording = begun
+  return begun
+}
+
+const changeRecording = async (
+  { state }: VerbContext,
+  { do: change, pause = 'silence' }: VerbOf<'record_call'>,
+): Promise<CallRecording | { readonly refused: string }> => {
   const { recording } = state
-  if (!recording) return failed('the call is not recorded')
-  if (verb.do === 'stop') {
+  if (!recording) return { refused: 'the call is not recorded' }
+  if (change === 'stop') {
     state.recording = null
     await recording.stop()
-  } else {
-    const done =
-      verb.do === 'pause' ? await recording.recorder.pause(verb.pause ?? 'silence') : await recording.recorder.resume()
-    if (done.outcome === 'refused') return failed(done.reason)
+    return recording
   }
+  const { recorder } = recording
+  const changed = change === 'pause' ? await recorder.pause(pause) : await recorder.resume()
+  return changed.outcome === 'refused' ? { refused: changed.reason } : recording
+}
+
+/** Starts, pauses, resumes or stops the recording of both sides. */
+export const recordCall = async (context: VerbContext, verb: VerbOf<'record_call'>): Promise<VerbOutcome> => {
+  const leg = await answeredLeg(context)
+  if (!leg) return callOver
+  const recording =
+    verb.do === 'start' ? await startRecording(context, leg, verb) : await changeRecording(context, verb)
+  if ('refused' in recording) return failedRecordCall(context, recording.refused)
   return { result: { recording_uuid: print('REC', recording.id) }, isIdle: true }
 }

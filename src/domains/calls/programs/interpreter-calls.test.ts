@@ -99,7 +99,9 @@ test('a redirection ends the verb that runs, and the program goes on with the ot
 })
 
 test('commands play, stop, send keys, record, tag and hang up', async (t) => {
-  const { receive, command, finished, ended, over } = await open(t, { '/begin': [{ verb: 'gather', timeout: 60 }] })
+  const { receive, command, finished, sources, ended, over } = await open(t, {
+    '/begin': [{ verb: 'gather', timeout: 60 }],
+  })
   const { peer, dialled } = await receive()
   await until(() => dialled.session)
   await until(async () => (await command({ command: 'play', verb: say(660) }))?.ok)
@@ -119,6 +121,7 @@ test('commands play, stop, send keys, record, tag and hang up', async (t) => {
   assert.equal((await ended()).how, 'completed')
   await over()
   assert.ok(finished.length === 1 && finished[0]?.content !== 'left')
+  assert.deepEqual(sources, ['command'])
 })
 
 test('before the answer a program rings, plays early sounds, and rejects the call', async (t) => {
@@ -243,9 +246,12 @@ test('a stream in the background leaves the keys to the program, until stop_stre
 })
 
 test('verbs of the request that placed a call run before its program', async (t) => {
-  const { receive, requested, finished, over } = await open(
+  const { receive, requested, finished, sources, over } = await open(
     t,
-    { '/begin': [{ verb: 'record_call', do: 'stop', action: '/recorded' }], '/recorded': [] },
+    {
+      '/begin': [{ verb: 'record_call', do: 'stop', action: '/recorded' }],
+      '/recorded': [{ verb: 'record_call', do: 'start' }],
+    },
     {
       preamble: [
         { verb: 'record_call', do: 'start' },
@@ -262,6 +268,7 @@ test('verbs of the request that placed a call run before its program', async (t)
   assert.ok(one && one.content !== 'left' && one.content.seconds < 0.2)
   assert.equal(result?.recording_uuid, `REC${one.id}`)
   await over()
+  assert.deepEqual(sources, ['order', 'record_call'])
 })
 
 test('the result of a dial is sent though the party has hung up', async (t) => {

@@ -164,7 +164,7 @@ test('a key that comes while a recording begins ends it', async (t) => {
 })
 
 test('a recording ends by silence after speech, and without speech', async (t) => {
-  const { receive, requested, finished, over } = await open(t, {
+  const { receive, requested, finished, sources, over } = await open(t, {
     '/begin': [{ verb: 'record', beep: false, timeout: 1, action: '/spoken' }],
     '/spoken': [{ verb: 'record', beep: false, timeout: 0.2, trim: false, action: '/silent' }],
     '/silent': [{ verb: 'record', beep: false, timeout: 0, max_seconds: 1, action: '/long' }],
@@ -194,6 +194,7 @@ test('a recording ends by silence after speech, and without speech', async (t) =
   assert.ok(second.length > 1_500 && second.every((sample) => Math.abs(sample) < 100))
   assert.equal((await requested('/long')).body.result?.reason, 'max_seconds')
   await over()
+  assert.deepEqual(sources, ['record', 'record', 'record'])
 })
 
 test('a program that fails before the answer refuses the call with 480, as an error of the program', async (t) => {

@@ -51,14 +51,16 @@ export class Interpreter {
   #requests = 0
   #steps = 0
   readonly #isScreening: boolean
+  /** Where the verbs of the queue come from. */
+  #origin: VerbContext['origin'] = 'order'
   /** The verbs of a screening have ended, and the callee may be connected. */
   #isConfirmed = false
 
   constructor(deps: ProgramDeps, run: ProgramRun, line: VoiceLine) {
     this.#deps = deps
     this.#run = run
-    this.#isScreening = run.isScreening ?? false
     this.#line = line
+    this.#isScreening = run.isScreening ?? false
     this.#program = run.program
     this.#queue = run.preamble ?? []
     this.#state = {
@@ -96,7 +98,7 @@ export class Interpreter {
   }
 
   command(command: CallCommand): Promise<CommandOutcome> {
-    return runCommand(this.#context(this.#line.gone), command, (program) => {
+    return runCommand(this.#context(this.#line.gone, 'command'), command, (program) => {
       this.#redirection = program
       this.#current.abort()
     })
@@ -116,6 +118,7 @@ export class Interpreter {
   async #begin(program: ResolvedProgram): Promise<void> {
     this.#redirection = null
     this.#program = program
+    this.#origin = 'document'
     this.#queue = []
     if ('url' in program.begin) await this.#load(program.begin, started)
     else this.#replace(program.begin)
@@ -160,7 +163,7 @@ export class Interpreter {
         errorCode,
       })
     try {
-      const outcome = await runVerb(this.#context(this.#interruptible()), verb)
+      const outcome = await runVerb(this.#context(this.#interruptible(), this.#origin), verb)
       report(outcome.errorCode ?? null)
       return outcome
     } catch (error) {
@@ -242,12 +245,13 @@ export class Interpreter {
     return AbortSignal.any([this.#line.gone, this.#current.signal])
   }
 
-  #context(signal: AbortSignal): VerbContext {
+  #context(signal: AbortSignal, origin: VerbContext['origin']): VerbContext {
     return {
       deps: this.#deps,
       line: this.#line,
       state: this.#state,
       program: this.#program,
+      origin,
       signal,
       isScreening: this.#isScreening,
       call: () => this.#call(),

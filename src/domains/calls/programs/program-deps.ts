@@ -1,6 +1,7 @@
 import type { Outbound } from '../../../platform/lib/outbound.ts'
 import type { MediaLeg, MediaRecording, MediaSound } from '../../../ports/media.ts'
 import type { VoicePlan, VoiceProgram } from '../../../ports/voice.ts'
+import type { RecordingSource } from '../recordings/recording-store.ts'
 import type { CallCommand, CommandOutcome } from './call-command.ts'
 import type {
   ProgramAddress,
@@ -38,7 +39,8 @@ export type ProgramRecordings = {
   /** Stores that a recording begins. `path`: of its file, to be written. */
   begin(
     call: ProgramCall,
-    options: { readonly verb: 'record' | 'record_call'; readonly status: RecordingStatus },
+    source: RecordingSource,
+    status: RecordingStatus,
   ): Promise<{ readonly id: string; readonly path: string } | { readonly refused: string }>
   /**
    * Completes a recording; resolves once that is durable. `left`: it was not closed properly, so a file may exist.

@@ -1,4 +1,4 @@
-import type { ProgramReference } from '../../applications/ops.ts'
+import type { CallbackEvent, ProgramReference } from '../../applications/ops.ts'
 
 /** The program of a call, as the API took it. It is stored with the call. */
 export type ProgramSource =
@@ -10,10 +10,6 @@ export type ProgramSource =
       readonly base_url: string | null
       readonly shape: 'native' | 'twilio'
     }
-
-export const callbackEvents = ['initiated', 'ringing', 'answered', 'completed'] as const
-
-export type CallbackEvent = (typeof callbackEvents)[number]
 
 /** The receiver of the statuses of a call. `application`: whose secret signs native ones; null: that of the account. */
 export type CallCallbacks = {

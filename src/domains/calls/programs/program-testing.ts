@@ -95,6 +95,7 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
   const steps: ProgramStep[] = []
   const failures: ProgramFailure[] = []
   const errors: unknown[] = []
+  const sources: Parameters<ProgramRecordings['begin']>[1][] = []
   const finished: { id: string; content: Parameters<ProgramRecordings['finish']>[2] }[] = []
   const writer = makeNativeWriter({ agent: 'test', keysOf: async () => [secret] })
   const deps: ProgramDeps = {
@@ -107,7 +108,8 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
           : { error_code: 'unreachable', detail: 'no connection' },
     },
     recordings: {
-      begin: async () => {
+      begin: async (_, source) => {
+        sources.push(source)
         const id = uuid()
         return { id, path: `${folder}/${id}.wav` }
       },
@@ -128,5 +130,5 @@ export const makeProgramDeps = (folder: string, own: Partial<ProgramDeps> = {}) 
     onError: (error) => void errors.push(error),
     ...own,
   }
-  return { deps, steps, failures, errors, finished }
+  return { deps, steps, failures, errors, sources, finished }
 }

@@ -25,6 +25,8 @@ export type VerbContext = {
   readonly line: VoiceLine
   readonly state: ProgramState
   readonly program: ResolvedProgram
+  /** Where the verb comes from: the request that made the call, a document of the program, or a command. */
+  readonly origin: 'order' | 'document' | 'command'
   /** Ends the verb: the party is gone, or the program goes on with another document. */
   readonly signal: AbortSignal
   /** The verbs run for a callee that is not connected yet. */

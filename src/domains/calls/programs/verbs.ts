@@ -1,4 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
+import { callbackEvents } from '../../applications/ops.ts'
 
 /**
  * The verbs of documents: what a program can do in a call. JSON documents are checked against these schemas, and TwiML is
@@ -104,15 +105,10 @@ const reports = {
   status_method: Type.Optional(Method),
   /** Default: the end alone. */
   status_events: Type.Optional(
-    Type.Array(
-      Type.Union([
-        Type.Literal('initiated'),
-        Type.Literal('ringing'),
-        Type.Literal('answered'),
-        Type.Literal('completed'),
-      ]),
-      { minItems: 1, maxItems: 4 },
-    ),
+    Type.Array(Type.Enum([...callbackEvents]), {
+      minItems: 1,
+      maxItems: callbackEvents.length,
+    }),
   ),
 }
 

@@ -12,6 +12,7 @@ import { uuid } from '../../../platform/lib/id.ts'
 import type { MediaRecording } from '../../../ports/media.ts'
 import type { VoiceEnd, VoiceOutboundCall } from '../../../ports/voice.ts'
 import type { RecordingCallback } from './recording-status.ts'
+import type { RecordingSource } from './recording-store.ts'
 
 type RecordingLocation = Pick<Config, 'home' | 'mediaStore'>
 
@@ -177,16 +178,20 @@ export const prepareRecording = async (where: RecordingLocation, account: string
   }
 }
 
-/** Stores that a call will be recorded, before the recording starts. A call may have several recordings. */
+/**
+ * Stores that a call will be recorded, before the recording starts. A call may have several recordings.
+ * @param callback gets the recording once it is stored
+ */
 export const insertRecording = (
   tx: Tx,
   account: string,
   call: string,
   { id, home }: Omit<NewRecording, 'path'>,
+  source: RecordingSource,
   callback: RecordingCallback | null = null,
 ) => tx.run`
-  insert into call_recordings (account_id, id, call_id, home, status_callback)
-  values (${account}, ${id}, ${call}, ${home}, ${callback && JSON.stringify(callback)}::text::jsonb)
+  insert into call_recordings (account_id, id, call_id, home, source, status_callback)
+  values (${account}, ${id}, ${call}, ${home}, ${source}, ${callback && JSON.stringify(callback)}::text::jsonb)
   on conflict do nothing`
 
 /** Forgets a recording that did not begin. */

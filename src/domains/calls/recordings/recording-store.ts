@@ -2,11 +2,19 @@ import { makeConditions } from '../../../platform/db/conditions.ts'
 import { byTimeAndId, exactTime, type ListPage, makeListQuery } from '../../../platform/db/list-query.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
 
+/**
+ * How a recording began: by a verb of a program, by a `dial` that is recorded, by the request that made the call (`order`), by
+ * a request during it (`command`), or for the whole `call` by a setting or by the telephone of a user.
+ */
+export type RecordingSource = 'record' | 'record_call' | 'dial' | 'order' | 'command' | 'call'
+
 /** A recording. `ready_at`: null while it is made. */
 export type RecordingRow = {
   id: string
   account_id: string
   call_id: string
+  /** Null for one from before sources were stored. */
+  source: RecordingSource | null
   seconds: string | null
   /** Known once it is ready. */
   channels: 1 | 2
@@ -18,12 +26,12 @@ export type RecordingRow = {
 const isLeft = `ready_at > 'epoch'`
 
 export const findRecordingRow = (sql: Sql, account: string, id: string) => sql.maybe<RecordingRow>`
-  select id, account_id, call_id, seconds, channels, created_at, ready_at from call_recordings
+  select id, account_id, call_id, source, seconds, channels, created_at, ready_at from call_recordings
   where account_id = ${account} and id = ${id} and (ready_at is null or ready_at > 'epoch')`
 
 /** Returns the newest recording of a call that is being made. */
 export const findRecordingInProgress = (sql: Sql, account: string, call: string) => sql.maybe<RecordingRow>`
-  select id, account_id, call_id, seconds, channels, created_at, ready_at from call_recordings
+  select id, account_id, call_id, source, seconds, channels, created_at, ready_at from call_recordings
   where account_id = ${account} and call_id = ${call} and ready_at is null order by created_at desc, id desc limit 1`
 
 const byTime = { table: 'call_recordings', key: byTimeAndId(), isNewestFirst: true }
@@ -41,7 +49,7 @@ export const pageOfRecordings = (
   conditions.add('created_at >= ?', since)
   conditions.push(isLeft)
   const { text, values } = makeListQuery(byTime, conditions, []).page(
-    `id, account_id, call_id, seconds, channels, created_at, ready_at, ${exactTime('created_at')} as at`,
+    `id, account_id, call_id, source, seconds, channels, created_at, ready_at, ${exactTime('created_at')} as at`,
     at,
   )
   return sql.raw<RecordingRow & { at: string }>(text, values)

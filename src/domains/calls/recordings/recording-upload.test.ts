@@ -59,7 +59,7 @@ const record = async (who: Tenant, isAnswered = true) => {
       ...{ to_number: '+447700900123', iso_country_code: 'GB', is_msgapp: false, is_trunk: true, caller_id: null },
       ...{ caller_id_used: '+441632960000', virtual_number_id: null, toll_free: false },
     })
-    await recordings.insertRecording(tx, who.id, id, recording)
+    await recordings.insertRecording(tx, who.id, id, recording, 'call')
     if (isAnswered) await callAnswered(tx, who.id, id, null)
     await callEnded(tx, who.id, id, { status: isAnswered ? 'COMPLETED' : 'NO_ANSWER', reason: '200' })
   })
@@ -326,7 +326,7 @@ test('each recording of a call has a file, a link, an object in the store and an
   const { urlOf: urlOfCall, urlOfRecording } = recordingLinks(world.parts)
   const first = await hearable(who)
   const second = await newRecording(who)
-  await db.begin((tx) => recordings.insertRecording(tx, who.id, first.id, second))
+  await db.begin((tx) => recordings.insertRecording(tx, who.id, first.id, second, 'call'))
   leave(second.path, Buffer.concat([wavHeader(0), Buffer.from('abcdefgh')]))
   await pass(86_400)
   await repairRecordings(withStore)
@@ -365,7 +365,7 @@ test('a call whose recordings are deleted by two processes at once has none to p
   const who = await alone()
   const { id, recording } = await hearable(who)
   const second = await newRecording(who)
-  await db.begin((tx) => recordings.insertRecording(tx, who.id, id, second))
+  await db.begin((tx) => recordings.insertRecording(tx, who.id, id, second, 'call'))
   leave(second.path)
   await pass(10)
   await repairRecordings(withStore)

@@ -5,9 +5,10 @@ import { ok, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { type Problem, refuse } from '../../../platform/http/problem.ts'
 import { refusals as httpRefusals } from '../../../platform/http/refusals.ts'
 import { countDownload } from '../../../platform/http/request-limiters.ts'
-import { charsetOf, mediaTypeOf } from '../../../platform/http/upload.ts'
+import { charsetOf } from '../../../platform/http/upload.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { type ImportError, maxListedErrors } from '../../../platform/lib/import-errors.ts'
+import { mediaTypeOf } from '../../../platform/lib/media-type.ts'
 import { readText } from '../../../platform/lib/text-encoding.ts'
 import type { Services } from '../../../services.ts'
 import { exportChunkSize, maxNamedFaults } from '../limits.ts'
@@ -36,7 +37,7 @@ const refusal = (outcome: ImportResult, seen: object): Problem => {
   return httpRefusals.fileRejected(`${what}; ${first.join('; ')}${rest}`, 'invalid_file', report)
 }
 
-const isCsv = (request: FastifyRequest): boolean => mediaTypeOf(request) === 'text/csv'
+const isCsv = (request: FastifyRequest): boolean => mediaTypeOf(request.headers['content-type']) === 'text/csv'
 
 export const contactFileRoutes = ({ db, quotas, limiters }: Services) => {
   const readPart = async (account: string, after: string | null) => {

@@ -1,3 +1,4 @@
+import { mediaTypeOf } from '../../../platform/lib/media-type.ts'
 import { storable } from '../../../platform/lib/storable.ts'
 import type { ChatMediaType } from '../../../ports/chat-message.ts'
 
@@ -49,7 +50,7 @@ const namePattern = /^[\w.+-]{1,60}\/[\w.+-]{1,100}$/
 
 /** Returns the MIME type of a header, without parameters; derived from the file name if the header is empty. */
 export const mimeOf = (header: string | null, name: string): string => {
-  const mime = header?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const mime = mediaTypeOf(header)
   if (namePattern.test(mime) && mime !== unknown && mime !== 'binary/octet-stream') return mime
   return byName.get(name.slice(name.lastIndexOf('.') + 1).toLowerCase()) ?? unknown
 }

@@ -89,7 +89,7 @@ export const listApplications = contract({
   method: 'GET',
   url: `${accountPath}/Applications`,
   summary: 'The applications of the account, newest first',
-  description: 'All applications are on one page, those of the native interface, too.',
+  description: 'Applications of the native interface are listed, too.',
   params: accountParams,
   query: Type.Object({
     FriendlyName: Type.Optional(Type.String({ maxLength: 100, description: 'The whole name' })),

@@ -4,8 +4,8 @@ import {
   assertMayRunProgram,
   changeApplication,
   findApplication,
-  listApplications,
   movedField,
+  pageOfApplications,
   removeApplication,
 } from '../../../domains/applications/ops.ts'
 import { contentsOf } from '../../../domains/inbox/narrowing/ops.ts'
@@ -18,7 +18,7 @@ import type { Services } from '../../../services.ts'
 import { addressFault } from '../callbacks/program-request.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { programTimeoutMs } from '../limits.ts'
-import { pageFields, pageOf } from '../list-pages.ts'
+import { cutPage, pageFields, pageOf, rangeOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
 import { rfc2822 } from '../times.ts'
 import * as c from './contract.ts'
@@ -111,14 +111,11 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
 
     route(c.listApplications, async ({ account, query }) => {
       const list = c.listApplications.id
-      const found = (await listApplications(db, account.id)).filter(
-        ({ name }) => query.FriendlyName === undefined || name === query.FriendlyName,
-      )
+      const page = pageOf(list, query)
+      const found = await pageOfApplications(db, account.id, query.FriendlyName ?? null, rangeOf(page))
+      const { rows, next } = cutPage(found, page)
       const path = `/2010-04-01/Accounts/${printSid('AC', account.id)}/Applications`
-      return {
-        ...pageFields(list, path, query, pageOf(list, query), found.length, null),
-        applications: found.map(present),
-      }
+      return { ...pageFields(list, path, query, page, rows.length, next), applications: rows.map(present) }
     }),
 
     route(c.fetchApplication, async ({ account, params }) => present(await applicationOf(db, account.id, params.Sid))),

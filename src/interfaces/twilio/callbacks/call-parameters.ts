@@ -3,6 +3,8 @@ import type {
   ProgramCall,
   ProgramErrorCode,
   ProgramRequest,
+  RecordingRow,
+  RecordingSource,
   StreamPayload,
   VerbResult,
 } from '../../../domains/calls/compat/ops.ts'
@@ -137,18 +139,21 @@ export const programParameters = (urlOf: RecordingUrl, { call, verb, result, err
   ...(error === null ? {} : { ErrorCode: String(errorCodeOf(error.code)), ErrorUrl: error.url ?? '' }),
 })
 
-/** A complete recording, with bare ids. */
-type StoredRecording = {
-  readonly id: string
-  readonly account_id: string
-  readonly call_id: string
-  readonly seconds: string | null
-  readonly channels: 1 | 2
-  readonly created_at: Date
-}
+/** Sources of recordings in Twilio's documentation, by ours. A setting has none of its own there. */
+const sources = {
+  record: 'RecordVerb',
+  record_call: 'StartCallRecordingTwiML',
+  dial: 'DialVerb',
+  order: 'OutboundAPI',
+  command: 'StartCallRecordingAPI',
+  call: 'StartCallRecordingAPI',
+} as const satisfies { readonly [source in RecordingSource]: string }
 
-/** Returns the parameters of the report that a recording is stored. */
-export const recordingParameters = (urlOf: RecordingUrl, row: StoredRecording): Parameters => ({
+/** Returns how a recording began, as Twilio names it. */
+export const sourceOf = ({ source }: Pick<RecordingRow, 'source'>) => sources[source ?? 'call']
+
+/** Returns the parameters of the report that a recording is stored. @param row of a complete one */
+export const recordingParameters = (urlOf: RecordingUrl, row: RecordingRow): Parameters => ({
   AccountSid: printSid('AC', row.account_id),
   CallSid: printSid('CA', row.call_id),
   RecordingSid: printSid('RE', row.id),
@@ -156,6 +161,7 @@ export const recordingParameters = (urlOf: RecordingUrl, row: StoredRecording): 
   RecordingStatus: 'completed',
   RecordingDuration: whole(row.seconds),
   RecordingChannels: String(row.channels),
+  RecordingSource: sourceOf(row),
   RecordingStartTime: rfc2822(row.created_at),
   RecordingTrack: 'both',
   ErrorCode: '0',

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { mediaTypeOf } from '../../../platform/lib/media-type.ts'
 import type { Outbound, PostResult } from '../../../platform/lib/outbound.ts'
 import { OutboundError } from '../../../platform/lib/outbound-exchange.ts'
-import { redirectionOf } from '../../../platform/lib/outbound-redirect.ts'
+import { followRedirects, RedirectError } from '../../../platform/lib/outbound-redirect.ts'
 import {
   maxDocumentBytes,
-  maxHttpRedirects,
   maxProgramRetries,
   programConnectMs,
   programTimeoutMs,
@@ -122,10 +122,7 @@ export const writeRequest = (
 const answerOf = ({ status, headers, excerpt }: PostResult, url: string, ms: number): ProgramAnswer => {
   if (status < 200 || status >= 300)
     throw new ProgramError(11200, url, `the program answered ${status}`, status >= 500 || status === 429)
-  const [type = ''] = String([headers['content-type'] ?? ''].flat()[0])
-    .toLowerCase()
-    .split(';')
-  return { status, url, type: type.trim(), body: excerpt, ms }
+  return { status, url, type: mediaTypeOf(headers['content-type']), body: excerpt, ms }
 }
 
 /**
@@ -143,24 +140,19 @@ export const requestProgram = async (
   maxMs = programTimeoutMs,
 ): Promise<ProgramAnswer> => {
   let ms = 0
-  let to = program
-  for (let redirects = 0; ; redirects++) {
-    const { url } = to
-    const { result, ms: own } = await requestOnce(
-      deps,
-      to,
-      parameters,
-      redirects === 0 ? id : `${id}-${redirects}`,
-      maxMs - ms,
-    )
+  const sendTo = async (to: Program, redirects: number): Promise<PostResult> => {
+    const requestId = redirects === 0 ? id : `${id}-${redirects}`
+    const { result, ms: own } = await requestOnce(deps, to, parameters, requestId, maxMs - ms)
     ms += own
-    const next = redirectionOf(result, to)
-    if (next === null) return answerOf(result, url, ms)
-    if ('fault' in next) throw new ProgramError(11200, url, next.fault)
-    if (redirects === maxHttpRedirects)
-      throw new ProgramError(11215, url, `more than ${maxHttpRedirects} redirects of HTTP`)
-    if (ms >= maxMs) throw new ProgramError(11200, url, 'its redirects took too long', true)
-    to = next
+    return result
+  }
+  try {
+    const { url, result } = await followRedirects(program, sendTo, () => ms >= maxMs)
+    return answerOf(result, url, ms)
+  } catch (error) {
+    if (!(error instanceof RedirectError)) throw error
+    const { reason, url, message } = error
+    throw new ProgramError(reason === 'loop' ? 11215 : 11200, url, message, reason === 'late')
   }
 }
 

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { callbackEvents } from '../../../domains/applications/ops.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
 import { Enum, Named } from '../../../platform/http/schema.ts'
 import {
@@ -109,8 +110,8 @@ export const createCall = contract({
       StatusCallbackMethod: Type.Optional(Method),
       StatusCallbackEvent: Type.Optional(
         Type.Array(Type.String({ maxLength: 100 }), {
-          maxItems: 4,
-          description: 'initiated, ringing, answered and completed. Default: completed',
+          maxItems: callbackEvents.length,
+          description: `${callbackEvents.join(', ')}. Default: completed`,
         }),
       ),
       SendDigits: Type.Optional(

@@ -1,10 +1,13 @@
 import { e164 } from '@trunkline/phone/phone.ts'
 import type { Static } from 'typebox'
-import { type ApplicationRow, findApplication } from '../../../domains/applications/ops.ts'
 import {
+  type ApplicationRow,
   type CallbackEvent,
-  type CallOrder,
   callbackEvents,
+  findApplication,
+} from '../../../domains/applications/ops.ts'
+import {
+  type CallOrder,
   callbacksOfApplication,
   ordinaryCallSeconds,
   type ProgramSource,

@@ -17,7 +17,7 @@ import { Problem, refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
-import { olderOf, pageFields, pageOf } from '../list-pages.ts'
+import { cutPage, pageFields, pageOf, rangeOf, type TwilioPage } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { presentCall } from './call-fields.ts'
@@ -77,16 +77,59 @@ const commandOf = async (row: CallRow, body: Static<typeof c.updateCall.body>): 
   return program && { command: 'redirect', program }
 }
 
-/** Returns a page of the calls that a call dialled, newest first. */
-const childrenOf = async (sql: Sql, account: string, sid: string): Promise<CallRow[]> => {
+/** Calls of a page, newest first, and the key of the last one that was examined if more may follow. */
+type CallPage = {
+  readonly rows: readonly CallRow[]
+  readonly next: { readonly time: string; readonly id: string } | null
+}
+
+/** Returns a page of the calls that a call dialled. */
+const pageOfDialled = async (
+  sql: Sql,
+  account: string,
+  page: TwilioPage,
+  {
+    sid,
+    since,
+    bound,
+  }: { readonly sid: string; readonly since: Date | null; readonly bound: readonly string[] | null },
+): Promise<CallPage> => {
   const parent = parseSid('CA', sid)
-  const ids = parent === null ? [] : await store.childrenOf(sql, account, parent)
-  const rows = new Map((await callsByIds(sql, account, ids)).map((row) => [row.id, row]))
-  return ids.flatMap((id) => rows.get(id) ?? [])
+  if (parent === null) return { rows: [], next: null }
+  const found = await store.pageOfChildren(sql, account, { parent, since }, rangeOf(page, bound))
+  const { rows: keys, next } = cutPage(found, page)
+  const ids = keys.map(({ id }) => id)
+  const calls = new Map((await callsByIds(sql, account, ids)).map((row) => [row.id, row]))
+  return { rows: ids.flatMap((id) => calls.get(id) ?? []), next }
 }
 
 export const callRoutes = (parts: Services): Endpoint[] => {
   const { db, outbound } = parts
+
+  /** Returns a page of the calls that the reader may see. @param parent SID of the call that dialled them, if one is asked for */
+  const pageIn = async (
+    call: NarrowingCall,
+    page: TwilioPage,
+    parent: string | undefined,
+    { filter, bound }: Pick<ReturnType<typeof filterOf>, 'filter' | 'bound'>,
+  ): Promise<CallPage> => {
+    const { id: account } = call.account
+    const narrowing = await narrowingOf(db, call, 'read_only')
+    if (parent === undefined) {
+      const found = await pageOfCalls(db, account, { ...filter, narrowing }, rangeOf(page, bound))
+      const { rows, next } = cutPage(found.rows, page)
+      return { rows, next: next ?? found.examined }
+    }
+    const { rows, next } = await pageOfDialled(db, account, page, { sid: parent, since: filter.since, bound })
+    if (narrowing === null) return { rows, next }
+    const seen = await visibleCalls(
+      db,
+      narrowing,
+      rows.map(({ id }) => id),
+    )
+    return { rows: rows.filter(({ id }) => seen.has(id)), next }
+  }
+
   return [
     createCallRoute(parts),
 
@@ -94,29 +137,12 @@ export const callRoutes = (parts: Services): Endpoint[] => {
       const { account } = call
       const path = `/2010-04-01/Accounts/${printSid('AC', account.id)}/Calls`
       const page = pageOf(list, query)
-      const { filter, bound, isShown } = filterOf(query)
-      const narrowing = await narrowingOf(db, call, 'read_only')
-      const isList = query.ParentCallSid === undefined
-      const found = isList
-        ? await pageOfCalls(
-            db,
-            account.id,
-            { ...filter, narrowing },
-            { after: olderOf(page.after, bound), skip: 0, limit: page.size + 1 },
-          )
-        : null
-      const all = found?.rows ?? (await childrenOf(db, account.id, query.ParentCallSid ?? ''))
-      const rows = isList ? all.slice(0, page.size) : all
-      const last = found?.rows[page.size - 1]
-      const next = found && found.rows.length > page.size && last ? { time: last.at, id: last.id } : found?.examined
+      const { isShown, ...criteria } = filterOf(query)
+      const { rows, next } = await pageIn(call, page, query.ParentCallSid, criteria)
       const ids = rows.map(({ id }) => id)
       const deleted = await store.deletedCallsAmong(db, account.id, ids)
-      const seen = narrowing === null || isList ? null : await visibleCalls(db, narrowing, ids)
-      const shown = rows.filter((row) => !deleted.has(row.id) && isShown(row) && (seen?.has(row.id) ?? true))
-      return {
-        ...pageFields(list, path, query, page, shown.length, next ?? null),
-        calls: shown.map(presentCall),
-      }
+      const shown = rows.filter((row) => !deleted.has(row.id) && isShown(row))
+      return { ...pageFields(list, path, query, page, shown.length, next), calls: shown.map(presentCall) }
     }),
 
     route(c.fetchCall, async ({ params, ...call }) =>

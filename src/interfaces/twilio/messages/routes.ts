@@ -13,7 +13,7 @@ import { route } from '../../../platform/http/endpoint.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
-import { olderOf, pageFields, pageOf } from '../list-pages.ts'
+import { cutPage, pageFields, pageOf, rangeOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import * as c from './contract.ts'
@@ -54,11 +54,9 @@ export const messageRoutes = (parts: Services) => {
         db,
         account.id,
         { ...filter, status: null, error: null, user: null, narrowing: await narrowingOf(db, call) },
-        { after: olderOf(page.after, bound), skip: 0, limit: page.size + 1 },
+        rangeOf(page, bound),
       )
-      const rows = found.slice(0, page.size)
-      const last = rows.at(-1)
-      const end = found.length > page.size && last ? { time: last.at, id: last.id } : examined
+      const { rows, next } = cutPage(found, page)
       const deleted = await store.deletedAmong(
         db,
         account.id,
@@ -66,7 +64,7 @@ export const messageRoutes = (parts: Services) => {
       )
       const shown = rows.filter(({ id }) => !deleted.has(id))
       return {
-        ...pageFields(list, path, query, page, shown.length, end),
+        ...pageFields(list, path, query, page, shown.length, next ?? examined),
         messages: shown.map((row) => presentMessage(account.id, row)),
       }
     }),

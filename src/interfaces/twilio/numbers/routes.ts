@@ -25,7 +25,7 @@ import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
 import { addressFault } from '../callbacks/program-request.ts'
 import { methodOf } from '../compat-schemas.ts'
-import { pageFields, pageOf } from '../list-pages.ts'
+import { cutPage, pageFields, pageOf, rangeOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { availableRoutes } from './available-routes.ts'
@@ -129,13 +129,11 @@ const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
       const page = pageOf(list, query)
       const q = query.PhoneNumber ?? query.FriendlyName
       const filters: NumberFilters = q === undefined ? {} : { q }
-      const found = await pageOfNumbers(db, account.id, { after: page.after, skip: 0, limit: page.size + 1 }, filters)
-      const rows = found.slice(0, page.size)
-      const last = found.length > page.size ? rows.at(-1) : undefined
+      const { rows, next } = cutPage(await pageOfNumbers(db, account.id, rangeOf(page), filters), page)
       const path = `/2010-04-01/Accounts/${printSid('AC', account.id)}/IncomingPhoneNumbers`
       const numbers = await presentAll(db, account.id, rows)
       return {
-        ...pageFields(list, path, query, page, rows.length, last ? { time: last.at, id: last.id } : null),
+        ...pageFields(list, path, query, page, rows.length, next),
         incoming_phone_numbers: numbers,
       }
     }),

@@ -32,7 +32,7 @@ const Recording = Named(
     status: Enum(['in-progress', 'paused', 'stopped', 'processing', 'completed', 'absent']),
     channels: Type.Integer(),
     track: Type.Literal('both'),
-    source: text,
+    source: Enum(['DialVerb', 'OutboundAPI', 'RecordVerb', 'StartCallRecordingAPI', 'StartCallRecordingTwiML']),
     duration: Nullable(Type.String({ description: 'Seconds; null until it is complete' })),
     start_time: Rfc2822,
     price: Type.Null(),

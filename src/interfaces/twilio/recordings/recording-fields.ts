@@ -1,5 +1,6 @@
 import type { RecordingRow } from '../../../domains/calls/compat/ops.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
+import { sourceOf } from '../callbacks/call-parameters.ts'
 import { rfc2822 } from '../times.ts'
 
 /** States of a recording in progress that a request has just made. */
@@ -23,7 +24,7 @@ export const presentRecording = (
     status: isReady ? ('completed' as const) : state,
     channels: row.channels,
     track: 'both' as const,
-    source: 'StartCallRecordingAPI',
+    source: sourceOf(row),
     duration: isReady ? String(Math.round(Number(row.seconds))) : null,
     start_time: rfc2822(row.created_at),
     price: null,

@@ -50,6 +50,23 @@ test('a recording is listed and fetched, of the account and of its call', async 
   assert.equal((await ask(own, 'GET', `/Calls/${callSid}/Recordings/${sid}.json`)).body.sid, sid)
 })
 
+test('a recording says by what it began, as Twilio names it', async () => {
+  const { own, recording, sid } = await open()
+  for (const [source, shown] of [
+    ['record', 'RecordVerb'],
+    ['record_call', 'StartCallRecordingTwiML'],
+    ['dial', 'DialVerb'],
+    ['order', 'OutboundAPI'],
+    ['command', 'StartCallRecordingAPI'],
+    ['call', 'StartCallRecordingAPI'],
+    // From before sources were stored.
+    [null, 'StartCallRecordingAPI'],
+  ] as const) {
+    await db.run`update call_recordings set source = ${source} where id = ${recording}`
+    assert.equal((await ask(own, 'GET', `/Recordings/${sid}.json`)).body.source, shown)
+  }
+})
+
 test('the file of a recording is found under its path with .wav, and under its link, with and without .wav', async () => {
   const { own, sid } = await open()
   const headers = { authorization: basic(own.sid, own.token) }
@@ -105,7 +122,7 @@ test('a stored recording is reported once to the address that its program named'
   const program = await startProgram()
   const url = program.url('/stored')
   await db.run`
-    update call_recordings set channels = 1, status_callback = ${JSON.stringify({ url, method: 'POST', shape: 'twilio' })}::text::jsonb
+    update call_recordings set channels = 1, source = 'record', status_callback = ${JSON.stringify({ url, method: 'POST', shape: 'twilio' })}::text::jsonb
     where account_id = ${who.id} and id = ${recording}`
   await db.begin((tx) => reportRecording(tx, who.id, call, { id: recording, seconds: 3.4, url: '' }))
   await until(async () => program.requests.length > 0)
@@ -113,7 +130,13 @@ test('a stored recording is reported once to the address that its program named'
   const { RecordingUrl, RecordingStartTime, ...rest } = parameters
   assert.deepEqual(rest, {
     ...{ AccountSid: own.sid, CallSid: printSid('CA', call), RecordingSid: sid, RecordingStatus: 'completed' },
-    ...{ RecordingDuration: '3', RecordingChannels: '1', RecordingTrack: 'both', ErrorCode: '0' },
+    ...{
+      RecordingDuration: '3',
+      RecordingChannels: '1',
+      RecordingTrack: 'both',
+      RecordingSource: 'RecordVerb',
+      ErrorCode: '0',
+    },
   })
   assert.equal(signature, signatureOf(own.token, url, parameters))
   assert.equal((await app.inject({ url: new URL(RecordingUrl ?? '').pathname })).body, 'a sound')

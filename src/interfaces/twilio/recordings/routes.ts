@@ -20,7 +20,7 @@ import type { Services } from '../../../services.ts'
 import { addressFault } from '../callbacks/program-request.ts'
 import { commandCall, findVisibleCall } from '../calls/routes.ts'
 import { daysOf } from '../day-filter.ts'
-import { olderOf, pageFields, pageOf } from '../list-pages.ts'
+import { cutPage, pageFields, pageOf, rangeOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
 import { presentRecording, type RecordingState } from './recording-fields.ts'
@@ -60,16 +60,14 @@ const readRoutes = ({ db, ...parts }: Services): Endpoint[] => {
     const { account } = call
     const page = pageOf(list, query)
     const bound = until === null ? null : boundOf(until.toISOString())
-    const at = { after: olderOf(page.after, bound), skip: 0, limit: page.size + 1 }
-    const found = await pageOfRecordings(db, account.id, { call: of, since }, at)
-    const rows = found.slice(0, page.size)
-    const last = found.length > page.size ? rows.at(-1) : undefined
+    const found = await pageOfRecordings(db, account.id, { call: of, since }, rangeOf(page, bound))
+    const { rows, next } = cutPage(found, page)
     const narrowing = await narrowingOf(db, call, 'read_only')
     const calls = rows.map(({ call_id }) => call_id)
     const seen = narrowing === null ? null : await visibleCalls(db, narrowing, calls)
     const shown = rows.filter(({ call_id }) => seen?.has(call_id) ?? true)
     return {
-      ...pageFields(list, path, query, page, shown.length, last ? { time: last.at, id: last.id } : null),
+      ...pageFields(list, path, query, page, shown.length, next),
       recordings: shown.map((row) => presentRecording(row, pathUrlOfRecording)),
     }
   }

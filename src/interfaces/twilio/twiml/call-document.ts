@@ -1,11 +1,6 @@
 import { e164 } from '@trunkline/phone/phone.ts'
-import {
-  callbackEvents,
-  type ProgramDocument,
-  programError,
-  type Verb,
-  type VerbOf,
-} from '../../../domains/calls/compat/ops.ts'
+import { callbackEvents } from '../../../domains/applications/ops.ts'
+import { type ProgramDocument, programError, type Verb, type VerbOf } from '../../../domains/calls/compat/ops.ts'
 import { maxSpokenLength } from '../limits.ts'
 import { type Attributes, absolute, attributesOf, makeNotes, type Notes, present } from './attribute-reader.ts'
 import { childrenOf, parseTwiml, type TwimlElement, textOf } from './parser.ts'
