@@ -120,6 +120,9 @@ export const callbackPauses = [5, 30, 300] as const
 /** Seconds between the attempts to store the report of a stream, while the database cannot be reached. */
 export const streamReportPauses = [1, 2, 4, 8, 15] as const
 
+/** Seconds after the end of a call when the end of its streams is reported by others: `streamReportPauses` are over. */
+export const leftStreamSeconds = 60
+
 /** Bytes of a document of a program. */
 export const maxProgramDocumentBytes = 65_536
 
