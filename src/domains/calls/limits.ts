@@ -45,6 +45,9 @@ export const ringTimeoutSeconds = { people: 30, trunk: 60, dial: 30 }
 /** Longest time of a call that a program dials, unless it asks for another. */
 export const maxChildSeconds = 14_400
 
+/** Longest time of a call to a number that runs a program: one that waits for ever would cost for ever. */
+export const maxProgramSeconds = 14_400
+
 /** Calls that may be dialled one from the other. */
 export const maxCallDepth = 5
 
