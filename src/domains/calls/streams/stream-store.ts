@@ -20,7 +20,10 @@ export type OpenStream = {
 }
 
 /** Stores a stream whose start is reported; again has no effect. @returns 0 if its call does not exist */
-export const addOpenStream = (tx: Tx, { account_id, call_id, id, name, callback }: Omit<OpenStream, 'started_at'>) => tx.run`
+export const addOpenStream = (
+  tx: Tx,
+  { account_id, call_id, id, name, callback }: Omit<OpenStream, 'started_at'>,
+) => tx.run`
   insert into call_streams (account_id, call_id, id, name, callback)
   select account_id, id, ${id}::uuid, ${name}::text, ${JSON.stringify(callback)}::text::jsonb
   from calls where account_id = ${account_id} and id = ${call_id}
