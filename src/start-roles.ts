@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { auditRetention } from './domains/audit/jobs.ts'
 import { deleteCallerIdCodes } from './domains/callers/jobs.ts'
 import { installVoiceMetrics } from './domains/calls/call-metrics.ts'
-import { closeCalls, deleteOldCommands, endExpiredCalls } from './domains/calls/jobs.ts'
+import { closeCalls, deleteOldCommands, endExpiredCalls, reportStreams } from './domains/calls/jobs.ts'
 import { callbackJob } from './domains/calls/orders/callback-job.ts'
 import { installRecordingDownloads } from './domains/calls/recordings/recording-download.ts'
 import { deleteOldTimelines } from './domains/calls/timeline/call-timeline.ts'
@@ -228,6 +228,7 @@ const jobSchedules = (services: Services): Schedule[] => [
   lowBalances,
   countUsage,
   closeCalls,
+  reportStreams,
   endExpiredCalls,
   deleteOldCommands,
   deleteOldTimelines(services.config.timelineDays),

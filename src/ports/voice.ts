@@ -85,7 +85,10 @@ export type VoicePlan = {
   readonly ringSeconds: number
   /** The recording to make of the whole call, with its path; null for none. */
   readonly record: { readonly id: string; readonly path: string } | null
-  /** Maximum duration after the answer, in seconds; null for no limit. */
+  /**
+   * Maximum duration after the answer, in seconds; null for no limit. A program that does not answer has the same time
+   * from its beginning.
+   */
   readonly mostSeconds: number | null
   /** Headers of the INVITE, each beginning with X-, of a call that `run` places. */
   readonly headers?: Readonly<Record<string, string>>
@@ -187,6 +190,8 @@ export type VoiceEnd = {
     | 'suspended'
     | 'operator'
     | 'interrupted'
+    /** After `mostSeconds` of the plan. */
+    | 'time_limit'
     /** A side answered without a session description: there was no talk, and nothing is charged. */
     | 'no_sdp'
     /** The callee of a platform call did not type in time. */

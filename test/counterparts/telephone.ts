@@ -13,15 +13,24 @@ export const bobAt = (registrar: number) => (): string =>
  * baresip as a telephone that answers and dials on command. Its aubridge returns the audio it receives, and each call leaves
  * a file of that in `folder`, whose name ends with `-dec.wav`.
  * @param account of baresip, given its own port
+ * @param speaks the sounds of the telephone, by the names of WAV files at 8 kHz, in place of the audio that it receives. It
+ * plays the first one in each call; `tell('ausrc', 'aufile,…')` plays another
  */
-export const openTelephone = async (t: TestContext, account: (port: number) => string) => {
+export const openTelephone = async (
+  t: Pick<TestContext, 'after'>,
+  account: (port: number) => string,
+  speaks: Readonly<Record<string, Buffer>> = {},
+) => {
   const folder = mkdtempSync(join(tmpdir(), 'baresip-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const [port, control] = [await freePort(), await freePort()]
-  const modules = ['g711.so', 'aubridge.so', 'sndfile.so']
+  const [first] = Object.keys(speaks)
+  for (const [name, sound] of Object.entries(speaks)) writeFileSync(join(folder, name), sound)
+  const modules = ['g711.so', 'aubridge.so', 'sndfile.so', ...(first === undefined ? [] : ['aufile.so'])]
+  const source = first === undefined ? 'aubridge,none' : `aufile,${join(folder, first)}`
   const config = [
     `sip_listen 127.0.0.1:${port}`,
-    ...['net_interface 127.0.0.1', 'module_path /usr/lib/baresip/modules', 'audio_source aubridge,none'],
+    ...['net_interface 127.0.0.1', 'module_path /usr/lib/baresip/modules', `audio_source ${source}`],
     ...['audio_player aubridge,none', 'audio_alert aubridge,none', `ctrl_tcp_listen 127.0.0.1:${control}`],
     ...modules.map((name) => `module ${name}`),
     `snd_path ${folder}`,

@@ -94,6 +94,7 @@ export const words = section('logs', {
       suspended: 'Ended by a suspension',
       operator: 'Ended by the operator',
       interrupted: 'Interrupted',
+      time_limit: 'Ended at its longest time',
       program_error: 'Ended by a fault of the program',
     },
     endStatus: (end: string, status: string) => `${end} (${status})`,

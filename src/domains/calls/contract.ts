@@ -52,7 +52,7 @@ const Call = Named(
     end_reason: Type.Optional(
       Type.String({
         description:
-          'interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired',
+          'interrupted, media_timeout, time_limit, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired',
       }),
     ),
     is_msgapp_call: Type.Boolean(),

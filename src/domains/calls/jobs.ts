@@ -1,10 +1,11 @@
 import type { Schedule } from '../../platform/jobs/schedule.ts'
-import { abandonedCallSeconds, maxQueuedSeconds } from './limits.ts'
-import { closeAbandoned } from './ops.ts'
+import { abandonedCallSeconds, leftStreamSeconds, maxQueuedSeconds } from './limits.ts'
+import { closeAbandoned, reportStreamsOfEndedCalls } from './ops.ts'
 import { removeOldCommands } from './orders/command-store.ts'
 import { endExpired } from './orders/ops.ts'
 import { hasExpired } from './orders/order-store.ts'
 import { hasAbandoned } from './store.ts'
+import { hasLeftStreams } from './streams/stream-store.ts'
 
 /** Closes calls whose process has crashed. */
 export const closeCalls: Schedule = {
@@ -20,6 +21,14 @@ export const endExpiredCalls: Schedule = {
   every: 5,
   when: hasExpired(maxQueuedSeconds),
   run: async (tx) => void (await endExpired(tx, 100, maxQueuedSeconds)),
+}
+
+/** Reports the end of streams whose process ended right after their call. */
+export const reportStreams: Schedule = {
+  name: 'report-streams',
+  every: 10,
+  when: hasLeftStreams(leftStreamSeconds),
+  run: (tx, at) => reportStreamsOfEndedCalls(tx, at),
 }
 
 /** Removes commands on calls after a day. */

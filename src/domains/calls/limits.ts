@@ -45,6 +45,9 @@ export const ringTimeoutSeconds = { people: 30, trunk: 60, dial: 30 }
 /** Longest time of a call that a program dials, unless it asks for another. */
 export const maxChildSeconds = 14_400
 
+/** Longest time of a call to a number that runs a program: one that waits for ever would cost for ever. */
+export const maxProgramSeconds = 14_400
+
 /** Calls that may be dialled one from the other. */
 export const maxCallDepth = 5
 
@@ -119,6 +122,9 @@ export const callbackPauses = [5, 30, 300] as const
 
 /** Seconds between the attempts to store the report of a stream, while the database cannot be reached. */
 export const streamReportPauses = [1, 2, 4, 8, 15] as const
+
+/** Seconds after the end of a call when the end of its streams is reported by others: `streamReportPauses` are over. */
+export const leftStreamSeconds = 60
 
 /** Bytes of a document of a program. */
 export const maxProgramDocumentBytes = 65_536

@@ -11,12 +11,14 @@ import { presentCall, type RecordingLink } from './call-presenter.ts'
 import type { CallQuality } from './call-quality.ts'
 import { addSpending } from './control/call-limits.ts'
 import * as dialogs from './control/dialog-store.ts'
-import { abandonedCallSeconds, holdAheadSeconds } from './limits.ts'
+import { abandonedCallSeconds, holdAheadSeconds, leftStreamSeconds } from './limits.ts'
 import { callbackKinds } from './orders/callback-kinds.ts'
 import type { ProgramFailure } from './programs/program-deps.ts'
 import { recordingLinks } from './recordings/recording-links.ts'
 import { blockedReason } from './refusals.ts'
 import * as store from './store.ts'
+import { reportLeftStreams } from './streams/stream-status.ts'
+import { findCallsWithLeftStreams } from './streams/stream-store.ts'
 
 // Records of calls. Each step is one transaction with its money and its events, and is idempotent. Every minute is held
 // on the ledger before it is used.
@@ -293,6 +295,7 @@ const closeAll = async (tx: Tx, found: readonly store.CallKey[]): Promise<number
     const row = await store.lock(tx, account_id, id)
     if (!row) continue
     const failed = row.is_msgapp ? unanswered(row) : ('FAILED' as const)
+    await reportLeftStreams(tx, account_id, id, { now: row.now, endedAt: row.beat_at })
     await end(tx, row, row.beat_at, { status: row.answered_at ? 'COMPLETED' : failed, reason: 'interrupted' })
   }
   return found.length
@@ -306,6 +309,12 @@ export const closeAbandoned = async (tx: Tx, limit = 100, silent = abandonedCall
 /** Closes calls of earlier epochs, as of their last heartbeat. @returns their number */
 export const closeEarlierEpochs = async (tx: Tx, epoch: number, limit: number): Promise<number> =>
   closeAll(tx, await store.lockEarlierEpochs(tx, epoch, limit))
+
+/** Reports the end of streams whose process was gone before it could, after the end of their call. */
+export const reportStreamsOfEndedCalls = async (tx: Tx, now: Date, limit = 100): Promise<void> => {
+  for (const { account_id, id, ended_at } of await findCallsWithLeftStreams(tx, leftStreamSeconds, limit))
+    await reportLeftStreams(tx, account_id, id, { now, endedAt: ended_at })
+}
 
 /** Closes all open voice calls, for a start that knows that no other process runs. */
 export const closeAllOpenCalls = async (db: Db): Promise<void> => {

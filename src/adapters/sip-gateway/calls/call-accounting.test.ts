@@ -120,7 +120,7 @@ test('a call ends within its longest time since the answer was reported, so that
   timers.advance(200)
   assert.deepEqual(
     ends.map(({ how }) => how),
-    ['completed'],
+    ['time_limit'],
   )
   accounting.stop()
 })

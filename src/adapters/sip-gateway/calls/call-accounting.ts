@@ -4,7 +4,7 @@ import type { GatewayDeps } from '../gateway-deps.ts'
 import { endMarginMs, heartbeatMs, maxMissedHeartbeats } from '../limits.ts'
 import { retryForever } from '../retry-forever.ts'
 import type { CallLeg } from './call-leg.ts'
-import { causeOfRefusal, failure, type HangupCause } from './hangup-cause.ts'
+import { causeOfRefusal, causeOfTime, failure, type HangupCause } from './hangup-cause.ts'
 
 /**
  * The accounting of a call: recording, media statistics and paid time. Reports to call control during the call and at
@@ -78,7 +78,7 @@ export class CallAccounting {
     const { timers } = this.gateway.agent
     const talkedMs = timers.now() - (this.answeredAt ?? timers.now())
     this.stopCut = timers.after(Math.max(0, mostSeconds * 1_000 - talkedMs - endMarginMs), () =>
-      this.end({ how: 'completed', status: 200, reason: `The call has lasted ${mostSeconds} s`, by: null }),
+      this.end(causeOfTime(mostSeconds)),
     )
   }
 

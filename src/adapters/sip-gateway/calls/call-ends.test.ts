@@ -124,7 +124,7 @@ test('a call ends at its longest time, which is no fault, and an operator may en
     longest.timers.advance(500)
     return longest.callControl.of('ended').length > 0
   })
-  assert.equal((await longest.ended()).how, 'completed')
+  assert.equal((await longest.ended()).how, 'time_limit')
   const other = await talk(t)
   await other.gateway.hangUp('another call', 'no')
   await other.gateway.hangUp(other.callControl.named(), 'fraud')

@@ -106,7 +106,7 @@ export class DialledChild implements CallBehaviour {
     const { connectedAt, endedAt } = this
     if (connectedAt !== null)
       return { how, status, isAnswered: true, seconds: Math.round((endedAt - connectedAt) / 1_000) }
-    const isScreenedOut = how === 'completed' && this.screeningLine !== null
+    const isScreenedOut = (how === 'completed' || how === 'time_limit') && this.screeningLine !== null
     const unconnected = by === 'callee' ? 'no_answer' : 'canceled'
     return { how: isScreenedOut ? unconnected : how, status, isAnswered: false, seconds: 0 }
   }

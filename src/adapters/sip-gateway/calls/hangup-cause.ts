@@ -21,6 +21,11 @@ export const failure = (status: number, reason: string, by: VoiceLeg | null = nu
 
 export const hungUp = (by: VoiceLeg): HangupCause => ({ how: 'completed', status: 200, reason: 'Hung up', by })
 
+/** The longest time of a call is over. @param status 200 of an answered call */
+export const causeOfTime = (seconds: number, status = 200): HangupCause => ({
+  ...{ how: 'time_limit', status, reason: `The call has lasted ${seconds} s`, by: null },
+})
+
 /** As `failure`, with a reason for operators only. */
 export const redactedFailure = (status: number, reason: string, by: VoiceLeg | null = null): HangupCause => ({
   ...{ ...failure(status, reason, by), isRedacted: true },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { header } from '@trunkline/sip/message.ts'
-import { noSessionEvents, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
+import { ManualTimers, noSessionEvents, settleSockets, until } from '@trunkline/sip/user-agent/testing.ts'
 import { makeSoftphone, type Softphone } from '../../../../test/media/softphone.ts'
 import { makeStreamServer, streamOptions } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
@@ -45,6 +45,28 @@ test('a program rings, answers, plays, hears each key once, and hangs up', async
   assert.deepEqual(callControl.order(), ['receive', 'ringing', 'answered', 'ended'])
   assert.ok(callControl.traces.includes('three keys'))
   await until(() => gateway.calls() === 0 && gateway.trunk('carrier')?.calls === 0 && media.state().calls === 0)
+})
+
+test('a call whose program goes on for ever ends at its longest time, answered or not', async (t) => {
+  for (const answers of [true, false]) {
+    const timers = new ManualTimers()
+    const { receive, nextLine, callControl, ended } = await open(t, null, { timers }, { mostSeconds: 60 })
+    const { dialled } = await receive()
+    const line = await nextLine()
+    if (answers) await line.answer()
+    let seconds = 0
+    await until(() => {
+      timers.advance(500)
+      seconds += 0.5
+      return line.gone.aborted
+    })
+    assert.ok(seconds > 59 && seconds <= 60, `${seconds} s`)
+    await until(() => callControl.of('ended').length > 0)
+    const { how, status, by } = await ended()
+    assert.deepEqual([how, status, by], ['time_limit', answers ? 200 : 480, null])
+    await until(() => [...dialled.ends, ...dialled.refused].length > 0)
+    if (!answers) assert.deepEqual(dialled.refused, ['480 The call has lasted 60 s'])
+  }
 })
 
 test('a key of the party reaches the server of its stream as one frame, by audio or by INFO', async (t) => {

@@ -10,7 +10,7 @@ import type {
 import type { ActiveCall, CallBehaviour } from './active-call.ts'
 import { type CallLeg, sdpBody } from './call-leg.ts'
 import { DialledChild } from './dialled-child.ts'
-import { causeOfMedia, causeOfStatus, failure, type HangupCause } from './hangup-cause.ts'
+import { causeOfMedia, causeOfStatus, causeOfTime, failure, type HangupCause } from './hangup-cause.ts'
 import { PartyKeys } from './party-keys.ts'
 
 const codecs: readonly MediaCodec[] = ['pcmu', 'pcma']
@@ -18,9 +18,12 @@ const codecs: readonly MediaCodec[] = ['pcmu', 'pcma']
 /** Adds a call that the platform places to the registry. */
 export type PlaceCall = (plan: VoicePlan, behaviourOf: (call: ActiveCall) => CallBehaviour) => ActiveCall
 
+/** Ends of a call by the platform that are no reason for the end of those that it dialled. */
+const ordinaryEnds: ReadonlySet<VoiceEnd['how']> = new Set(['completed', 'canceled', 'time_limit'])
+
 /** Why a dialled call ends with the one that dialled it. */
 const endOfDialler = ({ ending }: ActiveCall, child: ActiveCall): HangupCause => {
-  const isCut = ending?.by === null && ending.how !== 'completed' && ending.how !== 'canceled'
+  const isCut = ending?.by === null && !ordinaryEnds.has(ending.how)
   return isCut ? ending : endOfDial('The call that dialled is over', 'caller', child)
 }
 
@@ -37,6 +40,7 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
   readonly call: string
   private readonly active: ActiveCall
   private readonly program: VoiceProgram
+  private readonly mostSeconds: number | null
   private readonly place: PlaceCall
   private readonly over = new AbortController()
   private readonly overPromise = Promise.withResolvers<void>()
@@ -51,8 +55,9 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
   private dialling: { readonly call: ActiveCall; readonly endsOnStar: boolean } | null = null
   private dialCount = 0
 
-  constructor(active: ActiveCall, { call }: VoicePlan, program: VoiceProgram, place: PlaceCall) {
+  constructor(active: ActiveCall, { call, mostSeconds }: VoicePlan, program: VoiceProgram, place: PlaceCall) {
     this.call = call
+    this.mostSeconds = mostSeconds
     this.active = active
     this.program = program
     this.place = place
@@ -78,8 +83,10 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
     const media = await active.openMedia({ isProcessed: true })
     if (!media) return
     this.openedMedia = media
-    if (active.caller) this.party = await active.addCaller(media, codecs)
-    else await this.search(media)
+    if (active.caller) {
+      this.limitWait()
+      this.party = await active.addCaller(media, codecs)
+    } else await this.search(media)
     if (this.party && !active.isOver) void this.runProgram()
   }
 
@@ -176,6 +183,15 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
     this.active.addEntry({ leg: null, what: 'note', text })
   }
 
+  /** Ends a call whose program does not answer. The accounting limits an answered one. */
+  private limitWait(): void {
+    const { active, mostSeconds } = this
+    if (mostSeconds === null) return
+    active.after('the answer', mostSeconds * 1_000, () => {
+      if (!this.isAnswered) active.end(causeOfTime(mostSeconds, 480))
+    })
+  }
+
   /** Finds the party of a call that the platform places. */
   private async search(media: MediaCall): Promise<void> {
     const { active } = this
@@ -220,6 +236,7 @@ export class ProgramLine implements CallBehaviour, VoiceLine {
     this.active.establish()
     if (this.active.isOver) return
     this.isAnswered = true
+    this.active.stopTimer('the answer')
     void party.media.listenForKeys()
   }
 

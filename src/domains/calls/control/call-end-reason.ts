@@ -31,6 +31,7 @@ const endReasons: Partial<Record<VoiceEnd['how'], string>> = {
   operator: 'operator',
   entry_timeout: 'code_timeout',
   interrupted: 'interrupted',
+  time_limit: 'time_limit',
   no_sdp: 'no_sdp',
   program_error: 'program_error',
 }

@@ -1,4 +1,5 @@
 import type { VoiceDecision, VoicePlan } from '../../../ports/voice.ts'
+import { maxProgramSeconds } from '../limits.ts'
 import { publishProgramFailed } from '../ops.ts'
 import { programCallOf } from '../orders/program-call.ts'
 import { ProgramError, type ResolvedProgram } from '../programs/program.ts'
@@ -55,5 +56,5 @@ export const makeAdmitProgram =
       program,
       outbound: callPrograms.outboundOf(account),
     })
-    return { value: { ...decided.value, program: begun } }
+    return { value: { ...decided.value, mostSeconds: maxProgramSeconds, program: begun } }
   }

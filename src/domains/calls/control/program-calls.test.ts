@@ -107,10 +107,10 @@ const sourceOf = async ({ call, record }: VoicePlan): Promise<string> => {
 
 const ended = { how: 'completed', status: 0, reason: '', by: 'callee', agoMs: 0, stats: [], recordings: [] } as const
 
-test('a call to a number with a program searches no target, and holds its own price from the beginning', async () => {
+test('a call to a number with a program searches no target, has a longest time, and holds its own price from the beginning', async () => {
   const { who, receive } = await furnish('1', '0.4')
   const plan = planOf(await receive())
-  assert.deepEqual(plan.targets, [])
+  assert.deepEqual([plan.targets, plan.mostSeconds], [[], 14_400])
   assert.ok(plan.program)
   const row = await rowOf(who, plan.call)
   assert.deepEqual([row.origin, row.parent_id, row.depth, row.held_minutes], ['trunk', null, 0, 1])

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Receiver } from '../../../../test/doubles/receiver.ts'
+import { makeStreamServer } from '../../../../test/media/stream-server.ts'
 import { makeTelephone } from '../../../../test/media/telephone.ts'
 import { buyNumber, homeOnDisk, startPlatform, until } from '../../../../test/platform.ts'
 import { answer, closedAfter, dial, receivesTone } from '../../../adapters/sip-gateway/testing.ts'
+import { signatureHeaders, signingKeyOf } from '../../../platform/lib/webhook-signature.ts'
 import { openVoicePlatform, startVoicePlatform } from '../call-testing.ts'
 import { openProgram } from '../programs/program-testing.ts'
 
-test('after a kill during ten calls of programs, and one that a program dialled, none is placed again: all are closed within ten seconds, the carrier gets a BYE for each, and a call that waited is placed', async (t) => {
+test('after a kill during ten calls of programs, and one that a program dialled, none is placed again: all are closed within ten seconds, the carrier gets a BYE for each, the end of a stream is reported, and a call that waited is placed', async (t) => {
   const receiver = await new Receiver().up()
   t.after(() => receiver.down())
   const killed = await startVoicePlatform({}, homeOnDisk())
@@ -46,15 +48,20 @@ test('after a kill during ten calls of programs, and one that a program dialled,
   ])
   await killed.call('PATCH', `/operator/accounts/${account.uuid}/call-limits`, { calls_at_a_time: legs.length + 2 })
   const status_url = receiver.url('/reports')
-  const make = async (to: string) => {
-    const made = await killed.call('POST', '/open/voip/calls', { from_number: number, to, verbs, status_url })
+  const make = async (to: string, first: readonly object[] = []) => {
+    const order = { from_number: number, to, verbs: [...first, ...verbs], status_url }
+    const made = await killed.call('POST', '/open/voip/calls', order)
     assert.equal(made.status, 201, JSON.stringify(made.body))
     return made.body.cdr.uuid as string
   }
-  const talks = await make('+442079460801')
+  const agent = await makeStreamServer()
+  t.after(() => agent.close())
+  const stream = { verb: 'stream', url: agent.url, direction: 'in', name: 'ears', status_url: receiver.url('/streams') }
+  const talks = await make('+442079460801', [stream])
   const telephone = await closedAfter(t, makeTelephone())
   const { ends } = await answer(await carrier.call(), telephone)
   await receivesTone(telephone, 440)
+  await until(async () => receiver.of('/streams').length === 1)
   const rings = await make('+442079460802')
   const invited = await carrier.call()
   invited.ring({ status: 180 })
@@ -102,7 +109,25 @@ test('after a kill during ten calls of programs, and one that a program dialled,
   assert.equal((await ended(waits)).status, 'BUSY')
   assert.deepEqual(carrier.calls, [], 'no further call')
   assert.equal(program.received.length, legs.length - 1, 'no further request')
-  const reported = () => receiver.calls.map(({ body }) => JSON.parse(body).call.uuid)
+  const reported = () => receiver.of('/reports').map(({ body }) => JSON.parse(body).call.uuid)
   await until(async () => reported().length >= 3)
   assert.deepEqual(reported().toSorted(), [talks, rings, waits].toSorted())
+  const streams = await until(async () => {
+    const got = receiver.of('/streams')
+    return got.length > 1 && got.map(({ body }) => JSON.parse(body))
+  })
+  const streamSid = agent.streams[0]?.frames[1]?.streamSid
+  assert.deepEqual(
+    streams.map(({ event, call: { uuid }, result }) => [event, uuid, result.stream, result.name, result.reason]),
+    [
+      ['stream-started', talks, streamSid, 'ears', undefined],
+      ['stream-stopped', talks, streamSid, 'ears', 'interrupted'],
+    ],
+  )
+  const { signing_secret } = (await next.call('GET', '/open/voip/signing-secret')).body
+  for (const { id, headers, body } of receiver.of('/streams')) {
+    const at = Number(headers['webhook-timestamp']) * 1_000
+    const signed = signatureHeaders([signingKeyOf(signing_secret)], id, body, at)
+    assert.equal(headers['webhook-signature'], signed['webhook-signature'])
+  }
 })

@@ -11,7 +11,10 @@ const open = (failures: number) => {
   let left = failures
   const tx = {
     afterCommit: () => {},
-    run: async (_: unknown, ...values: readonly unknown[]) => void stored.push(Object(values[4]).change),
+    run: async ([statement]: readonly string[], ...values: readonly unknown[]) => {
+      if (statement?.includes('insert into jobs')) stored.push(Object(values[4]).change)
+      return 1
+    },
   }
   const begin = async (work: (tx: never) => Promise<unknown>) => {
     if (left-- > 0) throw new Error('the database is away')

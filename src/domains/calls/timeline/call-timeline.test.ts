@@ -89,6 +89,8 @@ test('a timeline ends with the reason in words, and with what to do', async () =
   assert.deepEqual(await ended('COMPLETED', 'balance'), [
     ...[['charged'], 'failed', 'balance', 'The call was answered and lasted 0 s. The balance was used up.', 'top_up'],
   ])
+  const long = 'The call was answered and lasted 0 s. The longest time of the call was over.'
+  assert.deepEqual(await ended('COMPLETED', 'time_limit'), [['charged'], 'succeeded', 'time_limit', long, 'none'])
 })
 
 test('the measurements of a side are rounded to tenths of a millisecond', () => {

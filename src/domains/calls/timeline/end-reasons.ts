@@ -36,6 +36,7 @@ const reasons = new Map<string, Reason>([
       text: 'Change the program: it dials a number that runs it again.',
     }),
   ],
+  ['time_limit', reason('The longest time of the call was over', nothingToDo)],
   ['suspended', reason('The number, its user or the account was suspended', askOperator('why it is suspended'))],
   ['operator', reason('The operator ended the call', askOperator('why the call was ended'))],
   ['code_right', reason('The verification code was right', nothingToDo)],
@@ -119,7 +120,7 @@ export const callVerdict = ({ status, end_reason: code, duration }: CallRow): Ve
   const known = code === null ? undefined : reasons.get(code)
   if (status === 'COMPLETED') {
     const talked = `The call was answered and lasted ${duration} s.`
-    if (known && code !== null && (cutOff.has(code) || code.startsWith('code_')))
+    if (known && code !== null && (cutOff.has(code) || code === 'time_limit' || code.startsWith('code_')))
       return {
         state: cutOff.has(code) ? 'failed' : 'succeeded',
         code,
