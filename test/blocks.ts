@@ -1,4 +1,4 @@
-import type { Sql } from '../src/platform/db/sql.ts'
+import type { Db, Sql } from '../src/platform/db/sql.ts'
 
 /** Blocks that this transaction has read of tables and of their indexes, by name. An index may filter entries that it does not
  *  count as read. */
@@ -9,3 +9,14 @@ export const blocksRead = async (sql: Sql, tables: readonly string[]): Promise<M
     where coalesce(i.indrelid, c.oid) = any (${tables}::text[]::regclass[])`
   return new Map(rows.map(({ name, count }) => [name, count]))
 }
+
+/**
+ * Keeps autovacuum away from the tables of a test, which makes the statistics itself: those of a table with uncommitted
+ * rows say that it is empty, and PostgreSQL plans all statements again.
+ */
+export const withoutAutovacuum = (db: Db) =>
+  db.raw(`do $$ declare t regclass; begin
+    for t in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+      execute format('alter table %s set (autovacuum_enabled = false)', t);
+    end loop;
+  end $$`)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { blocksRead } from '../../../test/blocks.ts'
+import { blocksRead, withoutAutovacuum } from '../../../test/blocks.ts'
 import { makeWorld } from '../../../test/world.ts'
 import type { Tx } from '../../platform/db/sql.ts'
 import { uuid } from '../../platform/lib/id.ts'
@@ -11,6 +11,7 @@ import { loadItems, refsOf } from './item-sources.ts'
 const world = await makeWorld({ TRUNKLINE_SANDBOX: 'true' })
 const inbox = makeInbox(world)
 const { db, tenant } = world
+await withoutAutovacuum(db)
 
 /** Adds messages of a channel, of as many people as given. */
 const fill = (account: string, channel: string, people: number, each: number) => db.run`

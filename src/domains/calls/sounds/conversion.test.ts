@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { after, test } from 'node:test'
 import fc from 'fast-check'
 import { randomInputs } from '../../../../test/needs.ts'
@@ -161,12 +160,11 @@ test('sounds are converted without blocking the main thread for 10 ms', async ()
   await isQuick(10, async () => {
     const input = join(folder, `long-${++files}`)
     writeFileSync(input, content)
-    const delay = monitorEventLoopDelay({ resolution: 1 })
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    delay.enable()
+    // Processor time: other programs may hold up the thread, and the conversion takes far more wherever it runs.
+    const before = process.threadCpuUsage()
     const { octets } = await converter.convert('account', { input, output: `${input}.ulaw`, isStreamed: false })
-    delay.disable()
+    const { user, system } = process.threadCpuUsage(before)
     assert.equal(octets, 160_000)
-    return delay.max / 1e6
+    return (user + system) / 1e3
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { blocksRead } from '../../../../test/blocks.ts'
+import { blocksRead, withoutAutovacuum } from '../../../../test/blocks.ts'
 import { testDatabase } from '../../../../test/database.ts'
 import type { Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
@@ -8,6 +8,7 @@ import { byId } from './message-query-store.ts'
 import { applyReceipts, storeSent } from './store.ts'
 
 const db = await testDatabase()
+await withoutAutovacuum(db)
 const [account, channel] = [uuid(), uuid()]
 const tables = ['msgapp_messages', 'msgapp_chats']
 

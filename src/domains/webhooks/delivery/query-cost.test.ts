@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { withoutAutovacuum } from '../../../../test/blocks.ts'
 import { makeWorld } from '../../../../test/world.ts'
 import type { Sql } from '../../../platform/db/sql.ts'
 import { makeConcurrencyLimiter } from '../../../platform/lib/concurrency-limiter.ts'
@@ -13,6 +14,7 @@ import { load } from './endpoint-lease-store.ts'
 import { EndpointWorker } from './endpoint-worker.ts'
 
 const { db, tenant } = await makeWorld()
+await withoutAutovacuum(db)
 
 /** Rows of a table read by this connection. */
 const read = async (sql: Sql, table = 'webhook_deliveries'): Promise<number> => {
