@@ -21,6 +21,10 @@ export const failure = (status: number, reason: string, by: VoiceLeg | null = nu
 
 export const hungUp = (by: VoiceLeg): HangupCause => ({ how: 'completed', status: 200, reason: 'Hung up', by })
 
+/** The platform ended the call for a reason that also ends those that it dialled, and the other side of one to ourselves. */
+export const isCut = ({ how, by }: HangupCause): boolean =>
+  by === null && ['balance', 'suspended', 'operator', 'interrupted', 'media_timeout'].includes(how)
+
 /** As `failure`, with a reason for operators only. */
 export const redactedFailure = (status: number, reason: string, by: VoiceLeg | null = null): HangupCause => ({
   ...{ ...failure(status, reason, by), isRedacted: true },
