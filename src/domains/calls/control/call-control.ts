@@ -171,12 +171,7 @@ const makeReceiveOwnCall = (
       ...inboundCall({ callId, from, ...facts }, called),
       ...{ depth, is_trunk: false, toll_free: false, rate: '0' },
     }
-    const admitted = await admitProgram(
-      call,
-      called.voice,
-      called.record_inbound,
-      callRefusals.inboundNotCovered(),
-    )
+    const admitted = await admitProgram(call, called.voice, called.record_inbound, callRefusals.inboundNotCovered())
     const own = running.get(call.id)
     if (own) {
       own.otherSide = by
