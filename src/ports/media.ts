@@ -169,6 +169,8 @@ export type MediaLegOptions = {
   readonly source?: string
   /** For plain legs. Default: never. */
   readonly srtp?: MediaSrtp
+  /** The peer of a plain leg is a leg of this engine: their packets do not leave the machine. Default: false. */
+  readonly isLocal?: boolean
 }
 
 /** Media of a call. The call ends with `close` or with the event `failed(null)`. */

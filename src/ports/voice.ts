@@ -68,11 +68,16 @@ export type VoiceInboundCall = {
   readonly isFull: boolean
 }
 
+/** A call of ours to a number of the same account, as it arrives there. `call`: our record at the calling side. */
+export type VoiceOwnCall = Pick<VoiceInboundCall, 'callId' | 'from'> & { readonly call: string }
+
 /** A destination of a call. The gateway tries the next target when one fails before it rings. */
 export type VoiceTarget =
   | { readonly trunk: string; readonly number: string }
   /** All users ring at once; the first to answer takes the call. */
   | { readonly people: readonly VoiceUser[] }
+  /** A number of the same account that runs a program: `receiveOwnCall` decides on the call at its side. */
+  | { readonly own: string }
 
 export type VoicePlan = {
   /** Uuid of our call record. */
@@ -228,6 +233,8 @@ export type VoiceCallControl = {
   /** Stores a CDR of the attempt, whether it is refused or not. */
   placeCall(call: VoiceOutboundCall): Promise<VoiceDecision<VoicePlan>>
   receiveCall(call: VoiceInboundCall): Promise<VoiceDecision<VoicePlan>>
+  /** The called side of a call to an own target. Its plan has a program. */
+  receiveOwnCall(call: VoiceOwnCall): Promise<VoiceDecision<VoicePlan>>
   /** @param target that rings; null: the platform itself lets the caller hear ringing */
   ringing(call: string, target: VoiceTarget | null): Promise<void>
   /**

@@ -1,6 +1,7 @@
 import type { DialogSnapshot } from '@trunkline/sip/dialog/dialog.ts'
 import { realTimers, type Timers } from '@trunkline/sip/timers.ts'
 import type { SentBy } from '@trunkline/sip/transport/flow.ts'
+import { LocalTransport } from '@trunkline/sip/transport/local-transport.ts'
 import { makeSipResolver, type SipResolver } from '@trunkline/sip/transport/locate.ts'
 import { openTcp, type TcpListener, type TcpSettings } from '@trunkline/sip/transport/tcp.ts'
 import { openUdp } from '@trunkline/sip/transport/udp.ts'
@@ -13,7 +14,7 @@ import { WebSocketAcceptor } from './browsers/websocket-acceptor.ts'
 import { CallRegistry } from './calls/call-registry.ts'
 import { CallTimelines } from './calls/call-timeline.ts'
 import { withHostNames } from './calls/host-names.ts'
-import { type GatewayDeps, isBrowser } from './gateway-deps.ts'
+import { type GatewayDeps, isBrowser, isLocal } from './gateway-deps.ts'
 import { diagnoseTrunk } from './trunks/trunk-diagnostics.ts'
 import { TrunkRegistry } from './trunks/trunk-registry.ts'
 
@@ -94,10 +95,10 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
     names,
     handlers: {
       // Unknown peers get no response: the port is scanned within minutes.
-      isAllowed: (flow) => isBrowser(flow) || trunks.isKnown(flow.address),
+      isAllowed: (flow) => isBrowser(flow) || isLocal(flow) || trunks.isKnown(flow.address),
       onInvite: (incoming) => calls.handleInvite(incoming),
       onRegister: (request, flow) => registrar.register(request, flow),
-      onMessage: (direction, message) => timelines.addMessage(direction, message),
+      onMessage: (direction, message, flow) => timelines.addMessage(direction, message, flow.id === local.callee.id),
       onClosed: (flow) => {
         registrar.closed(flow)
         calls.connectionLost(flow)
@@ -105,7 +106,8 @@ export const startGateway = async (settings: GatewaySettings): Promise<VoiceGate
       onError: fault,
     },
   })
-  const deps: GatewayDeps = { callControl, media, agent, now, domain, onError: fault }
+  const local = agent.transports.add(new LocalTransport(agent.transports))
+  const deps: GatewayDeps = { callControl, media, agent, local, now, domain, onError: fault }
   const { maxBrowsers = 10_000 } = settings
   const registrar = new Registrar({
     ...{ callControl, realm, secret, timers: agent.timers, now },

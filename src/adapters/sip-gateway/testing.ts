@@ -17,6 +17,7 @@ import type {
   VoiceEnd,
   VoiceInboundCall,
   VoiceOutboundCall,
+  VoiceOwnCall,
   VoicePlan,
   VoiceTrunk,
 } from '../../ports/voice.ts'
@@ -30,7 +31,9 @@ const domain = 'us.test'
 /** The calls to call control, in order. `call`: the name of the call, once it has one. */
 export type CallControlEntry = { readonly what: string; readonly about: unknown; readonly call: string | null }
 
-export type CallDecision = (call: VoiceOutboundCall | VoiceInboundCall) => VoiceDecision<Partial<VoicePlan>>
+type DecidedCall = VoiceOutboundCall | VoiceInboundCall | VoiceOwnCall
+
+export type CallDecision = (call: DecidedCall) => VoiceDecision<Partial<VoicePlan>>
 
 const passwordOf = (username: string): string | null =>
   /^\d+:[A-Z]+$/.test(username) ? `password of ${username}` : null
@@ -41,7 +44,7 @@ export const makeCallControl = (decide: CallDecision, now: () => number = Date.n
   const traces: string[] = []
   const note = (what: string, about: unknown, call: string | null = null) => void entries.push({ what, about, call })
   let name = ''
-  const planned = (call: VoiceOutboundCall | VoiceInboundCall): VoiceDecision<VoicePlan> => {
+  const planned = (call: DecidedCall): VoiceDecision<VoicePlan> => {
     const decided = decide(call)
     if ('refused' in decided) return decided
     name = `call-${entries.length}`
@@ -77,6 +80,10 @@ export const makeCallControl = (decide: CallDecision, now: () => number = Date.n
     receiveCall: async (call) => {
       note('receive', call)
       return call.isFull ? { refused: { status: 503, reason: 'All Channels Are Taken' } } : planned(call)
+    },
+    receiveOwnCall: async (call) => {
+      note('receive own', call)
+      return planned(call)
     },
     ringing: async (call, target) => {
       note('ringing', target, call)

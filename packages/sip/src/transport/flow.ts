@@ -1,4 +1,5 @@
-export type Protocol = 'UDP' | 'TCP' | 'TLS' | 'WS' | 'WSS'
+/** `LOCAL`: from a user agent to itself. */
+export type Protocol = 'UDP' | 'TCP' | 'TLS' | 'WS' | 'WSS' | 'LOCAL'
 
 /** An address to send to. */
 export type SipTarget = {

@@ -22,7 +22,7 @@ import type { SoundFiles } from './sound-files.ts'
 import type { SoundReader } from './sound-reader.ts'
 import { openSound } from './sounds.ts'
 import type { TransportAddresses, TransportEvents } from './transport.ts'
-import type { UdpPorts } from './udp-ports.ts'
+import { UdpPorts } from './udp-ports.ts'
 import { openWebRtcTransport } from './webrtc-transport.ts'
 
 /** Dependencies shared by the calls of a worker. */
@@ -33,6 +33,12 @@ export type EmbeddedCallDeps = {
   readonly silenceSeconds: number
   readonly clock: MediaClock
   readonly files: SoundFiles
+}
+
+/** For legs whose peers are legs of this machine. Any port: the configured range is for firewalls. */
+const onLoopback = {
+  addresses: { bind: '127.0.0.1', advertised: '127.0.0.1', offersOwnAddress: false },
+  rtpPorts: new UdpPorts('127.0.0.1', [0, 0]),
 }
 
 /** A channel of a recording: what the peer of a leg says, or what it hears. */
@@ -62,7 +68,8 @@ export class EmbeddedCall {
     this.events = events
   }
 
-  async addLeg({ id, kind, codecs, offer, source, srtp = 'never' }: MediaLegOptions): Promise<MediaResult<null>> {
+  async addLeg({ isLocal = false, ...options }: MediaLegOptions): Promise<MediaResult<null>> {
+    const { id, kind, codecs, offer, source, srtp = 'never' } = options
     if (this.legs.has(id) || this.adding.has(id)) return refused('state', `there is a leg ${id} already`)
     if (this.legs.size + this.adding.size >= maxLegs) return refused('state', `a call has at most ${maxLegs} legs`)
     this.adding.add(id)
@@ -77,10 +84,11 @@ export class EmbeddedCall {
         failed: (reason) => this.events.failed(id, reason),
         dropped: (from, expected) => this.events.dropped(id, from, expected),
       }
-      const { addresses, rtpPorts, webrtcPorts } = this.deps
+      const { webrtcPorts } = this.deps
+      const { addresses, rtpPorts } = isLocal ? onLoopback : this.deps
       const transport =
         kind === 'webrtc'
-          ? await openWebRtcTransport(webrtcPorts, addresses, events)
+          ? await openWebRtcTransport(webrtcPorts, this.deps.addresses, events)
           : await openPlainTransport(rtpPorts, addresses, { source: source ?? null, srtp }, events)
       leg = new Leg({ id, kind, codecs, srtp }, this.name, transport, this.deps.clock, {
         dtmf: (digit) => this.events.dtmf(id, digit),

@@ -70,6 +70,8 @@ export const openProcessedCall = async (
     }).port
 
   const addLeg = async (options: MediaLegOptions): Promise<MediaResult<MediaLeg>> => {
+    // Both ends are in the embedded engine.
+    if (options.isLocal) return await processing.addLeg(options)
     const relay = openRelay()
     const added = await relayLeg(processing, relay, options)
     if (added.outcome === 'refused') {
@@ -80,9 +82,10 @@ export const openProcessedCall = async (
     return done(legOf(added.value))
   }
 
-  const removeLeg = async ({ id }: MediaLeg): Promise<MediaResult<null>> => {
+  const removeLeg = async (leg: MediaLeg): Promise<MediaResult<null>> => {
+    const { id } = leg
     const removed = legs.get(id)
-    if (!removed) return done(null)
+    if (!removed) return await processing.removeLeg(leg)
     legs.delete(id)
     const answer = await processing.removeLeg(removed.inner)
     await removed.relay.close()
@@ -96,7 +99,9 @@ export const openProcessedCall = async (
       if (found.outcome === 'refused') return found
       all.push(...found.value.filter(({ leg }) => leg === outer.id))
     }
-    return legs.size === 0 ? processing.stats() : done(all)
+    const inside = await processing.stats()
+    if (inside.outcome === 'refused') return inside
+    return done([...all, ...inside.value.filter(({ leg }) => !legs.has(leg))])
   }
 
   return done({

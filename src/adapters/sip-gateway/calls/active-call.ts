@@ -6,7 +6,7 @@ import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import type { MediaCall, MediaCallOptions, MediaCodec, MediaEvents } from '../../../ports/media.ts'
 import type { VoiceDecision, VoiceDialog, VoicePlan, VoiceTarget, VoiceUser } from '../../../ports/voice.ts'
 import type { Registrar } from '../browsers/registrar.ts'
-import type { GatewayDeps } from '../gateway-deps.ts'
+import { type GatewayDeps, isLocal } from '../gateway-deps.ts'
 import { maxConnectionMs, reconnectMs } from '../limits.ts'
 import type { Trunk } from '../trunks/trunk.ts'
 import type { TrunkRegistry } from '../trunks/trunk-registry.ts'
@@ -22,6 +22,7 @@ import {
   failure,
   type HangupCause,
   hungUp,
+  isCut,
   redactedFailure,
   undescribed,
 } from './hangup-cause.ts'
@@ -42,6 +43,8 @@ export type Caller = {
   readonly headers: readonly Header[]
   /** The caller withholds its number: nothing that names the call shows it. */
   readonly isWithheld: boolean
+  /** The call of ours that calls; null for a call from a browser or a trunk. */
+  readonly own?: ActiveCall
 }
 
 /** Decides what happens in a call, from its plan on. The life cycle is that of the call. */
@@ -120,12 +123,19 @@ export class ActiveCall {
     this.caller = origin.caller
     this.timeline = deps.timelines.begin(origin.caller?.isWithheld)
     if (origin.caller) this.follow(origin.caller)
+    const other = origin.caller?.own
+    if (!other) return
+    this.otherSide = other
+    other.otherSide = this
   }
 
   /** The call's id in call control, once it is known. */
   get callId(): string | null {
     return this.plan?.call ?? this.origin.call ?? null
   }
+
+  /** The other side of a call to ourselves, which a cut ends for the same reason. */
+  otherSide: ActiveCall | null = null
 
   /** The account of the call; null until it is known. */
   get account(): string | null {
@@ -202,6 +212,7 @@ export class ActiveCall {
     this.accounting?.stop()
     this.connectedLegs.endWait()
     this.behaviour?.ended?.()
+    if (isCut(ending)) this.otherSide?.end(ending)
     if (this.accounting) void this.conclude(this.accounting, ending)
   }
 
@@ -266,9 +277,10 @@ export class ActiveCall {
   /** Adds the leg of the caller to the media. Returns null if there is no caller, or the call is over. */
   async addCaller(media: MediaCall, codecs: readonly MediaCodec[]): Promise<CallLeg | null> {
     if (!this.caller) return null
-    const { incoming, trunk, person } = this.caller
+    const { incoming, trunk, person, own } = this.caller
     const added = await media.addLeg({
-      ...{ id: 'caller', kind: trunk ? 'rtp' : 'webrtc', codecs: trunk?.settings.codecs ?? codecs },
+      ...{ id: 'caller', kind: person ? 'webrtc' : 'rtp', codecs: trunk?.settings.codecs ?? codecs },
+      ...(own ? { isLocal: true } : {}),
       srtp: trunk?.settings.srtp ?? 'never',
       offer: incoming.invite.body.length > 0 ? incoming.invite.body.toString() : null,
       ...(trunk ? { source: incoming.flow.address } : {}),
@@ -277,7 +289,7 @@ export class ActiveCall {
       this.end(causeOfMedia(added))
       return null
     }
-    const where = { trunk: trunk?.settings.id ?? null, person, flow: trunk ? null : incoming.flow }
+    const where = { trunk: trunk?.settings.id ?? null, person, flow: person ? incoming.flow : null }
     const caller = new CallLeg('caller', where, added.value, this.legEvents())
     caller.isAnswerDue = incoming.invite.body.length === 0
     incoming.events = {
@@ -420,7 +432,7 @@ export class ActiveCall {
   }
 
   private follow({ incoming, trunk }: Caller): void {
-    this.deps.timelines.follow(this.timeline, callIdOf(incoming.invite), 'caller')
+    this.deps.timelines.follow(this.timeline, callIdOf(incoming.invite), 'caller', isLocal(incoming.flow))
     this.timeline.add({ leg: 'caller', what: 'sip_in', text: `INVITE ${incoming.invite.uri}` })
     if (trunk) this.releases.push(trunk.load.addCall())
     incoming.events = {

@@ -51,10 +51,10 @@ export class CallAccounting {
 
   /**
    * Starts the recording of a call that a program runs: what its party says, and what it hears. Our user is left here too;
-   * the program is in its place for a party behind a trunk. @returns as `record`
+   * the program is in its place for any other party. @returns as `record`
    */
-  async recordParty({ media: leg, trunk }: CallLeg): Promise<string | null> {
-    const [left, right] = trunk === null ? (['said', 'heard'] as const) : (['heard', 'said'] as const)
+  async recordParty({ media: leg, person }: CallLeg): Promise<string | null> {
+    const [left, right] = person ? (['said', 'heard'] as const) : (['heard', 'said'] as const)
     return await this.beginRecording((media, path) => media.record(path, { leg, of: left }, { leg, of: right }))
   }
 

@@ -7,7 +7,7 @@ import { telephoneNumberOf } from '@trunkline/sip/telephone-number.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import type { VoiceCodeEntry, VoiceInboundCall, VoicePlan, VoiceProgram, VoiceUser } from '../../../ports/voice.ts'
 import { type Binding, identityOf } from '../browsers/registrar.ts'
-import { isBrowser, personKey } from '../gateway-deps.ts'
+import { isBrowser, isLocal, personKey } from '../gateway-deps.ts'
 import { maxExtraHeaders, maxPersistMs } from '../limits.ts'
 import { fromTrunkNumber } from '../trunks/number-format.ts'
 import type { Trunk } from '../trunks/trunk.ts'
@@ -15,7 +15,7 @@ import { ActiveCall, type CallBehaviour, type CallDeps, type Caller, type CallOr
 import { Bridge } from './bridge.ts'
 import { CodeEntry } from './code-entry.ts'
 import type { HangupCause } from './hangup-cause.ts'
-import { hopsHeader } from './hops.ts'
+import { hopsHeader, ownCallHeader } from './hops.ts'
 import { ProgramLine } from './program-line.ts'
 
 const serverStopping: HangupCause = { how: 'interrupted', status: 503, reason: 'The server stops', by: null }
@@ -50,6 +50,7 @@ export class CallRegistry {
 
   handleInvite(incoming: IncomingCall): Promise<void> {
     if (this.isClosing) incoming.refuse({ status: 503, reason: 'The server stops' })
+    else if (isLocal(incoming.flow)) return this.receiveOwn(incoming)
     else if (isBrowser(incoming.flow)) return this.placeFromBrowser(incoming)
     else return this.receiveFromTrunk(incoming)
     return Promise.resolve()
@@ -162,6 +163,18 @@ export class CallRegistry {
       incoming.refuse({ status: 503, reason: 'All Channels Are Taken' })
       await ask().catch(gateway.onError)
     }
+  }
+
+  /** A call of ours to a number of the same account. */
+  private async receiveOwn(incoming: IncomingCall): Promise<void> {
+    const { invite } = incoming
+    const name = header(invite, ownCallHeader)
+    const own = [...this.active].find(({ callId }) => callId === name)
+    if (!own?.callId) return incoming.refuse({ status: 481 })
+    const received = { call: own.callId, callId: callIdOf(invite), from: userOfUri(fromOf(invite).uri) }
+    await this.connect({ incoming, trunk: null, person: null, headers: [], isWithheld: false, own }, () =>
+      this.deps.gateway.callControl.receiveOwnCall(received),
+    )
   }
 
   private parties(

@@ -10,6 +10,8 @@ const messageText = (message: SipMessage): string =>
     ? `${message.method} ${message.uri}`
     : `${message.status} ${message.reason} (${cseqOf(message).method})`
 
+const keyOf = (callId: string, isOwnCallee: boolean): string => `${callId} ${isOwnCallee}`
+
 /** Sends the timeline of each call to call control: messages of its dialogs, and notes. */
 export class CallTimelines {
   private readonly trace: VoiceCallControl['addTimelineEntries']
@@ -26,13 +28,15 @@ export class CallTimelines {
     return new CallTimeline(this.trace, this.now, isWithheld)
   }
 
-  follow(timeline: CallTimeline, callId: string, leg: VoiceLeg): void {
-    this.dialogs.set(callId, { timeline, leg })
-    timeline.callIds.push(callId)
+  /** @param isOwnCallee the called side of a call to ourselves, whose calling side has the same Call-ID */
+  follow(timeline: CallTimeline, callId: string, leg: VoiceLeg, isOwnCallee = false): void {
+    const key = keyOf(callId, isOwnCallee)
+    this.dialogs.set(key, { timeline, leg })
+    timeline.keys.push(key)
   }
 
-  addMessage(direction: 'in' | 'out', message: SipMessage): void {
-    const found = this.dialogs.get(callIdOf(message))
+  addMessage(direction: 'in' | 'out', message: SipMessage, isOwnCallee = false): void {
+    const found = this.dialogs.get(keyOf(callIdOf(message), isOwnCallee))
     if (!found) return
     const { timeline, leg } = found
     // Our requests to the caller go to its Contact, which may have its number.
@@ -41,8 +45,8 @@ export class CallTimelines {
     timeline.add({ leg, what: direction === 'in' ? 'sip_in' : 'sip_out', text })
   }
 
-  end({ callIds }: CallTimeline): void {
-    for (const callId of callIds) this.dialogs.delete(callId)
+  end({ keys }: CallTimeline): void {
+    for (const key of keys) this.dialogs.delete(key)
   }
 }
 
@@ -51,7 +55,8 @@ export const sideOf = (mediaLeg: string): VoiceLeg => (mediaLeg === 'caller' ? '
 
 /** The timeline of one call. */
 export class CallTimeline {
-  readonly callIds: string[] = []
+  /** Keys of its dialogs. */
+  readonly keys: string[] = []
   readonly isWithheld: boolean
   private readonly trace: VoiceCallControl['addTimelineEntries']
   private readonly now: () => number

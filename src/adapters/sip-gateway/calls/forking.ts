@@ -23,7 +23,7 @@ import {
   redactedFailure,
   undescribed,
 } from './hangup-cause.ts'
-import { hopsHeader } from './hops.ts'
+import { hopsHeader, ownCallHeader } from './hops.ts'
 
 export type ForkingSettings = {
   readonly gateway: GatewayDeps
@@ -153,8 +153,7 @@ export class Forking {
   }
 
   private async tryTarget(target: VoiceTarget, trunk: Trunk | null): Promise<TargetResult> {
-    const prepared =
-      'trunk' in target ? await this.prepareTrunk(trunk, target.number) : await this.preparePeople(target.people)
+    const prepared = await this.prepareTarget(target, trunk)
     if (this.isCancelled) return { ending: noTarget, isFinal: true }
     const attempts = prepared.filter((one) => one instanceof ForkBranch)
     const [refusal] = prepared.filter((one): one is HangupCause => !(one instanceof ForkBranch))
@@ -171,6 +170,26 @@ export class Forking {
   private failAfterAnswer(side: CallLeg, ending: HangupCause): TargetResult {
     void side.session?.bye()
     return { ending, isFinal: true }
+  }
+
+  private async prepareTarget(target: VoiceTarget, trunk: Trunk | null): Promise<(ForkBranch | HangupCause)[]> {
+    if ('trunk' in target) return await this.prepareTrunk(trunk, target.number)
+    return 'own' in target ? [await this.prepareOwn(target.own)] : await this.preparePeople(target.people)
+  }
+
+  /** A call to ourselves, where the program of the number answers. */
+  private async prepareOwn(number: string): Promise<ForkBranch | HangupCause> {
+    const { plan, gateway, codecs } = this.settings
+    const { local, domain } = gateway
+    const where = { trunk: null, person: null, flow: null }
+    return await this.prepare(
+      where,
+      { kind: 'rtp', codecs, isLocal: true },
+      {
+        ...{ uri: `sip:${escapeUser(number)}@${domain}`, via: local.caller, headers: [[ownCallHeader, plan.call]] },
+        from: `<sip:${escapeUser(plan.callerId)}@${domain}>`,
+      },
+    )
   }
 
   private async prepareTrunk(trunk: Trunk | null, number: string): Promise<(ForkBranch | HangupCause)[]> {
@@ -226,7 +245,7 @@ export class Forking {
 
   private async prepare(
     where: { trunk: string | null; person: CallLeg['person']; flow: Flow | null },
-    options: Pick<MediaLegOptions, 'kind' | 'codecs' | 'srtp'>,
+    options: Pick<MediaLegOptions, 'kind' | 'codecs' | 'srtp' | 'isLocal'>,
     ask: RequestOptions,
   ): Promise<ForkBranch | HangupCause> {
     const { media, caller, side, legPrefix = 'callee' } = this.settings

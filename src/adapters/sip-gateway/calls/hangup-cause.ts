@@ -26,6 +26,10 @@ export const causeOfTime = (seconds: number, status = 200): HangupCause => ({
   ...{ how: 'time_limit', status, reason: `The call has lasted ${seconds} s`, by: null },
 })
 
+/** The platform ended the call for a reason that also ends those that it dialled, and the other side of one to ourselves. */
+export const isCut = ({ how, by }: HangupCause): boolean =>
+  by === null && ['balance', 'suspended', 'operator', 'interrupted', 'media_timeout'].includes(how)
+
 /** As `failure`, with a reason for operators only. */
 export const redactedFailure = (status: number, reason: string, by: VoiceLeg | null = null): HangupCause => ({
   ...{ ...failure(status, reason, by), isRedacted: true },

@@ -26,6 +26,7 @@ import { type PlacedOrder, planOfOrder } from '../orders/place-order.ts'
 import { ProgramError } from '../programs/program.ts'
 import * as recordings from '../recordings/recording-files.ts'
 import { type CallRefusal, callRefusals } from '../refusals.ts'
+import { find } from '../store.ts'
 import { makeCallTimelines, summary } from '../timeline/call-timeline.ts'
 import { makeProgramSteps } from '../timeline/program-steps.ts'
 import {
@@ -149,6 +150,37 @@ const makeReceiveCall = (
   }
 }
 
+/** Decides on our own calls to numbers of the same account, at the side of the number: its program runs, without a price. */
+const makeReceiveOwnCall = (
+  deps: CallControlDeps,
+  running: RunningCalls,
+  admission: Admission,
+): CallControl['receiveOwnCall'] => {
+  const { db } = deps
+  const admitProgram = makeAdmitProgram(deps, admission)
+  return async ({ call: by, callId, from }) => {
+    const known = running.get(by)
+    const calling = known && (await find(db, known.account, by))
+    if (!calling) return refused(callRefusals.closed())
+    const called = await calledNumber(db, calling.to_number)
+    if (!called?.works || !called.voice || called.account_id !== calling.account_id)
+      return refused(callRefusals.unknownNumber())
+    const facts = { asserted: null, divertedFrom: null, verstat: null, npdi: false, rn: null }
+    const { depth } = calling
+    const call = {
+      ...inboundCall({ callId, from, ...facts }, called),
+      ...{ depth, is_trunk: false, toll_free: false, rate: '0' },
+    }
+    const admitted = await admitProgram(call, called.voice, called.record_inbound, callRefusals.inboundNotCovered())
+    const own = running.get(call.id)
+    if (own) {
+      own.otherSide = by
+      known.otherSide = call.id
+    }
+    return admitted
+  }
+}
+
 /** Places queued calls, and checks the codes that the callees of verification calls type. */
 const makePlaceQueuedCall = (
   deps: CallControlDeps,
@@ -235,9 +267,12 @@ const makeCallProgress = (
   const { db } = deps
   const cipher = recordingCipher(deps.seal)
 
-  /** Notes why a call is cut, and why those that its program dialled end with it. */
+  /** Notes why a call is cut, and why those end with it that its program dialled, and its other side. */
   const noteCut = (call: string, why: HoldShortfall['why']) => {
-    for (const [id, one] of running) if (id === call || one.dialled?.by === call) one.cutReason = why
+    const known = running.get(call)
+    if (!known || known.cutReason === why) return
+    known.cutReason = why
+    for (const [id, { dialled, otherSide }] of running) if (dialled?.by === call || otherSide === call) noteCut(id, why)
   }
 
   /** Schedules the end for when the held minutes run out, not for the next heartbeat. */
@@ -359,6 +394,7 @@ export const makeCallControl = (deps: CallControlDeps): CallControl => {
     placeCall: makePlaceCall(deps, admission),
     placeQueuedCall: makePlaceQueuedCall(deps, running, timelines),
     receiveCall: makeReceiveCall(deps, running, admission),
+    receiveOwnCall: makeReceiveOwnCall(deps, running, admission),
     isAnswered: (call) => running.get(call)?.isAnswered ?? null,
     ringing: async (call) => {
       const known = running.get(call)

@@ -12,6 +12,8 @@ export type RunningCall = {
   readonly storesRinging?: true
   /** The call whose program dialled it, with the number that it shows, and how many calls led to it. */
   readonly dialled?: { readonly by: string; readonly callerId: string; readonly depth: number }
+  /** The record of the other side of a call to a number of the same account that runs a program. */
+  otherSide?: string
   isAnswered: boolean
   /** Time of the last persisted heartbeat, by `performance.now()`. */
   persistedAt: number

@@ -89,7 +89,7 @@ export const makePlaceChild =
     const barred = found.isTrunk ? checkDestination(found.to, limits.destinations) : null
     if (barred) return await refuse(barred)
     if (!shown) return await refuse(callRefusals.unknownCallerId(dial.caller_id ?? own))
-    const isRecorded = found.isRecorded || dial.record === 'from_answer'
+    const isRecorded = (found.isRecorded && !found.program) || dial.record === 'from_answer'
     // Colleagues see who calls.
     const callerId = found.isTrunk || !isToNumber ? shown.number : from
     const decided: VoiceDecision<VoicePlan> = await admitCall(

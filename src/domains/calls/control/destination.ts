@@ -23,7 +23,7 @@ export type Destination = {
   /** USD per minute, decimal. */
   readonly rate: string
   readonly targets: readonly VoiceTarget[]
-  /** The called number is set to record its calls. */
+  /** The called number is set to record its calls. A number that runs a program records them at its own side. */
   readonly isRecorded: boolean
   /** The program that the called number of the account runs; null for every other destination. */
   readonly program: ProgramSource | null
@@ -74,8 +74,9 @@ export const findDestination = async (
   if (own?.account_id === account) {
     const called = own.inbound_user_id
     const permission = called && own.works ? await callPermissionOf(deps.db, called) : null
-    const targets = called && permission?.rings ? [{ people: [{ account, user: called }] }] : []
+    const people = called && permission?.rings ? [{ people: [{ account, user: called }] }] : []
     const program = own.works ? own.voice : null
+    const targets = program ? [{ own: number }] : people
     return internalDestination(number, country, targets, { isRecorded: own.record_inbound, program })
   }
   const price = deps.prices.of('call_out', number)

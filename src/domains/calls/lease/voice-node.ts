@@ -67,6 +67,7 @@ const refuseUnlessHeld = (callControl: CallControl, isHeld: () => boolean): Voic
   ...callControl,
   placeCall: async (call) => (isHeld() ? callControl.placeCall(call) : runsElsewhere),
   receiveCall: async (call) => (isHeld() ? callControl.receiveCall(call) : runsElsewhere),
+  receiveOwnCall: async (call) => (isHeld() ? callControl.receiveOwnCall(call) : runsElsewhere),
 })
 
 /** Opens the ports and closes the calls of earlier epochs. @throws Error as `startVoiceDrivers` */
