@@ -270,6 +270,7 @@ const purchaseRoutes = (parts: Services) => {
         request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
         audit,
         by: own.id,
+        limitedKeys: account.limitedKeys,
       })
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(presentNumber) } })
     }),

@@ -65,7 +65,7 @@ const createCallRoute = (parts: Services): Endpoint => {
       async ({ account, body, tx, audit }) => {
         const order = orderOf(body, await applicationOf(tx, account.id, body))
         const from = phoneNumber(body.from_number)
-        const { row, queuedMs } = await queueOrder(parts, tx, account.id, { to: body.to, from, order })
+        const { row, queuedMs } = await queueOrder(parts, tx, account, { to: body.to, from, order })
         const uuid = print('CDR', row.id)
         await audit(tx, { target: uuid, after: { from_number: from, to: row.to_number, program: order.program.kind } })
         return ok({ cdr: presentCall(row, linkOf), queued_ms: queuedMs })

@@ -159,6 +159,7 @@ const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
           request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
           audit,
           by: own.id,
+          limitedKeys: account.limitedKeys,
         })
         if (!row) return refuse(refusals.unknownResource(`AvailablePhoneNumbers/${number}`))
         const addresses = changedAddresses(store.noAddresses, body)
