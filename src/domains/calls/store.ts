@@ -141,6 +141,11 @@ export const setHold = (tx: Tx, account: string, id: string, hold: string) => tx
 export const lock = (tx: Tx, account: string, id: string) => tx.maybe<CallRow & { now: Date }>`
   select *, app_now() as now from calls where account_id = ${account} and id = ${id} and ended_at is null for update`
 
+/** Adds keys with a daily spend limit to those that count what the calls cost that this one dials from now on. */
+export const countFor = (tx: Tx, account: string, id: string, keys: readonly string[]) => tx.run`
+  update calls set limited_keys = array(select unnest(limited_keys) union select unnest(${keys}::uuid[]))
+  where account_id = ${account} and id = ${id}`
+
 /** Stores that a call of the API rings. Returns null if it rang before, or is another call. */
 export const ring = (tx: Tx, account: string, id: string) => tx.maybe<CallRow>`
   update calls set status = 'RINGING', ringing_at = app_now(), updated_at = app_now()

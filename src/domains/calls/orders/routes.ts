@@ -92,7 +92,9 @@ const commandCallRoute = (parts: Services): Endpoint => {
     if (row.is_msgapp) throw refusals.callOnOtherDevices()
     const command = readCommand(body, application)
     await checkAddresses(outbound.of(isSandbox), body)
-    const outcome = await runCommandOnCall(parts, row, command, (tx) => audit(tx, { after: { command: body.command } }))
+    const outcome = await runCommandOnCall(parts, row, command, call.account.limitedKeys, (tx) =>
+      audit(tx, { after: { command: body.command } }),
+    )
     if (outcome === null) reply.code(202)
     return ok({ outcome: outcome && presentOutcome(outcome) })
   })
