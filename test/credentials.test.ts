@@ -301,7 +301,7 @@ test('a handler that makes a credential without asking answers 500, and what it 
 })
 
 test('each maker makes only kinds that it may make at all', () => {
-  const unlimited = { scopes: null, expires_at: null, allowed_addresses: null }
+  const unlimited = { scopes: null, expires_at: null, allowed_addresses: null, spend_per_day: null }
   const wanted: readonly NewCredential[] = [
     { kind: 'api-key', limits: unlimited },
     { kind: 'person', role: 'agent', before: null },

@@ -95,7 +95,7 @@ const startServices = async (process: Process, { database, modulesOf }: Context)
   const worker = m.worker.startWorker({ db, log, kinds })
   return {
     send: (message: Parameters<typeof m.ops.sendMessage>[3], account: string) =>
-      m.ops.sendMessage(services, null, { id: account, a2pUs: false }, message),
+      m.ops.sendMessage(services, null, { id: account, a2pUs: false, limitedKeys: null }, message),
     end: () => {
       changes.stop()
       void worker.stop(0)

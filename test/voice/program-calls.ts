@@ -34,13 +34,15 @@ export const dialling = (to: string) => ({ verb: 'dial', targets: [{ number: to 
 
 export const telephoneOf = (t: TestContext) => closedAfter(t, makeTelephone())
 
-/** An account whose call by the API talks with a telephone that its program dialled. @param n tells its numbers from others */
+/** An account whose call by the API talks with a telephone that its program dialled. @param n tells its numbers from others
+ *  @param keyLimit USD that the key may spend which makes the call; absent: no limit */
 export const connectProgram = async (
   t: TestContext,
   platform: Platform,
   carrier: Carrier,
   n: number,
   isToUser = false,
+  keyLimit?: number,
 ) => {
   const { tenant, user } = await openTenant(platform)
   const { number: from_number } = await buyNumber(tenant)
@@ -70,7 +72,9 @@ export const connectProgram = async (
     to: person ? user : first,
     verbs: [dialling(second), { verb: 'play', tone: { hertz: [440], on_ms: 60_000 } }],
   }
-  const made = await tenant.call('POST', '/open/voip/calls', order)
+  const own = { label: 'limited', spend_per_day: keyLimit?.toFixed(6) }
+  const { key } = keyLimit === undefined ? {} : (await tenant.call('POST', '/open/keys', own)).body
+  const made = await tenant.call('POST', '/open/voip/calls', order, key ? { 'x-user-api-key': key } : {})
   assert.equal(made.status, 201, JSON.stringify(made.body))
   const party = person ? await inBrowser(person) : await atCarrier(first)
   const dialled = await atCarrier(second)

@@ -347,12 +347,13 @@ test(
   async (t) => {
     const nothingIsLeft = await watchCapacity(platform)
     const { carrier } = await openVoicePlatform(t, platform, { prefixes: [prefix] })
-    const open = (n: number, isToUser = false) => connectProgram(t, platform, carrier, n, isToUser)
-    const [poor, thrifty, blocked, stopped, suspended, untouched] = await Promise.all([
-      ...[open(1), open(2), open(3), open(4), open(5, true), open(6)],
+    const open = (n: number, isToUser = false, keyLimit?: number) =>
+      connectProgram(t, platform, carrier, n, isToUser, keyLimit)
+    const [poor, thrifty, blocked, stopped, suspended, untouched, limited] = await Promise.all([
+      ...[open(1), open(2), open(3), open(4), open(5, true), open(6), open(7, false, 2.5 * rate)],
     ])
-    assert.ok(poor && thrifty && blocked && stopped && suspended && untouched)
-    // Neither covers a further minute of one of its calls.
+    assert.ok(poor && thrifty && blocked && stopped && suspended && untouched && limited)
+    // None covers a further minute of one of its calls.
     await poor.leave(rate / 2)
     await operate(platform, 'PATCH', `accounts/${thrifty.account}/call-limits`, { spend_per_day: String(2.5 * rate) })
 
@@ -374,9 +375,10 @@ test(
 
     // The minutes that were held are over.
     assert.equal((await call('POST', '/sandbox/clock', { advance_seconds: 61 })).status, 202)
-    await Promise.all([poor.hungUp(), thrifty.hungUp()])
+    await Promise.all([poor.hungUp(), thrifty.hungUp(), limited.hungUp()])
     await poor.recorded('balance', 1)
     await thrifty.recorded('spend_limit', 1)
+    await limited.recorded('key_spend_limit', 1)
 
     // The second minute of both of its calls is held.
     await until(async () => (await untouched.spent()) > 3.5 * rate)

@@ -123,7 +123,9 @@ test('a key revoked before its account was closed is treated as unknown', async 
 
 test('an account with open holds is not closed, and none of its resources end', async () => {
   const { scene, tenant } = await furnished()
-  await db.begin((tx) => hold(tx, tenant.id, 1_000_000, 'calls', { kind: 'call', reference: 'CDR1' }))
+  await db.begin((tx) =>
+    hold(tx, tenant.id, 1_000_000, 'calls', { kind: 'call', reference: 'CDR1', limitedKeys: null }),
+  )
   const before = await stateOf(tenant.id)
   const { status, body } = await close(tenant.uuid, { reason: 'x', write_off: true })
   assert.deepEqual([status, body.error_code], [409, 'holds_open'])

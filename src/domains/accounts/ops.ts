@@ -46,12 +46,13 @@ export const openAccount = async (
   return id
 }
 
-const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null }
+const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null, spend_per_day: null }
 
 /** Whether an account exists that is not marked as a sandbox account. */
 export const hasRealAccounts = async (sql: Sql): Promise<boolean> => (await store.outsideSandbox(sql, 1)).length > 0
 
-/** Issues a key for an account: a new one, or the one from the settings. Only its hash is stored. */
+/** Issues a key for an account: a new one, or the one from the settings. Only its hash is stored.
+ *  @param countedBy keys with a spend limit that the key is made with: they count what it spends */
 export const issueKey = async (
   tx: Tx,
   account: string,
@@ -59,9 +60,12 @@ export const issueKey = async (
   key = makeKey('UAK'),
   limits: KeyLimits = unlimited,
   madeBy: string | null = null,
+  countedBy: readonly string[] = [],
 ) => {
   const id = uuid()
-  await store.addKey(tx, account, { ...limits, madeBy, id, label, hash: keyHash(key), lastFour: key.slice(-4) })
+  const limitedKeys = limits.spend_per_day === null ? null : [...countedBy, id]
+  const lastFour = key.slice(-4)
+  await store.addKey(tx, account, { ...limits, madeBy, id, label, hash: keyHash(key), lastFour, limitedKeys })
   return { uuid: print('KEY', id), label, key }
 }
 

@@ -95,6 +95,7 @@ const presentKey = (key: store.KeyRow) => ({
   label: key.label,
   last_four: key.last_four,
   ...presentLimits(key),
+  ...(key.spent_today === null ? {} : { spent_today: decimal(micros(key.spent_today) ?? 0) }),
   created_at: iso(key.created_at),
   ...(key.made_by === null ? {} : { created_by: { user_uuid: print('USR', key.made_by), name: key.maker_name ?? '' } }),
   ...(key.last_used_at ? { last_used_at: iso(key.last_used_at) } : {}),

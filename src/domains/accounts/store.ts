@@ -179,14 +179,26 @@ export type KeyRow = KeyLimits & {
   /** Bare uuid of the user who made it in the console, with the user's name. */
   made_by: string | null
   maker_name: string | null
+  /** USD that it has paid today or that is held for it; null for a key without a limit. */
+  spent_today: string | null
 }
 
-export type NewKey = KeyLimits & { id: string; label: string; hash: Buffer; lastFour: string; madeBy: string | null }
+export type NewKey = KeyLimits & {
+  id: string
+  label: string
+  hash: Buffer
+  lastFour: string
+  madeBy: string | null
+  /** Keys with a spend limit that count what it spends. */
+  limitedKeys: readonly string[] | null
+}
 
 export const addKey = (tx: Tx, account: string, key: NewKey) => tx.run`
-  insert into api_keys (account_id, id, label, hash, last_four, scopes, expires_at, allowed_addresses, made_by)
+  insert into api_keys (account_id, id, label, hash, last_four, scopes, expires_at, allowed_addresses, made_by,
+    spend_per_day, limited_keys)
   values (${account}, ${key.id}, ${key.label}, ${key.hash}, ${key.lastFour}, ${key.scopes}::text[],
-    ${key.expires_at}::timestamptz, ${key.allowed_addresses}::text[], ${key.madeBy}::uuid)
+    ${key.expires_at}::timestamptz, ${key.allowed_addresses}::text[], ${key.madeBy}::uuid,
+    ${key.spend_per_day}::numeric, ${key.limitedKeys}::uuid[])
   on conflict (hash) do nothing`
 
 /** Counts the keys of an account, including those revoked within a day, and blocks concurrent additions. Deletes keys
@@ -203,7 +215,8 @@ export const countKeys = async (tx: Tx, account: string): Promise<{ valid: numbe
 
 export const keys = (db: Sql, account: string) => db.many<KeyRow>`
   select k.id, k.label, k.last_four, k.scopes, k.expires_at, k.allowed_addresses, k.created_at, k.last_used_at, k.made_by,
-    full_name(u.first_name, u.last_name) as maker_name
+    full_name(u.first_name, u.last_name) as maker_name, k.spend_per_day,
+    case when k.spend_per_day is not null then key_spent_today(k.account_id, k.id) end as spent_today
   from api_keys k left join users u on u.account_id = k.account_id and u.id = k.made_by
   where k.account_id = ${account} and k.revoked_at is null order by k.created_at, k.id`
 

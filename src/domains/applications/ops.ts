@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../../platform/db/sql.ts'
+import type { Account } from '../../platform/http/auth.ts'
 import { refuse } from '../../platform/http/problem.ts'
 import { print, uuid } from '../../platform/lib/id.ts'
 import type { Seal } from '../../platform/lib/secret.ts'
@@ -69,10 +70,16 @@ export const changeApplication = async (
 }
 
 /**
- * Checks that a caller may let calls run a program of its choice: it hears all of them, and dials for the account.
- * @param contents that the caller may see @param field that names the program @throws the 403 Problem
+ * Checks that a caller may let calls and messages of others run a program of its choice: it hears all of them, and dials and
+ * answers for the account, whatever a key may spend.
+ * @param account of the caller @param contents that the caller may see @param field that names the program @throws the 403 Problem
  */
-export const assertMayRunProgram = (contents: { readonly messages: boolean }, field: string): void => {
+export const assertMayRunProgram = (
+  { limitedKeys }: Pick<Account, 'limitedKeys'>,
+  contents: { readonly messages: boolean },
+  field: string,
+): void => {
+  if (limitedKeys !== null) throw refusals.programOfLimitedKey(field)
   if (!contents.messages) throw refusals.programNotAllowed(field)
 }
 

@@ -11,5 +11,10 @@ export const refusals = {
       `${field} names a program, which hears the calls of the account and dials at its cost: that needs the rights inbox and inbox.all`,
       'program_not_allowed',
     ).at(field),
+  programOfLimitedKey: (field: string) =>
+    forbidden(
+      `${field} names a program, and what it spends for others counts for no key: use a key without spend_per_day`,
+      'program_not_allowed',
+    ).at(field),
   urlRefused: (field: string, why: string) => invalid(`${field} is refused: ${why}`, 'url_refused').at(field),
 }

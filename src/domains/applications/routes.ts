@@ -75,7 +75,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services) => [
         (await changeApplication(tx, call.account.id, idOf(printed), body)) ??
         refuse(refusals.unknownApplication(printed))
       const moved = movedField(before, body)
-      if (moved) assertMayRunProgram(await contentsOf(tx, call), moved)
+      if (moved) assertMayRunProgram(call.account, await contentsOf(tx, call), moved)
       await audit(tx, { before: present(before), after: present(after) })
       return ok({ application: present(after) })
     },

@@ -138,7 +138,8 @@ export const createCallerId = contract({
     unprocessable: 'A phone number is not E.164, or no SMS can be sent or call made there',
     forbidden:
       'The account is blocked, the number is suspended (number_suspended) or a sandbox number (sandbox_number), the recipient has opted out (opted_out), or the account may not call it (destination_not_allowed, too_many_calls, spend_limit)',
-    balance: 'The balance does not cover the SMS or a minute of the call, or the quota of API calls is used up',
+    balance:
+      'The balance does not cover the SMS or a minute of the call, the key may spend no more today (key_spend_limit), or the quota of API calls is used up',
     tooMany:
       'A code was sent within the last minute, or ten within a day (code_too_soon); the account or the number reached its limit of codes a day (code_limit); more calls than the account may try (too_many_attempts); or more requests than the account may make',
     unavailable: 'No trunk carries the call (no_trunk), or no process runs calls (no_voice)',

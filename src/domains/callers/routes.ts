@@ -99,7 +99,7 @@ const makeCodeSender = (parts: Services) => {
     const code = makeCode()
     const call = uuid()
     const expires = await renew(tx, account.id, number, { hash: hashOf(id, code), simulated: false, call })
-    await queueCall(parts, tx, account.id, { id: call, to: number, from })
+    await queueCall(parts, tx, account, { id: call, to: number, from })
     return { call_uuid: print('CDR', call), code, expires_at: iso(expires) }
   }
 

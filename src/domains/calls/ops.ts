@@ -15,7 +15,7 @@ import { abandonedCallSeconds, holdAheadSeconds, leftStreamSeconds } from './lim
 import { callbackKinds } from './orders/callback-kinds.ts'
 import type { ProgramFailure } from './programs/program-deps.ts'
 import { recordingLinks } from './recordings/recording-links.ts'
-import { blockedReason } from './refusals.ts'
+import { blockedReason, keyLimitCode } from './refusals.ts'
 import * as store from './store.ts'
 import { reportLeftStreams } from './streams/stream-status.ts'
 import { findCallsWithLeftStreams } from './streams/stream-store.ts'
@@ -65,14 +65,15 @@ export type CallEnd = {
  * Stores an attempt and holds its first minute at the current rate.
  * @param call ids without prefix; `rate` is USD per minute, decimal
  * @returns false if the call exists
- * @throws the 402 Problem if the balance does not cover a minute
+ * @throws the 402 Problem if the balance, or the limit of a key, does not cover a minute
  */
 export const beginCall = async (tx: Tx, call: store.NewCall): Promise<boolean> => {
   const row = await store.add(tx, call)
   if (!row) return false
   const rate = rateOf(row)
   if (rate > 0) {
-    const what = { kind: 'call', reference: print('CDR', row.id) } as const
+    const limitedKeys = row.limited_keys
+    const what = { kind: 'call', reference: print('CDR', row.id), limitedKeys } as const
     await store.setHold(tx, row.account_id, row.id, await hold(tx, row.account_id, rate, 'calls', what))
   }
   // A queued call is initiated once it is placed.
@@ -123,13 +124,16 @@ const extendHold = async (
     return null
   } catch (error) {
     // The ledger refuses before it changes anything.
-    if (error instanceof Problem) return 'balance'
+    if (error instanceof Problem) return error.code === keyLimitCode ? keyLimitCode : 'balance'
     throw error
   }
 }
 
 /** The hold could not be extended: the reason, and how many seconds the held minutes last. */
-export type HoldShortfall = { readonly why: 'balance' | 'spend_limit'; readonly seconds: number }
+export type HoldShortfall = {
+  readonly why: 'balance' | 'spend_limit' | typeof keyLimitCode
+  readonly seconds: number
+}
 
 export type HeartbeatResult = {
   readonly cut: 'ended' | HoldShortfall['why'] | null

@@ -73,6 +73,9 @@ export type CallRefusal = { readonly status: number; readonly reason: string; re
 /** Stored in the record of a call from a blocked contact. */
 export const blockedReason = 'caller_blocked'
 
+/** Code of a refusal of the ledger, and stored in the record of a call: the daily spend limit of a key is reached. */
+export const keyLimitCode = 'key_spend_limit'
+
 const sip = (status: number, reason: string, code = ''): CallRefusal => ({ status, reason, code })
 
 /** Refusals of calls and registrations, as SIP answers them. */
@@ -90,6 +93,7 @@ export const callRefusals = {
   unknownCallerId: (number: string) => sip(403, `${number} is not a caller ID of the account`, 'caller_id'),
   callerIdGone: () => sip(403, 'The call cannot show its caller ID any more', 'caller_id'),
   insufficientBalance: () => sip(402, 'The balance does not cover a minute of this call', 'balance'),
+  keySpendLimit: (why: string) => sip(402, why, keyLimitCode),
   cut: (why: string, code: string) => sip(402, why, code),
   accountBlocked: () => sip(403, 'The account is blocked', 'suspended'),
   notPlaced: () => sip(503, 'No process placed the call in time', 'interrupted'),

@@ -70,6 +70,8 @@ export type CallRow = {
   origin: 'device' | 'trunk' | 'api' | 'dial' | null
   /** A program dialled a telephone from an inbound call. */
   forwarded: boolean
+  /** Keys with a daily spend limit that count what it costs. */
+  limited_keys: readonly string[] | null
   created_at: Date
   updated_at: Date
 }
@@ -106,6 +108,7 @@ export type NewCall = Pick<
       | 'origin'
       | 'forwarded'
       | 'callbacks'
+      | 'limited_keys'
     >
   > & {
     /** Epoch of the process that runs the call. */
@@ -119,13 +122,15 @@ export type NewCall = Pick<
 export const add = (tx: Tx, c: NewCall) => tx.maybe<CallRow>`
   insert into calls (account_id, id, callid, direction, user_id, from_number, to_number, iso_country_code, status, is_msgapp,
     is_trunk, caller_id, caller_id_used, virtual_number_id, toll_free, rate, epoch, verstat, npdi, rn,
-    asserted_number, diverted_from, queued, parent_id, depth, application_id, origin, forwarded, callbacks)
+    asserted_number, diverted_from, queued, parent_id, depth, application_id, origin, forwarded, callbacks,
+    limited_keys)
   values (${c.account_id}, ${c.id}, ${c.callid}, ${c.direction}, ${c.user_id}, ${c.from_number}, ${c.to_number},
     ${c.iso_country_code}, ${c.status ?? 'RINGING'}, ${c.is_msgapp}, ${c.is_trunk}, ${c.caller_id}, ${c.caller_id_used},
     ${c.virtual_number_id}, ${c.toll_free}, ${c.rate}::numeric, ${c.tenure ?? null},
     ${c.verstat ?? null}, ${c.npdi ?? false}, ${c.rn ?? null}, ${c.asserted_number ?? null}, ${c.diverted_from ?? null},
     ${c.queued ?? false}, ${c.parent_id ?? null}, ${c.depth ?? 0}, ${c.application_id ?? null}, ${c.origin ?? null},
-    ${c.forwarded ?? false}, ${c.callbacks ? JSON.stringify(c.callbacks) : null}::text::jsonb)
+    ${c.forwarded ?? false}, ${c.callbacks ? JSON.stringify(c.callbacks) : null}::text::jsonb,
+    ${c.limited_keys ?? null}::uuid[])
   on conflict do nothing
   returning *`
 
@@ -135,6 +140,11 @@ export const setHold = (tx: Tx, account: string, id: string, hold: string) => tx
 /** Locks an open call and returns it with the platform's time. Returns null if it does not exist or has ended. */
 export const lock = (tx: Tx, account: string, id: string) => tx.maybe<CallRow & { now: Date }>`
   select *, app_now() as now from calls where account_id = ${account} and id = ${id} and ended_at is null for update`
+
+/** Adds keys with a daily spend limit to those that count what the calls cost that this one dials from now on. */
+export const countFor = (tx: Tx, account: string, id: string, keys: readonly string[]) => tx.run`
+  update calls set limited_keys = array(select unnest(limited_keys) union select unnest(${keys}::uuid[]))
+  where account_id = ${account} and id = ${id}`
 
 /** Stores that a call of the API rings. Returns null if it rang before, or is another call. */
 export const ring = (tx: Tx, account: string, id: string) => tx.maybe<CallRow>`

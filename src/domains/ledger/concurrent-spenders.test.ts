@@ -73,7 +73,7 @@ const attempt = async (tx: Tx, one: Model, all: Model[], what: Operation): Promi
     }
   }
   if (what === 'charge') {
-    await charge(tx, one.id, amount, 'sms', { kind: 'sms' })
+    await charge(tx, one.id, amount, 'sms', { kind: 'sms', limitedKeys: null })
     return () => {
       one.balance -= amount
       one.sold += amount
@@ -87,7 +87,7 @@ const attempt = async (tx: Tx, one: Model, all: Model[], what: Operation): Promi
     }
   }
   if (what === 'hold') {
-    const id = await hold(tx, one.id, amount, 'calls', { kind: 'call', reference: 'a call' })
+    const id = await hold(tx, one.id, amount, 'calls', { kind: 'call', reference: 'a call', limitedKeys: null })
     return () => {
       one.holds.set(id, { put: amount, captured: null })
       one.latest = [...one.latest.slice(-20), id]

@@ -69,7 +69,7 @@ test('the correction of a correction counts for the first transfer, and makes it
 
 test('money that a hold moves is corrected by the transfer of the sale only', async () => {
   const ada = await tenant({ balance: '10' })
-  const sale = { kind: 'call', reference: 'CDR1' } as const
+  const sale = { kind: 'call', reference: 'CDR1', limitedKeys: null } as const
   const held = await db.begin((tx) => hold(tx, ada.id, 3_000_000, 'calls', sale))
   await db.begin((tx) => capture(tx, ada.id, held, 2_000_000))
   for (const kind of ['hold', 'release']) {

@@ -7,7 +7,7 @@ import { assertBalance, capture, charge, deposit, extend, hold, refund, release,
 
 const { call, db, tenant } = await makeWorld()
 
-const call1 = { kind: 'call', reference: 'CDR1' } as const
+const call1 = { kind: 'call', reference: 'CDR1', limitedKeys: null } as const
 const dollar = 1_000_000
 const isTooMuch = (error: unknown) => error instanceof Problem && error.status === 402
 
@@ -18,7 +18,7 @@ test('held money cannot be spent; a capture pays the used amount and releases th
   const ada = await tenant({ balance: '10' })
   const id = await db.begin((tx) => hold(tx, ada.id, 6 * dollar, 'calls', call1))
   await assert.rejects(
-    db.begin((tx) => charge(tx, ada.id, 5 * dollar, 'sms', { kind: 'sms' })),
+    db.begin((tx) => charge(tx, ada.id, 5 * dollar, 'sms', { kind: 'sms', limitedKeys: null })),
     isTooMuch,
   )
   assert.equal(await db.begin((tx) => extend(tx, ada.id, id, dollar)), true)
@@ -97,9 +97,9 @@ test('a balance covers an equal amount and nothing more', async () => {
   const ada = await tenant({ balance: '2' })
   await assertBalance(db, ada.id, 2 * dollar)
   await assert.rejects(assertBalance(db, ada.id, 2 * dollar + 1), isTooMuch)
-  await db.begin((tx) => charge(tx, ada.id, 2 * dollar, 'sms', { kind: 'sms' }))
+  await db.begin((tx) => charge(tx, ada.id, 2 * dollar, 'sms', { kind: 'sms', limitedKeys: null }))
   await assert.rejects(
-    db.begin((tx) => charge(tx, ada.id, 1, 'sms', { kind: 'sms' })),
+    db.begin((tx) => charge(tx, ada.id, 1, 'sms', { kind: 'sms', limitedKeys: null })),
     isTooMuch,
   )
   assert.equal((await ledger(ada)).balance, '0.00')
@@ -128,7 +128,9 @@ test('open holds are listed page by page, and abandoned ones are found by their 
   const ada = await tenant()
   const began = new Date()
   for (const n of [1, 2, 3]) {
-    await db.begin((tx) => hold(tx, ada.id, n * dollar, 'calls', { kind: 'call', reference: `CDR${n}` }))
+    await db.begin((tx) =>
+      hold(tx, ada.id, n * dollar, 'calls', { kind: 'call', reference: `CDR${n}`, limitedKeys: null }),
+    )
   }
   const path = `/operator/accounts/${ada.uuid}/holds?results_per_page=2`
   const first = (await call('operator', 'GET', path)).body
@@ -156,7 +158,7 @@ test('open holds are listed page by page, and abandoned ones are found by their 
 
 test('the ledger is filtered by kind and time', async () => {
   const ada = await tenant()
-  await db.begin((tx) => charge(tx, ada.id, dollar, 'sms', { kind: 'sms', reference: 'SMO1' }))
+  await db.begin((tx) => charge(tx, ada.id, dollar, 'sms', { kind: 'sms', reference: 'SMO1', limitedKeys: null }))
   const kinds = async (query: string) =>
     (await ledger(ada, query)).transfers.map(({ kind }: { kind: string }) => kind) as string[]
   assert.deepEqual(await kinds('?kind=sms'), ['sms'])
@@ -173,7 +175,8 @@ test('balance.low is published once each time the balance falls below its limit'
   const look = () => db.begin((tx) => publishLowBalances(tx, new Date()))
   const events = () => db.many<{ payload: { balance: string; low_balance: string } }>`
     select payload from events where account_id = ${ada.id} and name = 'balance.low' order by id`
-  const spend = (amount: number) => db.begin((tx) => charge(tx, ada.id, amount, 'sms', { kind: 'sms' }))
+  const spend = (amount: number) =>
+    db.begin((tx) => charge(tx, ada.id, amount, 'sms', { kind: 'sms', limitedKeys: null }))
   const add = (amount: number) => db.begin((tx) => deposit(tx, ada.id, amount, { kind: 'credit' }))
   await look()
   assert.deepEqual(await events(), [], 'a new account was never above')

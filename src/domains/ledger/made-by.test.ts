@@ -34,7 +34,9 @@ test('a transfer names the member, key or operator who made it, and no key that 
     assert.equal(bought.status, 201, JSON.stringify(bought.body))
   // A key that was deleted since.
   const gone = uuid()
-  await db.begin((tx) => charge(tx, tenant.id, 1, 'numbers', { kind: 'number_purchase', reference: 'x', by: gone }))
+  await db.begin((tx) =>
+    charge(tx, tenant.id, 1, 'numbers', { kind: 'number_purchase', reference: 'x', by: gone, limitedKeys: null }),
+  )
 
   const { uuid: key } = (await call(tenant, 'GET', '/open/keys')).body.keys[0]
   const path = 'kind=number_purchase'

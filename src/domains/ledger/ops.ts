@@ -34,6 +34,25 @@ const debitBalance = async (tx: Tx, account: string, amount: Micros): Promise<vo
   if (!moved) throw refusals.insufficientBalance(decimal(amount))
 }
 
+/** Keys with a daily spend limit that count an amount; null: none. See `limitedKeys` of an account. */
+export type LimitedKeys = store.LimitedKeys
+
+/**
+ * Checks that keys with a daily spend limit may spend an amount, and locks the balance, so that it may be spent until the
+ * end of the transaction. Costs nothing without such keys.
+ * @throws the 402 Problem `key_spend_limit`, before any change
+ */
+export const assertKeysMaySpend = async (tx: Tx, account: string, keys: LimitedKeys, amount: Micros): Promise<void> => {
+  if (keys === null || amount === 0) return
+  const exceeded = await store.exceededLimit(tx, account, keys, decimal(amount))
+  if (exceeded !== null) throw refusals.keySpendLimit(decimal(micros(exceeded) ?? 0))
+}
+
+/** Adds a payment to what keys with a daily spend limit have spent today. */
+export const countKeySpending = async (tx: Tx, account: string, keys: LimitedKeys, amount: Micros): Promise<void> => {
+  if (keys !== null && amount > 0) await store.addKeySpending(tx, account, keys, decimal(amount))
+}
+
 /** New balance and transfer id of an adjustment. */
 type AdjustResult = { balance: Micros; transfer: string }
 
@@ -89,16 +108,18 @@ export const deposit = async (
 ): Promise<AdjustResult | null> => adjust(tx, account, amount, 'cash', what)
 
 /** Charges a price to the balance. @returns the transfer id, or null for a price of zero
- *  @throws the 402 Problem if the balance does not cover the price */
+ *  @throws the 402 Problem if the balance, or the limit of a key, does not cover the price; before any change */
 export const charge = async (
   tx: Tx,
   account: string,
   amount: Micros,
   book: Book,
-  what: TransferDetails,
+  { limitedKeys, ...what }: TransferDetails & { limitedKeys: LimitedKeys },
 ): Promise<string | null> => {
   if (amount === 0) return null
+  await assertKeysMaySpend(tx, account, limitedKeys, amount)
   await debitBalance(tx, account, amount)
+  await countKeySpending(tx, account, limitedKeys, amount)
   return post(tx, account, 'balance', book, amount, what)
 }
 
@@ -160,29 +181,37 @@ export const refundAll = async (
  * `release`, also after a crash (`staleHolds`).
  * @param what kind and reference of the sale, as used by the capture
  * @returns the id of the hold
- * @throws the 402 Problem if the balance does not cover the amount
+ * @throws the 402 Problem if the balance, or the limit of a key, does not cover the amount; before any change
  */
 export const hold = async (
   tx: Tx,
   account: string,
   amount: Micros,
   book: Book,
-  { kind, reference, by = null }: { kind: TransferKind; reference: string; by?: string | null },
+  {
+    kind,
+    reference,
+    by = null,
+    limitedKeys,
+  }: { kind: TransferKind; reference: string; by?: string | null; limitedKeys: LimitedKeys },
 ): Promise<string> => {
+  await assertKeysMaySpend(tx, account, limitedKeys, amount)
   await debitBalance(tx, account, amount)
   const id = uuid()
-  await store.addHold(tx, { account_id: account, id, book, kind, reference, amount: decimal(amount), made_by: by })
+  const sale = { book, kind, reference, made_by: by, limited_keys: limitedKeys }
+  await store.addHold(tx, { account_id: account, id, ...sale, amount: decimal(amount) })
   if (amount > 0) await post(tx, account, 'balance', 'held', amount, { kind: 'hold', reference, by })
   return id
 }
 
 /** Increases a hold. Returns false, without a debit, if the hold has ended.
- *  @throws the 402 Problem if the balance does not cover the amount; the hold is unchanged */
+ *  @throws the 402 Problem if the balance, or the limit of a key, does not cover the amount; the hold is unchanged */
 export const extend = async (tx: Tx, account: string, id: string, amount: Micros): Promise<boolean> => {
   await store.lock(tx, account)
   const open = await store.openHold(tx, account, id)
   if (!open) return false
   if (amount === 0) return true
+  await assertKeysMaySpend(tx, account, open.limited_keys, amount)
   await debitBalance(tx, account, amount)
   await store.growHold(tx, account, id, decimal(amount))
   await post(tx, account, 'balance', 'held', amount, { kind: 'hold', reference: open.reference, by: open.made_by })
@@ -202,6 +231,7 @@ export const capture = async (tx: Tx, account: string, id: string, amount: Micro
   const rest = (micros(ended.amount) ?? 0) - amount
   if (rest < 0) throw new Error(`the hold ${id} has ${ended.amount}, not ${decimal(amount)}`)
   if (amount > 0) await post(tx, account, 'held', book, amount, { kind, reference, by })
+  await countKeySpending(tx, account, ended.limited_keys, amount)
   if (rest > 0) {
     await store.restore(tx, account, decimal(rest))
     await post(tx, account, 'held', 'balance', rest, { kind: 'release', reference, by })

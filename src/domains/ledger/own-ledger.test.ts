@@ -24,11 +24,11 @@ test('the ledger of an account links each transfer to what it paid for, and hide
   await owned(uuid(), '2020-01-01T00:00:00Z')
   await owned(did, null)
   const pay = (kind: TransferKind, book: 'sms' | 'numbers', reference: string) =>
-    db.begin((tx) => charge(tx, who.id, 40_000, book, { kind, reference }))
+    db.begin((tx) => charge(tx, who.id, 40_000, book, { kind, reference, limitedKeys: null }))
   await pay('sms', 'sms', message)
   await pay('number_month', 'numbers', number)
   await pay('number_purchase', 'numbers', 'GB-local-20')
-  await db.begin((tx) => hold(tx, who.id, 500_000, 'calls', { kind: 'call', reference: callId }))
+  await db.begin((tx) => hold(tx, who.id, 500_000, 'calls', { kind: 'call', reference: callId, limitedKeys: null }))
   const { body } = await call('operator', 'POST', `/operator/accounts/${who.uuid}/corrections`, {
     ...{ amount: '-0.5', reason: 'twice', transfer_uuid: (await ledgerOf(who, 'kind=credit'))[0]?.uuid },
   })
@@ -51,7 +51,7 @@ test('the ledger of an account links each transfer to what it paid for, and hide
 test('the filters and pages of the ledger return each transfer once, in order', async () => {
   const who = await tenant({ balance: '10' })
   for (const kind of ['sms', 'sms_in', 'sms', 'sms_in', 'sms'] as const)
-    await db.begin((tx) => charge(tx, who.id, 10_000, 'sms', { kind, reference: `SMO${uuid()}` }))
+    await db.begin((tx) => charge(tx, who.id, 10_000, 'sms', { kind, reference: `SMO${uuid()}`, limitedKeys: null }))
   const all = await ledgerOf(who)
   const seen: Transfer[] = []
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {

@@ -3,6 +3,11 @@ import { conflict, insufficient, invalid, notFound } from '../../platform/http/p
 export const refusals = {
   insufficientBalance: (price: string) =>
     insufficient(`The balance does not cover USD ${price}: add credit to the account`),
+  keySpendLimit: (limit: string) =>
+    insufficient(
+      `The API key may spend USD ${limit} per day (UTC), and this would exceed it: try again tomorrow, or use a key with a higher spend_per_day`,
+      'key_spend_limit',
+    ),
   balanceTooHigh: () => invalid('amount would take the balance above 9,000,000,000').at('amount'),
   unknownTransfer: (transfer: string) => notFound(`The account has no transfer ${transfer}`).at('transfer_uuid'),
   correctionTooHigh: (transfer: string, amount: string, left: string, isDebit: boolean) =>

@@ -94,6 +94,25 @@ export const restore = (tx: Tx, account: string, amount: string) => tx.one<{ bal
 export const lock = (tx: Tx, account: string) => tx.run`
   select from balances where account_id = ${account} for update`
 
+/** Keys with a daily spend limit that count an amount; null: none. */
+export type LimitedKeys = readonly string[] | null
+
+/** Returns the limit of these keys that a further amount would exceed, or null. Locks the balance. */
+export const exceededLimit = async (tx: Tx, account: string, keys: readonly string[], amount: string) =>
+  (
+    await tx.one<{ exceeded: string | null }>`
+      select key_limit_exceeded(${account}, ${keys}::uuid[], ${amount}::numeric) as exceeded`
+  ).exceeded
+
+/** Adds a payment to what these keys have spent today. A key that was deleted since counts nothing. */
+export const addKeySpending = (tx: Tx, account: string, keys: readonly string[], amount: string) => tx.run`
+  insert into key_spending as s (account_id, key_id, day, spent)
+  select account_id, id, (app_now() at time zone 'UTC')::date, ${amount}::numeric from api_keys
+  where account_id = ${account} and id = any (${keys}::uuid[])
+  order by id
+  on conflict (account_id, key_id) do update set day = excluded.day,
+    spent = case when s.day = excluded.day then s.spent else 0 end + excluded.spent`
+
 export type HoldRow = {
   account_id: string
   id: string
@@ -102,25 +121,29 @@ export type HoldRow = {
   reference: string
   amount: string
   made_by: string | null
+  limited_keys: string[] | null
   created_at: Date
   at: string
 }
 
-export type NewHold = Omit<HoldRow, 'created_at' | 'at'>
+export type NewHold = Omit<HoldRow, 'created_at' | 'at' | 'limited_keys'> & { limited_keys: LimitedKeys }
 
 export const addHold = (tx: Tx, h: NewHold) => tx.run`
-  insert into holds (account_id, id, book, kind, reference, amount, made_by)
-  values (${h.account_id}, ${h.id}, ${h.book}, ${h.kind}, ${h.reference}, ${h.amount}::numeric, ${h.made_by})`
+  insert into holds (account_id, id, book, kind, reference, amount, made_by, limited_keys)
+  values (${h.account_id}, ${h.id}, ${h.book}, ${h.kind}, ${h.reference}, ${h.amount}::numeric, ${h.made_by},
+    ${h.limited_keys}::uuid[])`
 
-export const openHold = (tx: Tx, account: string, id: string) => tx.maybe<Pick<HoldRow, 'reference' | 'made_by'>>`
-  select reference, made_by from holds where account_id = ${account} and id = ${id}`
+export const openHold = (tx: Tx, account: string, id: string) => tx.maybe<
+  Pick<HoldRow, 'reference' | 'made_by' | 'limited_keys'>
+>`
+  select reference, made_by, limited_keys from holds where account_id = ${account} and id = ${id}`
 
 export const growHold = (tx: Tx, account: string, id: string, amount: string) => tx.run`
   update holds set amount = amount + ${amount}::numeric where account_id = ${account} and id = ${id}`
 
 export const endHold = (tx: Tx, account: string, id: string) => tx.maybe<NewHold>`
   delete from holds where account_id = ${account} and id = ${id}
-  returning account_id, id, book, kind, reference, amount, made_by`
+  returning account_id, id, book, kind, reference, amount, made_by, limited_keys`
 
 export type HoldFilter = { kind?: TransferKind | undefined; since?: Date | null; until?: Date | null }
 
@@ -140,7 +163,7 @@ export const holds = (db: Sql, account: string, at: ListPage, filter: HoldFilter
 
 /** Lists open holds of a book in all accounts made before a time, oldest first. */
 export const olderHolds = (db: Sql, book: string, before: Date, limit: number) => db.many<HoldRow>`
-  select account_id, id, book, kind, reference, amount, made_by, created_at, '' as at from holds
+  select account_id, id, book, kind, reference, amount, made_by, limited_keys, created_at, '' as at from holds
   where book = ${book} and created_at < ${before} order by created_at, id limit ${limit}`
 
 export const balance = (db: Sql, account: string) => db.maybe<{ balance: string; held: string }>`

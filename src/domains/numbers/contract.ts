@@ -338,7 +338,7 @@ export const purchaseNumber = contract({
     notFound: 'There is no such number group, or no such document or active user of the account',
     conflict:
       'No matching number is free; or the supplier refuses the order (not_delivered) or has not delivered yet (order_pending: repeat the request with its Idempotency-Key)',
-    balance: 'The balance does not cover set-up and first month',
+    balance: 'The balance does not cover set-up and first month, or the key may spend no more today (key_spend_limit)',
     unavailable: 'The supplier does not answer, or has too many pending requests (supplier_busy): nothing was charged',
     unprocessable: 'number is not E.164',
   },

@@ -6,7 +6,7 @@ import { enqueue } from '../../platform/jobs/queue.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import { decimal, micros } from '../../platform/lib/money.ts'
 import { assertOpen } from '../accounts/ops.ts'
-import { charge } from '../ledger/ops.ts'
+import { charge, type LimitedKeys } from '../ledger/ops.ts'
 import { isPossessedElsewhere } from '../possession/ops.ts'
 import { publishNumberEvent } from './lifecycle/number-events.ts'
 import { presentNumber } from './lifecycle/number-presenter.ts'
@@ -129,7 +129,12 @@ const selectNumbers = async (
 }
 
 /** The friendly name of bought numbers, the user whom they ring, and the key or person that bought them, without prefix. */
-type PurchaseLabels = { readonly name: string | null; readonly rings: string | null; readonly by: string | null }
+type PurchaseLabels = {
+  readonly name: string | null
+  readonly rings: string | null
+  readonly by: string | null
+  readonly limitedKeys: LimitedKeys
+}
 
 /** Sells one locked number to the account: an own number is charged and ready at once, a supplier's is ordered. */
 const buyOne = async (
@@ -137,12 +142,14 @@ const buyOne = async (
   account: string,
   { number, supplier_id }: inventory.LockedNumber,
   group: store.PlacedGroup,
-  { name, rings, by }: PurchaseLabels,
+  labels: PurchaseLabels,
 ) => {
-  if (supplier_id !== null) return orderHeldNumber(tx, account, number, group, { name, rings, by })
+  const { name, rings, by, limitedKeys } = labels
+  if (supplier_id !== null) return orderHeldNumber(tx, account, number, group, labels)
   const [setup, month] = [micros(group.setup_price) ?? 0, micros(group.monthly_price) ?? 0]
   const note = `${number} set-up ${decimal(setup)}, first month ${decimal(month)}`
-  await charge(tx, account, setup + month, 'numbers', { kind: 'number_purchase', reference: number, note, by })
+  const what = { kind: 'number_purchase', reference: number, note, by, limitedKeys } as const
+  await charge(tx, account, setup + month, 'numbers', what)
   const status = group.needs_registration ? ('AWAITING_REGISTRATION' as const) : ('ACTIVE' as const)
   const row = await assignToAccount(tx, numberForAccount(account, number, group, { name, rings }, status))
   await inventory.setOwner(tx, number, 'owned', account)

@@ -270,6 +270,7 @@ const purchaseRoutes = (parts: Services) => {
         request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
         audit,
         by: own.id,
+        limitedKeys: account.limitedKeys,
       })
       return ok({ purchased: numbers.map((row) => row.number), failed, data: { numbers: numbers.map(presentNumber) } })
     }),
@@ -324,7 +325,8 @@ const virtualNumberRoutes = ({ db, config, changes, outbound }: Services) => [
         ...(await changedVoice(tx, row, body)),
       })
       const { voice } = changed
-      if (voice && !isDeepStrictEqual(voice, row.voice)) assertMayRunProgram(await contentsOf(tx, call), 'voice')
+      if (voice && !isDeepStrictEqual(voice, row.voice))
+        assertMayRunProgram(account, await contentsOf(tx, call), 'voice')
       await audit(tx, { before: presentNumber(row), after: presentNumber(changed) })
       await changes.invalidate(tx, 'numbers')
       return ok({ number: presentNumber(changed) })

@@ -123,7 +123,7 @@ export const sendSms = contract({
     unprocessable: `${refusedDestination}; or a file cannot be fetched (media_unavailable)`,
     forbidden:
       'The account is blocked, the number is suspended (number_suspended) or a sandbox number (sandbox_number), or the recipient has opted out (opted_out)',
-    balance: 'The balance does not cover the price',
+    balance: 'The balance does not cover the price, or the key may spend no more today (key_spend_limit)',
   },
 })
 

@@ -45,7 +45,7 @@ export const mintToken = contract({
   errors: {
     notFound: 'No such user of the account, or the user is not active',
     forbidden:
-      'The account is blocked, the request did not come over HTTPS (https_required), or the user is another one than the person of the session, who lacks team_settings (role)',
+      'The account is blocked, the request did not come over HTTPS (https_required), the key has a daily spend limit (key_limited), or the user is another one than the person of the session, who lacks team_settings (role)',
   },
 })
 

@@ -35,6 +35,9 @@ export const createCompatCredentials = contract({
       scopes: Type.Optional(Type.Array(Type.String(), { description: 'Absent: all' })),
       expires_at: Type.Optional({ ...Time, description: 'Absent: never' }),
       allowed_addresses: Type.Optional(Type.Array(Type.String(), { description: 'Absent: any' })),
+      spend_per_day: Type.Optional(
+        Type.String({ description: 'USD a day (UTC). Absent: no limit', examples: ['25.00'] }),
+      ),
     }),
   ),
   codes: { conflict: ['compat_off', 'too_many_tokens'], forbidden: ['exceeds_own_key', 'too_many_keys'] },

@@ -27,6 +27,7 @@ const byCode: ReadonlyMap<string, Code> = new Map(
     destination_not_allowed: { code: 21215, status: 400 },
     unknown_user: { code: 21211, status: 400 },
     spend_limit: { code: 20005, status: 402 },
+    key_spend_limit: { code: 20005, status: 402 },
   }),
 )
 

@@ -25,6 +25,9 @@ export type Account = {
   readonly a2pUs: boolean
   /** Quotas that an operator changed. */
   readonly quotas: QuotaValues
+  /** Keys with a daily spend limit that count what the request spends: its key and those that this one was made with. Null:
+   *  none. */
+  readonly limitedKeys: readonly string[] | null
 }
 
 /** The operator key of a request. */
@@ -40,6 +43,8 @@ export type KeyLimits = {
   readonly scopes: readonly Capability[] | null
   readonly expires_at: Date | null
   readonly allowed_addresses: readonly string[] | null
+  /** USD per day (UTC), decimal. */
+  readonly spend_per_day: string | null
 }
 
 /** An authenticated API key. */
@@ -87,7 +92,7 @@ export type AuthRow = {
   quotas: QuotaValues
 }
 
-export const accountOfRow = (row: AuthRow): Account => ({
+export const accountOfRow = (row: AuthRow, limitedKeys: Account['limitedKeys'] = null): Account => ({
   id: row.id,
   name: row.name,
   onTrial: row.on_trial,
@@ -98,14 +103,18 @@ export const accountOfRow = (row: AuthRow): Account => ({
   maxApiRequests: row.max_api_requests,
   a2pUs: row.a2p_us,
   quotas: row.quotas,
+  limitedKeys,
 })
 
-export const accountKeyOfRow = (row: AuthRow & KeyLimits & { key_id: string }): AccountKey => {
-  const { key_id: id, scopes, expires_at, allowed_addresses } = row
+/** An API key with its account. */
+export type KeyAuthRow = AuthRow & KeyLimits & { key_id: string; limited_keys: string[] | null }
+
+export const accountKeyOfRow = (row: KeyAuthRow): AccountKey => {
+  const { key_id: id, scopes, expires_at, allowed_addresses, spend_per_day, limited_keys } = row
   return {
     id,
-    account: accountOfRow(row),
-    limits: { scopes, expires_at, allowed_addresses },
+    account: accountOfRow(row, limited_keys),
+    limits: { scopes, expires_at, allowed_addresses, spend_per_day },
     scopes: maskOf(scopes),
     expiresAt: expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: allowed_addresses && makeAddressList(allowed_addresses),
@@ -127,9 +136,9 @@ export const makeAuth = (db: Db, changes: InvalidationBus): Auth => {
   })
 
   const read = async (key: string): Promise<AccountKey | null> => {
-    const row = await db.maybe<AuthRow & KeyLimits & { key_id: string }>`
-      select k.id as key_id, k.scopes, k.expires_at, k.allowed_addresses, a.id, a.name, a.on_trial, a.blocked,
-             a.block_reason, a.closed_at, a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
+    const row = await db.maybe<KeyAuthRow>`
+      select k.id as key_id, k.scopes, k.expires_at, k.allowed_addresses, k.spend_per_day, k.limited_keys,
+             a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at, a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
       from api_keys k join accounts a on a.id = k.account_id
       where k.hash = ${keyHash(key)} and (k.revoked_at is null or k.revoked_at >= a.closed_at)`
     return row && accountKeyOfRow(row)

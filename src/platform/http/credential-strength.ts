@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { makeAddressList } from '../lib/address-list.ts'
 import { iso } from '../lib/clock.ts'
+import { micros } from '../lib/money.ts'
 import type { KeyLimits } from './auth.ts'
 import { capabilities, maskOf } from './capability.ts'
 import type { CredentialKind } from './endpoint.ts'
@@ -37,7 +38,7 @@ const creations: { readonly [maker in Maker['kind']]: readonly CredentialKind[] 
   visitor: ['session', 'own-link'],
 }
 
-const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null }
+const unlimited: KeyLimits = { scopes: null, expires_at: null, allowed_addresses: null, spend_per_day: null }
 
 /** Returns the credential that makes a request. */
 export const makerOf = (
@@ -68,10 +69,13 @@ export const endWithin = ({ expires_at: own }: Pick<KeyLimits, 'expires_at'>, en
 
 /** Returns the limit by which a key would exceed its maker, or null. */
 const exceededLimit = (limits: KeyLimits, own: KeyLimits): string | null => {
-  const { scopes, expires_at: end, allowed_addresses: addresses } = own
+  const { scopes, expires_at: end, allowed_addresses: addresses, spend_per_day: spend } = own
   const more = missingScope(limits.scopes, scopes)
   if (more) return `scopes: your key lacks ${more}`
   if (end && (limits.expires_at === null || limits.expires_at > end)) return `expires_at: your key ends at ${iso(end)}`
+  const wanted = limits.spend_per_day
+  if (spend !== null && (wanted === null || (micros(wanted) ?? 0) > (micros(spend) ?? 0)))
+    return `spend_per_day: your key may spend USD ${spend}`
   if (addresses === null) return null
   const list = makeAddressList(addresses)
   const { allowed_addresses: networks } = limits
@@ -107,7 +111,9 @@ export const credentialRefusal = (maker: Maker, credential: NewCredential): Prob
       return personRefusal(maker, credential.role ?? 'owner', null)
     case 'voice-token':
     case 'device': {
-      const { expires_at: end } = maker.limits
+      const { expires_at: end, spend_per_day: spend } = maker.limits
+      // The calls of a browser have no key that could count them.
+      if (spend !== null) return refusals.keyLimited('spend_per_day')
       return end && credential.expiresAt > end
         ? refusals.newKeyExceedsYours(`expires_at: yours ends at ${iso(end)}`)
         : null

@@ -62,7 +62,7 @@ export const refusals = {
     ),
   keyLimited: (limit: string) =>
     forbidden(
-      `The API key is limited by ${limit}, and people and links would not be: use a key without limits, or sign in as a person with the right people`,
+      `The API key is limited by ${limit}, and people, links and voice tokens would not be: use a key without limits, or sign in as a person with the right people`,
       'key_limited',
     ),
   newKeyExceedsYours: (reason: string) => forbidden(`The new key must not exceed yours. ${reason}`, 'exceeds_own_key'),

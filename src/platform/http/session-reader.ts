@@ -1,5 +1,5 @@
 import type { Db } from '../db/sql.ts'
-import { type Account, type AccountKey, type AuthRow, accountKeyOfRow, accountOfRow, type KeyLimits } from './auth.ts'
+import { type Account, type AccountKey, type AuthRow, accountKeyOfRow, accountOfRow, type KeyAuthRow } from './auth.ts'
 import { type Capability, maskOf } from './capability.ts'
 import { maxSessionAccounts } from './limits.ts'
 import { type Role, roleCapabilities } from './role.ts'
@@ -21,7 +21,7 @@ type SessionRow = {
   operator_role: 'operator' | 'observer'
 }
 
-const unlimited = { expires_at: null, allowed_addresses: null }
+const unlimited = { expires_at: null, allowed_addresses: null, spend_per_day: null }
 
 const noKeyLimits = { expiresAt: Number.POSITIVE_INFINITY, addresses: null }
 
@@ -86,9 +86,9 @@ const accountsOf = async (db: Db, row: SessionRow): Promise<SessionAccount[] | n
     return rows.map((member) => memberAccount(member, row.person_id ?? ''))
   }
   if (row.kind === 'operator-key') return row.operator_label === null ? null : []
-  const key = await db.maybe<AuthRow & KeyLimits & { key_id: string }>`
-    select k.id as key_id, k.scopes, k.expires_at, k.allowed_addresses, a.id, a.name, a.on_trial, a.blocked,
-      a.block_reason, a.closed_at, a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
+  const key = await db.maybe<KeyAuthRow>`
+    select k.id as key_id, k.scopes, k.expires_at, k.allowed_addresses, k.spend_per_day, k.limited_keys,
+      a.id, a.name, a.on_trial, a.blocked, a.block_reason, a.closed_at, a.requests_per_minute, a.max_api_requests, a.a2p_us, a.quotas
     from api_keys k join accounts a on a.id = k.account_id
     where k.id = ${row.key_id} and (k.revoked_at is null or k.revoked_at >= a.closed_at)`
   if (!key) return null

@@ -6,6 +6,7 @@ import { assertMayMake } from '../../../platform/http/credential-strength.ts'
 import { refuse } from '../../../platform/http/problem.ts'
 import { isNetwork } from '../../../platform/lib/address-list.ts'
 import { iso } from '../../../platform/lib/clock.ts'
+import { decimal, micros } from '../../../platform/lib/money.ts'
 import { maxKeys, maxKeysPerDay } from '../limits.ts'
 import { issueKey } from '../ops.ts'
 import { refusals } from '../refusals.ts'
@@ -17,12 +18,14 @@ type KeyRequest = {
   readonly scopes?: readonly Capability[]
   readonly expires_at?: string
   readonly allowed_addresses?: readonly string[]
+  readonly spend_per_day?: string
 }
 
-export const presentLimits = ({ scopes, expires_at, allowed_addresses }: KeyLimits) => ({
+export const presentLimits = ({ scopes, expires_at, allowed_addresses, spend_per_day }: KeyLimits) => ({
   ...(scopes ? { scopes: [...scopes] } : {}),
   ...(expires_at ? { expires_at: iso(expires_at) } : {}),
   ...(allowed_addresses ? { allowed_addresses: [...allowed_addresses] } : {}),
+  ...(spend_per_day === null ? {} : { spend_per_day: decimal(micros(spend_per_day) ?? 0) }),
 })
 
 /** Parses the expiry of a key, in whole seconds as shown. @throws Problem 400 */
@@ -39,6 +42,7 @@ const parseLimits = (requested: KeyRequest, own: KeyLimits | null): KeyLimits =>
     scopes: requested.scopes ? [...new Set(requested.scopes)] : (own?.scopes ?? null),
     expires_at: requested.expires_at === undefined ? (own?.expires_at ?? null) : parseExpiry(requested.expires_at),
     allowed_addresses: requested.allowed_addresses ?? own?.allowed_addresses ?? null,
+    spend_per_day: requested.spend_per_day ?? own?.spend_per_day ?? null,
   }
 }
 
@@ -59,5 +63,7 @@ export const createKey = async (
   const { valid, recent } = await store.countKeys(tx, account)
   if (valid >= maxKeys) throw refusals.tooManyKeys(valid, maxKeys)
   if (recent >= maxKeysPerDay) throw refusals.tooManyRecentKeys(recent)
-  return { ...(await issueKey(tx, account, requested.label, secret, limits, madeBy)), ...presentLimits(limits) }
+  const countedBy = request.accountKey?.account.limitedKeys ?? []
+  const issued = await issueKey(tx, account, requested.label, secret, limits, madeBy, countedBy)
+  return { ...issued, ...presentLimits(limits) }
 }

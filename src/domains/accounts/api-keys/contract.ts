@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { type Capability, capabilities } from '../../../platform/http/capability.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
-import { Enum, FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
+import { Decimal, Enum, FreeText, Id, Named, Ok, Success, Time } from '../../../platform/http/schema.ts'
 import { accountParams, closed, operator, unknownAccount } from '../account-schemas.ts'
 
 const limits = (absent: string) => ({
@@ -25,6 +25,13 @@ const limits = (absent: string) => ({
       examples: [['192.0.2.0/24', '2001:db8::/32']],
     }),
   ),
+  spend_per_day: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{1,9}(\\.[0-9]{1,6})?$',
+      description: `USD that the key may spend in a day (UTC) on messages, calls and numbers; then 402 key_spend_limit. Its calls end. ${absent.replace('%', 'no limit')}`,
+      examples: ['25.00'],
+    }),
+  ),
 })
 
 const keyLimits = limits('Absent: %')
@@ -43,6 +50,11 @@ const Key = {
   label: Type.String(),
   last_four: Type.String(),
   ...keyLimits,
+  spent_today: Type.Optional({
+    ...Decimal,
+    description:
+      'USD that a key with spend_per_day, and the keys made with it, have paid today (UTC) or that is held for them',
+  }),
   created_at: Time,
   created_by: Type.Optional(
     Type.Object(
@@ -140,7 +152,8 @@ export const createOwnKey = contract({
   url: '/open/keys',
   summary: 'Create an API key with at most the permissions of the request’s key; only this response shows it',
   description:
-    'The new key cannot exceed the scopes, addresses or expiry of the key of this request. ' +
+    'The new key cannot exceed the scopes, addresses, expiry or daily spending of the key of this request, which counts what it ' +
+    'spends. ' +
     'An account may have 100 keys.',
   ownAnswer: true,
   body: keyRequest('Default: the value of the request’s key'),

@@ -11,7 +11,7 @@ import { ringTimeoutSeconds } from '../limits.ts'
 import { beginCall, refuseCall, storeBlockedCall } from '../ops.ts'
 import type { CallPrograms } from '../orders/call-programs.ts'
 import * as recordings from '../recordings/recording-files.ts'
-import { blockedReason, type CallRefusal } from '../refusals.ts'
+import { blockedReason, type CallRefusal, callRefusals, keyLimitCode } from '../refusals.ts'
 import type { NewCall } from '../store.ts'
 import type { makeCallTimelines } from '../timeline/call-timeline.ts'
 import type { RunningCall } from './call-end-reason.ts'
@@ -87,7 +87,8 @@ export const makeAdmission = (deps: CallControlDeps, running: RunningCalls, time
       })
       if (limited) return await refuseIt(call, limited)
     } catch (error) {
-      if (error instanceof Problem) return await refuseIt(call, refusal)
+      if (error instanceof Problem)
+        return await refuseIt(call, error.code === keyLimitCode ? callRefusals.keySpendLimit(error.message) : refusal)
       throw error
     }
     running.set(call.id, {

@@ -24,7 +24,11 @@ export type RunningCall = {
 }
 
 /** Reasons sent to both sides of a call that is ended for lack of money. */
-export const cutReasons = { balance: 'The balance is exhausted', spend_limit: 'The daily spend limit is reached' }
+export const cutReasons = {
+  balance: 'The balance is exhausted',
+  spend_limit: 'The daily spend limit is reached',
+  key_spend_limit: 'The daily spend limit of the API key is reached',
+}
 
 const endReasons: Partial<Record<VoiceEnd['how'], string>> = {
   media_timeout: 'media_timeout',

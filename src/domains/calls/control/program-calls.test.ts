@@ -284,6 +284,68 @@ test('the spend limit of a day ends a child; the call of its program goes on', a
   assert.equal(await beat(plan.call), null)
 })
 
+test('the daily limit of a key ends the call that the key made and those that its program dialled, and refuses more', async () => {
+  const { who, number } = await furnish()
+  await db.run`update voice_lease set holder = 'a test'`
+  const settings = { host: '127.0.0.1', port: 9 }
+  await call('operator', 'POST', '/operator/connections', { kind: 'sip-trunk', name: 'limits', settings })
+  const { key } = (await call(who, 'POST', '/open/keys', { label: 'limited', spend_per_day: '1.5' })).body
+  const make = (by: Tenant) =>
+    call(by, 'POST', '/open/voip/calls', { from_number: number, to: telephone, verbs: [{ verb: 'hangup' }] })
+  const limited = { ...who, key }
+  const made = await make(limited)
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  const id: string = made.body.cdr.uuid.slice(3)
+  const row = await rowOf(who, id)
+  assert.ok(row.program && row.placement)
+  await control.placeQueuedCall({ ...row, program: row.program, placement: row.placement, late: false, blocked: false })
+  await control.answered(id, { trunk: 'trunk', number: telephone }, [])
+  const dialled = async () => await placeChild(await programCall(who, id), dial(), null)
+  const child = placed(await dialled()).call.id
+  await control.answered(child, { trunk: 'trunk', number: telephone }, [])
+  const third = placed(await dialled()).call.id
+  assert.equal(refusedAs(await dialled()), 402)
+  const refused = await make(limited)
+  assert.deepEqual([refused.status, refused.body.error_code], [402, 'key_spend_limit'])
+  assert.equal((await make(who)).status, 201, 'another key of the account has no limit')
+  const { cdrs } = (await call(who, 'GET', '/open/voip/call-history')).body
+  const reasons = cdrs.map(({ end_reason }: { end_reason: string | null }) => end_reason)
+  assert.equal(reasons.filter((reason: string | null) => reason === 'key_spend_limit').length, 2)
+
+  await control.ended(third, { ...ended, how: 'no_answer', status: 408 })
+  await pass(59)
+  // Half a dollar is left: one of the two has another minute, and the other one is ended.
+  const beats = [await beat(id), await beat(child)]
+  assert.ok(beats[0] === null)
+  if (beats[1] === null) await until(async () => cuts.some((cut) => cut.startsWith(child)))
+  assert.ok((beats[1] ?? cuts.find((cut) => cut.startsWith(child)))?.endsWith('spend limit of the API key is reached'))
+  await control.ended(child, { ...ended, how: 'operator' })
+  assert.equal((await rowOf(who, child)).end_reason, 'key_spend_limit')
+  await pass(60)
+  if ((await beat(id)) === null) await until(async () => cuts.some((cut) => cut.startsWith(id)))
+  await control.ended(id, { ...ended, how: 'operator' })
+  assert.equal((await rowOf(who, id)).end_reason, 'key_spend_limit')
+  const [shown] = (await call(who, 'GET', '/open/keys')).body.keys.filter(
+    ({ spend_per_day }: { spend_per_day?: string }) => spend_per_day,
+  )
+  assert.equal(shown.spent_today, '1.50')
+})
+
+test('what a call dials after a limited key redirected it counts for that key', async () => {
+  const { who, child, plan } = await answered()
+  const { uuid: printed, key } = (await call(who, 'POST', '/open/keys', { label: 'limited', spend_per_day: '0.5' })).body
+  // Nothing executes the command here, so the request waits until the end of the test.
+  const redirect = { command: 'redirect', verbs: [{ verb: 'hangup' }] }
+  const asked = call({ ...who, key }, 'POST', `/open/voip/call/${print('CDR', plan.call)}/commands`, redirect)
+  const counts = () => rowOf(who, plan.call).then(({ limited_keys: keys }) => keys !== null)
+  await until(counts)
+  assert.deepEqual((await rowOf(who, plan.call)).limited_keys, [printed.slice(3)])
+  placed(await child())
+  assert.equal(refusedAs(await child()), 402)
+  await db.run`update call_commands set outcome = '{"ok": true}', done_at = now() where account_id = ${who.id}`
+  assert.equal((await asked).status, 200)
+})
+
 test('calls that need another minute at the same moment share what is left of the spend limit', async () => {
   const { who, child } = await answered()
   await call('operator', 'PATCH', `/operator/accounts/${who.uuid}/call-limits`, { spend_per_day: '2' })

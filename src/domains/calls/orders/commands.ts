@@ -1,11 +1,12 @@
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db, Sql, Tx } from '../../../platform/db/sql.ts'
 import { uuid } from '../../../platform/lib/id.ts'
+import type { LimitedKeys } from '../../ledger/ops.ts'
 import { isVoiceRunning } from '../lease/voice-lease.ts'
 import { commandPollMs, commandWaitMs } from '../limits.ts'
 import { type CallCommand, type CommandOutcome, notAnswered } from '../programs/call-command.ts'
 import { refusals } from '../refusals.ts'
-import { type CallRow, lock } from '../store.ts'
+import { type CallRow, countFor, lock } from '../store.ts'
 import { addCommand, outcomeOf } from './command-store.ts'
 import { endQueued } from './ops.ts'
 
@@ -19,6 +20,7 @@ const giveCommand = async (
   account: string,
   call: string,
   command: CallCommand,
+  limitedKeys: LimitedKeys,
 ): Promise<{ readonly id: string } | CommandOutcome> => {
   const row = await lock(tx, account, call)
   if (!row) throw refusals.callEnded()
@@ -28,6 +30,8 @@ const giveCommand = async (
     return { ok: true }
   }
   if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
+  // What the next program dials counts for the key that chose it, too.
+  if (command.command === 'redirect' && limitedKeys !== null) await countFor(tx, account, call, limitedKeys)
   const id = uuid()
   await addCommand(tx, account, id, call, command)
   await changes.invalidate(tx, 'calls')
@@ -47,6 +51,7 @@ const awaitOutcome = async (sql: Sql, account: string, id: string): Promise<Comm
 /**
  * Commands a call, and waits for the outcome. Not inside a transaction: the process of the call sees a command only once
  * it is committed.
+ * @param limitedKeys keys with a daily spend limit that count what the call dials after a redirect
  * @param note writes what the request leaves, in the transaction of the command
  * @returns null if the process of the call did not answer in time
  * @throws the 406, 409 or 503 Problem
@@ -55,11 +60,12 @@ export const runCommandOnCall = async (
   deps: CommandDeps,
   { account_id: account, id: call, is_msgapp }: Pick<CallRow, 'account_id' | 'id' | 'is_msgapp'>,
   command: CallCommand,
+  limitedKeys: LimitedKeys,
   note: (tx: Tx) => Promise<void> = async () => {},
 ): Promise<CommandOutcome | null> => {
   if (is_msgapp) throw refusals.callOnOtherDevices()
   const given = await deps.db.begin(async (tx) => {
-    const given = await giveCommand(deps, tx, account, call, command)
+    const given = await giveCommand(deps, tx, account, call, command, limitedKeys)
     await note(tx)
     return given
   })

@@ -104,7 +104,7 @@ export const createCall = contract({
   errors: {
     invalid:
       'An address is refused (url_refused), not exactly one program is given, a document is wrong (document_invalid), or the tags are too large (tags_too_large)',
-    balance: 'The balance does not cover a minute',
+    balance: 'The balance does not cover a minute, or the key may spend no more today (key_spend_limit)',
     forbidden:
       'from_number is no caller ID of the account (caller_id), or to may not be called (emergency, destination_not_allowed, spend_limit)',
     notFound: 'The account has no such user (unknown_user) or application',

@@ -1,6 +1,7 @@
 import type { Config } from '../../../config.ts'
 import type { InvalidationBus } from '../../../platform/db/invalidation-bus.ts'
 import type { Db, Tx } from '../../../platform/db/sql.ts'
+import type { Account } from '../../../platform/http/auth.ts'
 import { Problem, refuse } from '../../../platform/http/problem.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { micros } from '../../../platform/lib/money.ts'
@@ -21,7 +22,7 @@ import { isVoiceRunning } from '../lease/voice-lease.ts'
 import { maxWaitingCalls } from '../limits.ts'
 import { beginCall, callEnded, refuseCall } from '../ops.ts'
 import type { CallOrder } from '../programs/program-source.ts'
-import { type CallRefusal, callRefusals, refusals } from '../refusals.ts'
+import { type CallRefusal, callRefusals, keyLimitCode, refusals } from '../refusals.ts'
 import type { CallRow, NewCall } from '../store.ts'
 import * as store from './order-store.ts'
 
@@ -38,7 +39,10 @@ export type QueueDeps = {
 /** The destination of an attempt as it was written, for its record. */
 const nowhere = (to: string) => ({ to, country: '', isTrunk: false, isTollFree: false, rate: '0' })
 
-type Attempt = { readonly id: string; readonly account: string }
+/** The account that calls, with the keys that count what the call costs. */
+type Caller = Pick<Account, 'id' | 'limitedKeys'>
+
+type Attempt = { readonly id: string; readonly account: Caller }
 
 const newCall = (
   { id, account }: Attempt,
@@ -46,7 +50,15 @@ const newCall = (
   shown: UsableCallerId | null,
   from: string,
 ): NewCall => ({
-  ...{ account_id: account, id, callid: id, direction: 'O', user_id: null, from_number: null },
+  ...{
+    account_id: account.id,
+    limited_keys: account.limitedKeys,
+    id,
+    callid: id,
+    direction: 'O',
+    user_id: null,
+    from_number: null,
+  },
   ...{ to_number: found.to, iso_country_code: found.country, is_msgapp: false, is_trunk: found.isTrunk },
   ...{ caller_id: shown?.id ?? null, caller_id_used: shown?.number ?? from },
   ...{ virtual_number_id: shown?.virtual_number_id ?? null, toll_free: found.isTollFree, rate: found.rate },
@@ -85,10 +97,11 @@ const destinationOf = async (
 export const queueCall = async (
   deps: QueueDeps,
   tx: Tx,
-  account: string,
+  caller: Caller,
   { id, to, from }: { id: string; to: string; from: string | null },
 ): Promise<void> => {
   const { sandboxAccounts, config, changes } = deps
+  const { id: account } = caller
   if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
   const found = await destinationOf(deps, tx, account, to)
   if ('code' in found) throw refusals.ofCall(found)
@@ -103,7 +116,7 @@ export const queueCall = async (
     (from === null ? refuse(refusals.noCallerId()) : refuse(refusals.unusableCallerId(from)))
   const limited = await checkCallLimits(tx, account, micros(found.rate) ?? 0, config)
   if (limited) throw refusals.ofCall(limited)
-  await beginCall(tx, { ...newCall({ id, account }, found, shown, ''), queued: true })
+  await beginCall(tx, { ...newCall({ id, account: caller }, found, shown, ''), queued: true })
   await changes.invalidate(tx, 'calls')
 }
 
@@ -119,12 +132,13 @@ export type OrderedCall = { readonly to: string; readonly from: string; readonly
 export const queueOrder = async (
   deps: QueueDeps,
   tx: Tx,
-  account: string,
+  caller: Caller,
   { to, from, order }: OrderedCall,
 ): Promise<{ row: CallRow; queuedMs: number }> => {
   const { sandboxAccounts, config, changes } = deps
+  const { id: account } = caller
   if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
-  const attempt = { id: uuid(), account }
+  const attempt = { id: uuid(), account: caller }
   const found = await destinationOf(deps, tx, account, to)
   const where = 'code' in found ? nowhere(to) : found
   const isSandbox = sandboxAccounts.has(account)
@@ -150,7 +164,8 @@ export const queueOrder = async (
     // The order is stored in the same transaction, before anyone sees the call.
     await beginCall(tx, { ...call, queued: true, status: 'QUEUED' })
   } catch (error) {
-    if (error instanceof Problem && error.problem === 'balance') refuseWith(error, 'balance')
+    if (error instanceof Problem && error.problem === 'balance')
+      refuseWith(error, error.code === keyLimitCode ? keyLimitCode : 'balance')
     throw error
   }
   const row = await store.setOrder(tx, account, attempt.id, order, dueMs)

@@ -65,7 +65,7 @@ const createCallRoute = (parts: Services): Endpoint => {
       async ({ account, body, tx, audit }) => {
         const order = orderOf(body, await applicationOf(tx, account.id, body))
         const from = phoneNumber(body.from_number)
-        const { row, queuedMs } = await queueOrder(parts, tx, account.id, { to: body.to, from, order })
+        const { row, queuedMs } = await queueOrder(parts, tx, account, { to: body.to, from, order })
         const uuid = print('CDR', row.id)
         await audit(tx, { target: uuid, after: { from_number: from, to: row.to_number, program: order.program.kind } })
         return ok({ cdr: presentCall(row, linkOf), queued_ms: queuedMs })
@@ -92,7 +92,9 @@ const commandCallRoute = (parts: Services): Endpoint => {
     if (row.is_msgapp) throw refusals.callOnOtherDevices()
     const command = readCommand(body, application)
     await checkAddresses(outbound.of(isSandbox), body)
-    const outcome = await runCommandOnCall(parts, row, command, (tx) => audit(tx, { after: { command: body.command } }))
+    const outcome = await runCommandOnCall(parts, row, command, call.account.limitedKeys, (tx) =>
+      audit(tx, { after: { command: body.command } }),
+    )
     if (outcome === null) reply.code(202)
     return ok({ outcome: outcome && presentOutcome(outcome) })
   })

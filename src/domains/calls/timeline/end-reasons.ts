@@ -20,6 +20,13 @@ const reasons = new Map<string, Reason>([
   ['no_sdp', reason('One side answered without a description of its audio', askOperator('to check the trunk'))],
   ['balance', reason('The balance was used up', { kind: 'top_up', text: 'Add credit to the account.' })],
   ['spend_limit', reason('The daily spend limit of calls was reached', askOperator('to raise the spend limit'))],
+  [
+    'key_spend_limit',
+    reason('The daily spend limit of the API key that made the call was reached', {
+      kind: 'call_again',
+      text: 'Call again tomorrow (UTC), or with a key that has a higher limit.',
+    }),
+  ],
   ['expired', reason('The call waited too long to be placed', callAgain('Make the call again.'))],
   ['call_queue_full', reason('Too many calls of the account waited', callAgain('Make the call again later.'))],
   [
@@ -104,6 +111,7 @@ const cutOff = new Set([
   'media_timeout',
   'balance',
   'spend_limit',
+  'key_spend_limit',
   'suspended',
   'operator',
   'program_error',

@@ -80,7 +80,8 @@ export const sendConversationMessage = contract({
     unprocessable: ['a2p_us_unsupported', 'destination_not_priced', 'own_number', 'no_content', 'no_recipient'],
   },
   errors: {
-    balance: 'The balance does not cover the message (insufficient_balance), or the quota of API calls is used up',
+    balance:
+      'The balance does not cover the message (insufficient_balance), the key may spend no more today (key_spend_limit), or the quota of API calls is used up',
     notFound: 'No such conversation, channel or file',
     notSupported:
       'The channel or its network cannot do this; or the network accepts only templates, as the person did not write in the last 24 hours (not_supported)',

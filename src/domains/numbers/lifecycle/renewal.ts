@@ -28,6 +28,7 @@ export const renew = async (
     await charge(tx, account, micros(found.monthly_price) ?? 0, 'numbers', {
       kind: 'number_month',
       reference: found.number,
+      limitedKeys: null,
       note: `${print('DID', id)}, the month from ${found.expires_at.toISOString().slice(0, 10)}`,
     })
   } catch (error) {

@@ -88,7 +88,7 @@ export const makeNumberShop = (parts: Services) => {
     buy: async (
       tx: Tx | null,
       account: string,
-      wanted: Pick<Purchase, 'group' | 'number' | 'name' | 'request' | 'audit' | 'by'>,
+      wanted: Pick<Purchase, 'group' | 'number' | 'name' | 'request' | 'audit' | 'by' | 'limitedKeys'>,
     ): Promise<NumberRow | null> => {
       const offered = offeredTo(parts, account)
       const { numbers } = await purchase(tx, account, { ...wanted, offered, rings: null, answers: [] })

@@ -1,8 +1,9 @@
 import type { Tx } from '../../../platform/db/sql.ts'
 import type { Audit } from '../../../platform/http/audit-entry.ts'
 import { print } from '../../../platform/lib/id.ts'
+import type { Micros } from '../../../platform/lib/money.ts'
 import type { Services } from '../../../services.ts'
-import { assertBalance } from '../../ledger/ops.ts'
+import { assertBalance, assertKeysMaySpend, type LimitedKeys } from '../../ledger/ops.ts'
 import { buy, groupOf, type PurchaseRequest, type PurchaseResult } from '../ops.ts'
 import { register, sealAnswers } from '../registration/registration.ts'
 import {
@@ -26,6 +27,8 @@ export type Purchase = PurchaseRequest & {
   readonly audit: Audit
   /** The key that buys, without prefix. */
   readonly by: string | null
+  /** Keys with a daily spend limit that count the price. */
+  readonly limitedKeys: LimitedKeys
 }
 
 /** Buys own numbers or a supplier's. */
@@ -43,6 +46,11 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
     return found.length === 0 ? [] : validateAnswers(db, account, requirements.flat(), submitted)
   }
 
+  const assertCovered = async (account: string, price: Micros, limitedKeys: LimitedKeys) => {
+    await assertBalance(db, account, price)
+    if (limitedKeys !== null) await db.begin((tx) => assertKeysMaySpend(tx, account, limitedKeys, price))
+  }
+
   /**
    * @param tx the request's own transaction, if it has one
    * @throws the 400 and 404 Problems before any supplier request or purchase; then the 402, 409 and 503 ones
@@ -52,7 +60,7 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
     account: string,
     purchase: Purchase,
   ): Promise<Pick<PurchaseResult, 'numbers' | 'failed'>> => {
-    const { group, number, name, rings, answers: submitted, request, audit, by, offered } = purchase
+    const { group, number, name, rings, answers: submitted, request, audit, by, limitedKeys, offered } = purchase
     if (group !== null) await groupOf(db, group, offered)
     const who = { account, isKeyed: tx !== null }
     const from = await supplierPurchase.seek(who, purchase)
@@ -69,6 +77,7 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
             name,
             rings,
             by,
+            limitedKeys,
             request,
             audit,
             answers: sealAnswers(parts.seal, answers),
@@ -76,13 +85,13 @@ export const makePurchase = (parts: Services, supplierPurchase: SupplierPurchase
         ],
         failed: [],
       }
-    // The balance is checked before the supplier holds a number.
-    if (from) await assertBalance(db, account, purchasePriceOf(await groupOf(db, from.group_id, 'real')))
+    // Balance and limit are checked before the supplier holds a number.
+    if (from) await assertCovered(account, purchasePriceOf(await groupOf(db, from.group_id, 'real')), limitedKeys)
     const held = from && (await supplierPurchase.holdNumber(who, from, number))
     const work = async (tx: Tx) => {
       if (held) await reserveHeld(tx, account, held, config.reservationMinutes)
       const request = { group, number: held ? held.number : number, offered }
-      const bought = await buy(tx, account, request, { name, rings, by })
+      const bought = await buy(tx, account, request, { name, rings, by, limitedKeys })
       await register(tx, parts, account, bought.unregistered, submitted)
       const target = bought.numbers.map(({ id }) => print('DID', id))
       await audit(tx, {

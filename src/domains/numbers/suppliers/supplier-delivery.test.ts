@@ -54,6 +54,7 @@ const ordered = async (number = next(), groupId = 'free') => {
     assert.ok(group)
     await inventory.addSupplied(tx, number, groupId, connection, tenant.id, 'owned')
     const { order } = await placeOrder(tx, tenant.id, group, {
+      limitedKeys: null,
       number,
       item: { number },
       name: null,
@@ -166,7 +167,15 @@ test('an order is found again by its key and body for a day; a refused order is 
       assert.ok(group)
       const request = { key: 'key', digest: requestDigest(body) }
       return (
-        await placeOrder(tx, tenant.id, group, { number: null, item: {}, name: null, rings: null, by: null, request })
+        await placeOrder(tx, tenant.id, group, {
+          number: null,
+          item: {},
+          name: null,
+          rings: null,
+          by: null,
+          limitedKeys: null,
+          request,
+        })
       ).order
     })
   const refused = await order()
@@ -232,7 +241,8 @@ test('an ordered number rings the user whom its order names, also when the suppl
       assert.ok(group)
       if (number) await inventory.addSupplied(tx, number, groupId, connection, tenant.id, 'owned')
       const item = number ? { number } : {}
-      return (await placeOrder(tx, tenant.id, group, { number, item, name: null, rings, by: null })).order
+      return (await placeOrder(tx, tenant.id, group, { number, item, name: null, rings, by: null, limitedKeys: null }))
+        .order
     })
   const [known, chosen] = [next(), next()]
   await delivered(await order('free', known), known)

@@ -9,7 +9,7 @@ import { decimal, type Micros, micros } from '../../../platform/lib/money.ts'
 import type { Seal } from '../../../platform/lib/secret.ts'
 import type { SupplierDelivery } from '../../../ports/supplier.ts'
 import { assertOpen } from '../../accounts/ops.ts'
-import { capture, hold, release } from '../../ledger/ops.ts'
+import { capture, hold, type LimitedKeys, release } from '../../ledger/ops.ts'
 import { publishNumberEvent } from '../lifecycle/number-events.ts'
 import { assignToAccount, completeProvisioning, releaseFromAccount } from '../lifecycle/provisioning.ts'
 import { changePriorStatus, disableChannel } from '../lifecycle/suspension.ts'
@@ -75,6 +75,7 @@ export const placeOrder = async (
     rings: string | null
     /** The key or person that orders, without prefix. */
     by: string | null
+    limitedKeys: LimitedKeys
     request?: RequestKey | null
     answers?: readonly AnswerRow[]
   },
@@ -82,9 +83,9 @@ export const placeOrder = async (
   await assertOpen(tx, account)
   const from = (await offers.supplierGroup(tx, group.id)) ?? refuse(refusals.unknownGroup(group.id))
   const amount = purchasePriceOf(group)
-  const { number, item, name, rings, by, request = null, answers = [] } = details
+  const { number, item, name, rings, by, limitedKeys, request = null, answers = [] } = details
   const reference = number ?? group.id
-  const held = await hold(tx, account, amount, 'numbers', { kind: 'number_purchase', reference, by })
+  const held = await hold(tx, account, amount, 'numbers', { kind: 'number_purchase', reference, by, limitedKeys })
   const row = number
     ? await assignToAccount(tx, numberForAccount(account, number, group, { name, rings }, 'PENDING_ACTIVATION'))
     : null
@@ -204,13 +205,13 @@ export const orderHeldNumber = async (
   account: string,
   number: string,
   group: store.PlacedGroup,
-  { name, rings, by }: { name: string | null; rings: string | null; by: string | null },
+  labels: { name: string | null; rings: string | null; by: string | null; limitedKeys: LimitedKeys },
 ): Promise<virtualNumbers.NumberRow> => {
   const supplierHold = await inventory.supplierHoldOf(tx, account, number)
   const item = supplierHold?.supplier_reservation
     ? { reservation: supplierHold.supplier_reservation }
     : { number: supplierHold?.supplier_number ?? '' }
-  const { number: row } = await placeOrder(tx, account, group, { number, item, name, rings, by })
+  const { number: row } = await placeOrder(tx, account, group, { number, item, ...labels })
   if (!row) throw new Error(`${number} was ordered as if it were not known`)
   await inventory.setOwner(tx, number, 'owned', account)
   await inventory.useReservation(tx, account, number)

@@ -6,6 +6,7 @@ import { enqueue } from '../../../platform/jobs/queue.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import type { NumberSupplier, SupplierNumber } from '../../../ports/supplier.ts'
 import type { Services } from '../../../services.ts'
+import type { LimitedKeys } from '../../ledger/ops.ts'
 import * as virtualNumbers from '../lifecycle/virtual-number-store.ts'
 import { deliveryWaitMs, maxHoldTries, maxSupplierHolds } from '../limits.ts'
 import { groupOf, type PurchaseRequest } from '../ops.ts'
@@ -37,6 +38,7 @@ type AnyNumberPurchase = {
   name: string | null
   rings: string | null
   by: string | null
+  limitedKeys: LimitedKeys
   request: RequestKey | null
   answers: readonly AnswerRow[]
   audit: Audit
@@ -167,7 +169,7 @@ const makeBuyAny = (parts: Deps) => {
   return async (
     account: string,
     from: offers.SuppliedGroup,
-    { name, rings, by, request, answers, audit }: AnyNumberPurchase,
+    { name, rings, by, limitedKeys, request, answers, audit }: AnyNumberPurchase,
   ) => {
     const before = request && (await orders.findByRequest(db, account, request.key))
     if (before && request && !before.request_digest?.equals(request.digest)) throw httpRefusals.idempotencyKeyReused()
@@ -176,7 +178,7 @@ const makeBuyAny = (parts: Deps) => {
       (await db.begin(async (tx) => {
         const group = await groupOf(tx, from.group_id, 'real')
         if (request) await orders.releaseRequestKey(tx, account, request.key)
-        const details = { number: null, item: {}, name, rings, by, request, answers }
+        const details = { number: null, item: {}, name, rings, by, limitedKeys, request, answers }
         const { order } = await placeOrder(tx, account, group, details)
         // The order is the audited act: its number may arrive after this request was rejected.
         await audit(tx, { target: from.group_id, after: { order: order.id, friendly_name: name } })

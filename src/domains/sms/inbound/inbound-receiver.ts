@@ -70,7 +70,7 @@ const chargeInbound = async (tx: Tx, prices: Prices, row: store.ReceivedMessage)
   const price = prices.of('sms_in', row.number) ?? 0
   if (price === 0) return row
   try {
-    await charge(tx, row.account, price, 'sms', { kind: 'sms_in', reference: print('SMI', row.id) })
+    await charge(tx, row.account, price, 'sms', { kind: 'sms_in', reference: print('SMI', row.id), limitedKeys: null })
     return { ...row, price }
   } catch (error) {
     if (error instanceof Problem) return row

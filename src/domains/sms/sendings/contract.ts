@@ -103,9 +103,10 @@ export const sendManySms = contract({
       messages: Type.Array(Outcome, { description: 'In the order of the request' }),
     }),
   ),
-  codes: { invalid: ['messages_required', 'messages_over_rate'] },
+  codes: { invalid: ['messages_required', 'messages_over_rate'], balance: ['key_spend_limit'] },
   errors: {
     forbidden: 'The account is blocked',
+    balance: 'The key may spend no more today, and nothing is accepted',
     tooLarge: 'The body is larger than 8 MiB',
     unavailable:
       'Too many messages are waiting to be accepted, the database cannot be reached, or the server is overloaded or stopping',

@@ -11,6 +11,7 @@ import { parse, print, uuid } from '../../../platform/lib/id.ts'
 import { decimal, dollars, micros } from '../../../platform/lib/money.ts'
 import type { Services } from '../../../services.ts'
 import { type NarrowingCall, narrowingOf } from '../../inbox/narrowing/ops.ts'
+import { assertKeysMaySpend, countKeySpending } from '../../ledger/ops.ts'
 import { refusals as ledgerRefusals } from '../../ledger/refusals.ts'
 import { batchPayload } from '../batch.ts'
 import { maxBatchMessages, sendingRequests } from '../limits.ts'
@@ -82,6 +83,26 @@ type SendDeps = Pick<
   'db' | 'config' | 'channels' | 'prices' | 'routing' | 'sandboxAccounts' | 'rateLimiter' | 'changes'
 >
 
+/** Accepts a sending. Keys with a daily spend limit count its price with it, or refuse it as a whole.
+ *  @returns the refused messages, in order */
+const acceptSending = async (
+  { db, config: { optOut } }: SendDeps,
+  tx: Tx | null,
+  limitedKeys: Account['limitedKeys'],
+  sending: store.NewSending,
+): Promise<store.RefusedMessage[]> => {
+  if (limitedKeys === null) return await store.acceptSending(tx ?? db, sending, optOut)
+  const work = async (own: Tx) => {
+    const refused = await store.acceptSending(own, sending, optOut)
+    const left = new Set(refused.map(({ index }) => index))
+    const price = sending.messages.reduce((sum, { price }, index) => sum + (left.has(index) ? 0 : price), 0)
+    await assertKeysMaySpend(own, sending.account, limitedKeys, price)
+    await countKeySpending(own, sending.account, limitedKeys, price)
+    return refused
+  }
+  return await (tx ? work(tx) : db.begin(work))
+}
+
 /** Accepts the messages of a request. @returns its reply */
 const sendMany = async (
   deps: SendDeps,
@@ -104,7 +125,7 @@ const sendMany = async (
   const refused =
     valid.length === 0
       ? []
-      : await store.acceptSending(sql, { ...sending, batches: batchesOf(id, valid) }, deps.config.optOut)
+      : await acceptSending(deps, tx, account.limitedKeys, { ...sending, batches: batchesOf(id, valid) })
   let balanceEndedAt: number | null = null
   for (const { index, reason } of refused) {
     const [place, message] = [places[index], valid[index]]

@@ -126,7 +126,8 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
       const fields = fieldsOf(body)
       const changed = (await changeApplication(tx, account.id, id, fields)) ?? unknown(params.Sid)
       const moved = movedField(changed.before, fields)
-      if (moved) assertMayRunProgram(await contentsOf(tx, call), moved === 'url' ? 'VoiceUrl' : 'VoiceFallbackUrl')
+      if (moved)
+        assertMayRunProgram(account, await contentsOf(tx, call), moved === 'url' ? 'VoiceUrl' : 'VoiceFallbackUrl')
       await audit(tx, { target: print('APP', id), before: present(changed.before), after: present(changed.after) })
       return present(changed.after)
     }),

@@ -121,7 +121,7 @@ const sendReply = async (
       callbackUrl: reply.callbackUrl,
       uploads: fetched?.uploads ?? [],
     }
-    await sendMessage(services, tx, { id: account, a2pUs }, outgoing)
+    await sendMessage(services, tx, { id: account, a2pUs, limitedKeys: null }, outgoing)
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     refused(error.message)

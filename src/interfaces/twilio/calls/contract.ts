@@ -140,7 +140,7 @@ export const createCall = contract({
   },
   errors: {
     invalid: 'A parameter is missing, false or not supported (21201, 21211, 21212, 21213, 21205, 21210 …)',
-    balance: 'The balance does not cover a minute (20005)',
+    balance: 'The balance does not cover a minute, or the key may spend no more today (20005)',
     forbidden: 'The key lacks the scope inbox, or the account may not call the number (21215)',
     notFound: 'The account has no such user or application (20404)',
     tooMany: 'The account attempts too many calls a minute, or too many wait (20429)',

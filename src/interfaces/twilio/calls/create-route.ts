@@ -101,7 +101,7 @@ export const createCallRoute = (parts: Services): Endpoint => {
           : (prepared ?? refuse(refusals.noProgram()))
         const user = identity === undefined ? null : await userByIdentity(tx, account.id, identity)
         const to = number ?? (user === null ? refuse(refusals.badRecipient(`client:${identity}`)) : print('USR', user))
-        const { row } = await queueOrder(parts, tx, account.id, {
+        const { row } = await queueOrder(parts, tx, account, {
           to,
           from,
           order: orderOf(body, program, application),

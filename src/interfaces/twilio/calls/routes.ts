@@ -11,6 +11,7 @@ import {
 } from '../../../domains/calls/compat/ops.ts'
 import { type NarrowingCall, narrowingOf } from '../../../domains/inbox/narrowing/ops.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { Account } from '../../../platform/http/auth.ts'
 import type { Capability } from '../../../platform/http/capability.ts'
 import { type Endpoint, route, routeWithoutTransaction } from '../../../platform/http/endpoint.ts'
 import { Problem, refuse } from '../../../platform/http/problem.ts'
@@ -50,6 +51,7 @@ type CommandDeps = Parameters<typeof runCommandOnCall>[0]
  */
 export const commandCall = async (
   deps: CommandDeps,
+  { limitedKeys }: Pick<Account, 'limitedKeys'>,
   row: CallRow,
   command: CallCommand,
   note: (tx: Tx) => Promise<void>,
@@ -60,7 +62,7 @@ export const commandCall = async (
       ? refusals.unknownResource(`Calls/${printSid('CA', row.id)}`)
       : refusals.notInProgress(why)
   try {
-    const outcome = await runCommandOnCall(deps, row, command, note)
+    const outcome = await runCommandOnCall(deps, row, command, limitedKeys, note)
     if (outcome !== null && !outcome.ok)
       throw outcome.code === 'call_ended' ? over(outcome.reason) : refusals.notInProgress(outcome.reason)
     return outcome
@@ -155,7 +157,7 @@ export const callRoutes = (parts: Services): Endpoint[] => {
       await checkAddresses(outbound.of(isSandbox), body)
       const command = await commandOf(row, body)
       if (command !== null)
-        await commandCall(parts, row, command, (tx) =>
+        await commandCall(parts, call.account, row, command, (tx) =>
           audit(tx, { target: print('CDR', row.id), after: { command: command.command } }),
         )
       return presentCall(await findVisibleCall(db, call, params.Sid))

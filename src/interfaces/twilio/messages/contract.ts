@@ -113,7 +113,7 @@ export const createMessage = contract({
   errors: {
     invalid:
       'A parameter is missing, false or not supported, or a file cannot be fetched (21211, 21212, 21602, 21603, 21604, 21606, 21610, 21617, 21620 …)',
-    balance: 'The balance does not cover the price (20005)',
+    balance: 'The balance does not cover the price, or the key may spend no more today (20005)',
     forbidden: 'The key lacks the scope inbox, or it may not be used from this address (20403)',
     notSupported: 'No carrier of the route takes files (21612)',
   },

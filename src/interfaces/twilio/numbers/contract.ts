@@ -148,7 +148,7 @@ export const createIncoming = contract({
     invalid:
       'A parameter is missing, false or not supported, PhoneNumber is not E.164 (21421), or no number of the area code is free (21452)',
     conflict: 'The number is taken (21422), or its group has none (21452)',
-    balance: 'The balance does not cover set-up and first month (20005)',
+    balance: 'The balance does not cover set-up and first month, or the key may spend no more today (20005)',
     forbidden:
       'The key lacks the scope numbers; or SmsUrl or a program of calls is set by a key without inbox and inbox.all (20403)',
     notFound: 'There is no such number on offer, or no such application of the account (20404)',

@@ -12,6 +12,7 @@ import {
 import { release } from '../../../domains/numbers/ops.ts'
 import { makeNumberShop, type NumberShop } from '../../../domains/numbers/purchase/ops.ts'
 import type { Sql, Tx } from '../../../platform/db/sql.ts'
+import type { Account } from '../../../platform/http/auth.ts'
 import {
   type Endpoint,
   route,
@@ -96,11 +97,11 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
   }
 
   /** Checks that the caller may read and do what an address may from then on. @throws Problem 403 */
-  const checkReader = async (sql: Sql, call: NarrowingCall, body: Settings) => {
+  const checkReader = async (sql: Sql, call: NarrowingCall & { readonly account: Account }, body: Settings) => {
     const field = body.SmsUrl ? 'SmsUrl' : body.SmsFallbackUrl ? 'SmsFallbackUrl' : null
     if (field !== null && !(await contentsOf(sql, call)).messages) throw refusals.contentsNotVisible(field)
-    const program = programFields.find((one) => body[one])
-    if (program) assertMayRunProgram(await contentsOf(sql, call), program)
+    const program = programFields.find((one) => body[one]) ?? field
+    if (program) assertMayRunProgram(call.account, await contentsOf(sql, call), program)
   }
 
   /** Returns a free number of an area code. @throws Problem 422 */
@@ -157,6 +158,7 @@ const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
           request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
           audit,
           by: own.id,
+          limitedKeys: account.limitedKeys,
         })
         if (!row) return refuse(refusals.unknownResource(`AvailablePhoneNumbers/${number}`))
         const addresses = changedAddresses(store.noAddresses, body)

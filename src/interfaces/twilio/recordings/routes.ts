@@ -121,7 +121,7 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
       const fault = url === '' ? null : await addressFault(outbound.of(isSandbox), url)
       if (fault !== null) throw refusals.badCallUrl('RecordingStatusCallback', url, fault)
       const verb = { verb: 'record_call', do: 'start', ...(url === '' ? {} : { status_url: url }) }
-      const outcome = await commandCall(deps, row, { command: 'record_call', verb }, (tx) =>
+      const outcome = await commandCall(deps, call.account, row, { command: 'record_call', verb }, (tx) =>
         audit(tx, { target: print('CDR', row.id), after: { command: 'record_call' } }),
       )
       const id = outcome?.recording
@@ -140,7 +140,7 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
       if (recording.ready_at !== null) throw refusals.notInProgress('the recording is complete')
       const state: RecordingState = status
       const verb = { verb: 'record_call', do: stateCommands[state], ...(pause ? { pause } : {}) }
-      await commandCall(deps, row, { command: 'record_call', verb, recording: recording.id }, (tx) =>
+      await commandCall(deps, call.account, row, { command: 'record_call', verb, recording: recording.id }, (tx) =>
         audit(tx, { target: print('REC', recording.id), after: { state } }),
       )
       return presentRecording(recording, pathUrlOfRecording, state)

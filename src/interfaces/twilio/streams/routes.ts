@@ -83,7 +83,7 @@ export const streamRoutes = (parts: Services): Endpoint[] => {
           ? {}
           : { status_url: callback, status_method: methodOf(body.StatusCallbackMethod ?? 'POST') }),
       }
-      const outcome = await commandCall(parts, row, { command: 'stream', verb }, (tx) =>
+      const outcome = await commandCall(parts, call.account, row, { command: 'stream', verb }, (tx) =>
         audit(tx, { target: print('CDR', row.id), after: { command: 'stream' } }),
       )
       const stream = outcome?.stream ?? refuse(refusals.notInProgress('its stream did not begin in time'))
@@ -94,7 +94,7 @@ export const streamRoutes = (parts: Services): Endpoint[] => {
       const row = await findVisibleCall(db, call, params.CallSid)
       const stream = parseSid('MZ', params.Sid)
       const command = { command: 'stop_stream', stream, name: stream === null ? params.Sid : null } as const
-      const outcome = await commandCall(parts, row, command, (tx) =>
+      const outcome = await commandCall(parts, call.account, row, command, (tx) =>
         audit(tx, { target: print('CDR', row.id), after: { command: 'stop_stream' } }),
       )
       return present(row, outcome?.stream ?? params.Sid, command.name, 'stopped')
