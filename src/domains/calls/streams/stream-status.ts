@@ -65,11 +65,8 @@ export const makeReportStream = ({ db, clock, onError, pauses = streamReportPaus
   }
 
   return ({ account, id: call }, { shape, ...callback }, report) => {
-    const payload: StreamPayload = {
-      ...{ event: 'stream', call, at: new Date(clock.now()).toISOString() },
-      ...callback,
-      ...report,
-    }
+    const at = new Date(clock.now()).toISOString()
+    const payload: StreamPayload = { event: 'stream', call, at, ...callback, ...report }
     const kind = shape === 'twilio' ? twilioStreamKind : callbackKinds.native
     // The id is made now: jobs of a call run in the order of their ids.
     const options = { id: uuid(), account, key: call }
