@@ -34,6 +34,7 @@ export type Verb = AnyVerb
 export type VerbOf<N extends VerbName> = Named<N>
 export type RecordingRow = recordings.RecordingRow
 export type RecordingSource = recordings.RecordingSource
+export type TwilioRecordingPayload = status.TwilioRecordingPayload
 export type StreamPayload = streams.StreamPayload
 
 export const callOf = store.find

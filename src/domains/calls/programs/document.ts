@@ -7,7 +7,7 @@ import { dialTargetSchemas, screeningVerbs, type Verb, type VerbName, verbSchema
 
 const addressNames = ['action', 'url', 'urls', 'status_url'] as const
 
-/** An answer of a program. `body` has at most a byte more than is allowed. */
+/** An answer of a program. `type`: its media type; `body` may be a few bytes longer than is allowed. */
 export type ProgramAnswer = { readonly status: number; readonly type: string; readonly body: string }
 
 const validators = new Map<VerbName, Validator>()
@@ -62,7 +62,7 @@ const readTarget = (target: unknown, place: string, reading: Reading): unknown =
   return readAttributes(target, properties, place, reading)
 }
 
-/** Reads the lists that are nested in a verb. */
+/** Reads the lists in a verb, in place: prompts, targets, and the verbs for a callee. */
 const readNested = (attributes: Record<string, unknown>, name: VerbName, at: string, reading: Reading): void => {
   const readList = (key: string, label: string, read: (child: unknown, place: string) => unknown) => {
     const list = attributes[key]

@@ -7,11 +7,12 @@ import { playPrompts, playSounds } from './sound-verbs.ts'
 import { answeredLeg, callOver, type VerbContext, type VerbOutcome } from './verb-context.ts'
 import type { VerbOf } from './verbs.ts'
 
+/** Keys that end a `record` which names none. */
 const defaultFinishKeys = '1234567890*#'
 
 const beep: MediaSound = { tones: [1_000], onMs: 300, offMs: 0, loop: 1 }
 
-/** Plays the prompts of a `gather`. With `barge_in`, a key ends them. */
+/** Plays the prompts of a `gather`. With `barge_in`, a key ends them. Returns the code of the first that failed. */
 const promptParty = async (context: VerbContext, leg: MediaLeg, verb: VerbOf<'gather'>): Promise<string | null> => {
   const { keys } = context.state
   const { prompts = [], barge_in: takesKeys = true } = verb

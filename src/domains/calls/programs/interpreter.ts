@@ -20,6 +20,7 @@ import { playSounds } from './sound-verbs.ts'
 import type { ProgramState, VerbContext, VerbOutcome } from './verb-context.ts'
 import { screeningVerbs, type Verb } from './verbs.ts'
 
+/** What a document is requested for: the beginning of a program, or the end of a verb. */
 type Occasion = Pick<ProgramRequest, 'event' | 'verb' | 'result'>
 
 const started: Occasion = { event: 'call.started', verb: null, result: null }
@@ -29,6 +30,7 @@ const sentAfterEnd: readonly Verb['verb'][] = ['record', 'dial']
 
 const isScreeningVerb = (name: Verb['verb']): boolean => screeningVerbs.some((allowed) => allowed === name)
 
+/** Three tones of 200 ms, for a party whose program has failed. */
 const failureTone = { tones: [440], onMs: 200, offMs: 200, loop: 3 }
 
 /**

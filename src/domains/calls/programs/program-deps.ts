@@ -16,12 +16,14 @@ import type {
 import type { CallCallbacks, ProgramSource } from './program-source.ts'
 import type { Verb, VerbOf } from './verbs.ts'
 
+/** A sound that a verb names: at an address, an uploaded clip, or a text to speak. */
 export type SoundSource =
   | { readonly url: string }
   /** Id of an uploaded clip, without prefix. */
   | { readonly clip: string }
   | { readonly text: string; readonly language: string | null; readonly voice: string | null }
 
+/** Sounds that a leg can play, or why there are none. `note`, `detail`: for the timeline; `error_code`: of the result. */
 export type PreparedSounds =
   | { readonly sounds: readonly MediaSound[]; readonly note: string | null }
   | { readonly error_code: string; readonly detail: string }
@@ -31,12 +33,12 @@ export type Sounds = {
   prepare(account: string, source: SoundSource, signal: AbortSignal): Promise<PreparedSounds>
 }
 
-/** An address that gets the recording once it is stored. */
+/** The address that gets a recording once it is stored, and the shape of that request; null: none. */
 export type RecordingStatus = (ProgramAddress & Pick<ResolvedProgram, 'shape'>) | null
 
 /** Recordings that a program makes during a call. Ids are uuids. */
 export type ProgramRecordings = {
-  /** Stores that a recording begins. `path`: of its file, to be written. */
+  /** Stores that a recording begins. `path`: of its file, to be written. `refused`: why nothing may be recorded. */
   begin(
     call: ProgramCall,
     source: RecordingSource,
@@ -44,7 +46,7 @@ export type ProgramRecordings = {
   ): Promise<{ readonly id: string; readonly path: string } | { readonly refused: string }>
   /**
    * Completes a recording; resolves once that is durable. `left`: it was not closed properly, so a file may exist.
-   * @returns the address of its file, for `recording_url`
+   * @returns the address of its file, for `recording_url`; null if it is completed later
    */
   finish(
     call: ProgramCall,
@@ -65,7 +67,7 @@ export type ProgramStream = {
 }
 
 /** @returns a failure with the reason and the code of the result, such as `forbidden_address`, if the stream was not begun */
-export type RunStream = (wish: {
+export type RunStream = (request: {
   readonly call: ProgramCall
   /** Signs the handshake. */
   readonly program: ResolvedProgram

@@ -52,7 +52,9 @@ export type ResolvedProgram = {
   /** The first document: where it is requested, or its verbs. */
   readonly begin: ProgramAddress | ProgramDocument
   readonly fallback: ProgramAddress | null
+  /** Shape of its requests. */
   readonly shape: ProgramSource['shape']
+  /** Milliseconds for a whole exchange, from the connection to the last byte of the answer. */
   readonly timeoutMs: number
   /** Signs native requests; null: the account's own secret of webhooks is used. */
   readonly secret: Buffer | null
@@ -79,10 +81,14 @@ export type ProgramCall = {
 /** A result of a verb: plain JSON with snake_case names, as doors 2.4 lists them. */
 export type VerbResult = Readonly<Record<string, unknown>>
 
+/** The content of a request for a document: what happened in the call. */
 export type ProgramRequest = {
+  /** `call.error`: the request to the fallback, with what went wrong at the other address. */
   readonly event: 'call.started' | 'verb.completed' | 'call.error'
+  /** Number of the request in the call, from 1. */
   readonly sequence: number
   readonly call: ProgramCall
+  /** The verb that ended, with the id that the document gave it; null for the first request. */
   readonly verb: { readonly id: string | null; readonly name: string } | null
   readonly result: VerbResult | null
   readonly error: {
@@ -130,7 +136,9 @@ export type ProgramStep = {
   readonly verb: string | null
   /** Address of a request; null for a verb. */
   readonly requestUrl: string | null
+  /** HTTP status of the answer to a request, if there was one. */
   readonly answerStatus: number | null
+  /** Milliseconds that it took. */
   readonly ms: number
   /** A ProgramErrorCode, or the error of a verb such as `fetch_failed`. */
   readonly errorCode: string | null

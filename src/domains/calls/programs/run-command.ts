@@ -1,5 +1,5 @@
 import { parse } from '../../../platform/lib/id.ts'
-import { type CallCommand, type CommandOutcome, notAnswered } from './call-command.ts'
+import { type CallCommand, type CommandOutcome, callGone, notAnswered } from './call-command.ts'
 import { hangUp, openStream, stopStreams } from './call-verbs.ts'
 import { readVerbs } from './document.ts'
 import { ProgramError, type ResolvedProgram } from './program.ts'
@@ -21,17 +21,19 @@ const verbOf = <N extends VerbName>(given: object, names: readonly N[]): VerbOf<
   return verb
 }
 
+/** Begins to play a sound, while the program goes on. */
 const play = async (context: VerbContext, given: object): Promise<CommandOutcome> => {
   const { line, deps, signal } = context
   const verb = verbOf(given, ['say', 'play'])
   const ready = await prepareSounds(context, verb, signal)
   if (ready.sounds.length === 0) return failure(ready.errorCode ?? 'media', 'No sound of it can be played')
-  if (!line.leg) return failure('call_ended', 'The call has ended')
+  if (!line.leg) return callGone
   // It goes on after the answer to the command.
   void playReady(line.leg, verb, ready, signal).catch(deps.onError)
   return done
 }
 
+/** Runs a verb of a command, and waits for its end. */
 const run = async (
   context: VerbContext,
   verb: VerbOf<'record_call'> | VerbOf<'dtmf'> | VerbOf<'tag'>,
@@ -81,6 +83,7 @@ const execute = async (
   }
 }
 
+/** Commands on calls that are not answered yet. */
 const needsNoAnswer: readonly CallCommand['command'][] = ['hangup', 'redirect', 'stop', 'tag']
 
 /** Executes a command on a running program. @param context with the signal of the call, as no verb's end ends it */
@@ -89,7 +92,7 @@ export const runCommand = async (
   command: CallCommand,
   redirect: (program: ResolvedProgram) => void,
 ): Promise<CommandOutcome> => {
-  if (context.line.gone.aborted) return failure('call_ended', 'The call has ended')
+  if (context.line.gone.aborted) return callGone
   if (!context.line.isAnswered && !needsNoAnswer.includes(command.command)) return notAnswered
   try {
     return await execute(context, command, redirect)

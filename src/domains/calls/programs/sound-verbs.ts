@@ -10,6 +10,7 @@ type SoundVerb = VerbOf<'say'> | VerbOf<'play'>
 /** Sounds of a verb that are ready; those that are not were noted. */
 type ReadySounds = { readonly sounds: readonly MediaSound[]; readonly errorCode: string | null }
 
+/** A verb that a `gather` plays while it waits for keys. */
 export type Prompt = SoundVerb | VerbOf<'pause'>
 
 const sourcesOf = (verb: SoundVerb): readonly (SoundSource | null)[] => {
@@ -72,6 +73,7 @@ export const prepareSounds = async (
   return { sounds, errorCode }
 }
 
+/** How sounds ended. `ms`: of sound that was played. */
 export type PlayedSounds = { readonly how: 'done' | 'stopped' | 'failed'; readonly ms: number }
 
 /** Plays sounds until they end, or the signal aborts. @param loop 0: without an end */

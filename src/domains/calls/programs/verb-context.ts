@@ -36,8 +36,11 @@ export type VerbContext = {
   screen(callee: ProgramCall, verbs: readonly Verb[]): VoiceScreening
 }
 
+/** How a verb ended, and how the program goes on: with the `action` of the verb if it has one, else with the next verb. */
 export type VerbOutcome = {
+  /** Null for a verb that has none. */
   readonly result: VerbResult | null
+  /** For the story of the call, such as `fetch_failed`; null or absent if nothing failed. */
   readonly errorCode?: string | null
   /** No sound was played, no input waited for, and no time passed. */
   readonly isIdle?: boolean
@@ -52,6 +55,7 @@ export type VerbOutcome = {
 /** The outcome of a verb that found the call ended. */
 export const callOver: VerbOutcome = { result: null, isOver: true, isIdle: true }
 
+/** The outcome of a verb without a result that took no time. */
 export const idle: VerbOutcome = { result: null, isIdle: true }
 
 /** Answers the call unless it is answered, and returns the party's leg; null if the call is over. */

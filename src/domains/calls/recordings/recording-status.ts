@@ -21,7 +21,15 @@ export type RecordingPayload = {
   readonly method?: 'GET' | 'POST'
 }
 
-/** Job kind of the reports of recordings in the shape of Twilio. Payload: {recording, call, url, method}. */
+/** Payload of the report of a recording in the shape of Twilio. `url`, `method`: who gets it. Ids are without prefix. */
+export type TwilioRecordingPayload = {
+  readonly recording: string
+  readonly call: string
+  readonly url: string
+  readonly method: 'GET' | 'POST'
+}
+
+/** Job kind of these reports. */
 export const twilioRecordingKind = 'twilio.recording_status'
 
 /** Adds the job that reports a stored recording, if somebody asked for it. */
@@ -37,7 +45,7 @@ export const reportRecording = async (
   if (!callback) return
   const options = { account, key: call }
   if (callback.shape === 'twilio') {
-    const payload = { recording: id, call, url: callback.url, method: callback.method }
+    const payload: TwilioRecordingPayload = { recording: id, call, url: callback.url, method: callback.method }
     await enqueue(tx, twilioRecordingKind, payload, options)
     return
   }

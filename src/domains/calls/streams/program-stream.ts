@@ -12,7 +12,9 @@ import type { ReportStream, StreamReport } from './stream-status.ts'
 
 type StreamVerb = VerbOf<'stream'>
 
+/** The dependencies of the streams of programs. */
 export type ProgramStreamDeps = {
+  /** Returns the client for addresses of an account. */
   outboundOf(account: string): Outbound
   /** Returns the headers of the handshake: a signature in the shape of the program. @throws ProgramError */
   headersOf(program: ResolvedProgram, url: string): Promise<Readonly<Record<string, string>>>
@@ -33,7 +35,7 @@ const idsOf = (id: string, { account, id: call }: ProgramCall, shape: ResolvedPr
     ? { stream: printSid('MZ', id), account: printSid('AC', account), call: printSid('CA', call) }
     : { stream: printStream(id), account: print('ACC', account), call: print('CDR', call) }
 
-/** Faults of a stream that goes on: audio was dropped. */
+/** Faults of a stream that goes on: audio was dropped, on its way to the server or from it. */
 const drops = {
   sent: {
     code: 'frames_dropped',
@@ -49,23 +51,23 @@ const watchStream = ({ report }: ProgramStreamDeps, { id, call, program, verb, n
   const { status_url: url, status_method: method = 'POST', name = null } = verb
   const { shape, application } = program
   let isOpen = false
-  const tell = (change: StreamReport['change'], rest: Partial<StreamReport> = {}) => {
+  const send = (change: StreamReport['change'], rest: Partial<StreamReport> = {}) => {
     if (url === undefined) return
     report(call, { url, method, shape, application }, { stream: id, name, change, error: null, end: null, ...rest })
   }
   const fail = (error: { readonly code: string; readonly detail: string }) => {
     note(`stream: ${error.code}, ${error.detail}`)
-    tell('error', { error })
+    send('error', { error })
   }
   return {
     opened: () => {
       isOpen = true
-      tell('started')
+      send('started')
     },
     dropped: (of: keyof typeof drops) => fail(drops[of]),
     ended: ({ reason, code, seconds, error_code, detail }: StreamResult) => {
       if (error_code !== null) fail({ code: error_code, detail })
-      if (isOpen) tell('stopped', { end: { reason, code, seconds } })
+      if (isOpen) send('stopped', { end: { reason, code, seconds } })
     },
   }
 }
@@ -82,9 +84,10 @@ export const makeRunStream =
     let isStopped = false
     const begun = Promise.withResolvers<void>()
     const ended = runStream(
-      { outbound: outboundOf(call.account), leg, headersOf: () => headers },
+      { outbound: outboundOf(call.account), leg },
       {
         url: verb.url,
+        headers,
         ids: idsOf(id, call, program.shape),
         parameters: verb.parameters ?? {},
         tracks: tracksOf(verb),
@@ -114,7 +117,9 @@ export const makeRunStream =
     return {
       id,
       ended: ended.then(({ reason, code, seconds, error_code }) => ({
-        ...{ reason, code, seconds },
+        reason,
+        code,
+        seconds,
         ...(error_code === null ? {} : { error_code }),
       })),
       sendKey: (key) => void running?.sendKey(key).catch(onError),

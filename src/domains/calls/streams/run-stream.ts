@@ -3,8 +3,8 @@ import type { MediaLeg, MediaStream } from '../../../ports/media.ts'
 import type { MediaStreamEnd, MediaStreamOptions } from '../../../ports/media-stream.ts'
 import { resolveStreamTarget } from './stream-target.ts'
 
-/** A stream as a program asks for it. */
-export type StreamRequest = Omit<MediaStreamOptions, 'target' | 'headers'> & {
+/** A stream as a program asks for it. `headers`: of the handshake, a signature over the URL and the User-Agent. */
+export type StreamRequest = Omit<MediaStreamOptions, 'target'> & {
   /** `wss:`, or `ws:` where private addresses are allowed. */
   readonly url: string
 }
@@ -28,10 +28,9 @@ export type StreamDeps = {
   /** The client for addresses of the account. */
   readonly outbound: Pick<Outbound, 'resolve'>
   readonly leg: Pick<MediaLeg, 'openStream'>
-  /** Returns the headers of the handshake: a signature over the URL, and the User-Agent. */
-  readonly headersOf: (url: string) => Readonly<Record<string, string>>
 }
 
+/** Learns how a stream goes. All of it is optional. */
 export type StreamObserver = {
   /** The stream is being opened. Keys can be sent to it, and it can be stopped. */
   begun?(stream: MediaStream): void
@@ -52,9 +51,9 @@ const errorCodes: Readonly<Record<MediaStreamEnd['reason'], StreamResult['error_
 
 const unopened = { code: null, seconds: 0 } as const
 
-/** Opens a stream and waits for its end. A broken stream is not opened again, as the server has lost its state. */
+/** Opens a stream and waits for its end, which no fault prevents. A broken stream is not opened again, as the server has lost its state. */
 export const runStream = async (
-  { outbound, leg, headersOf }: StreamDeps,
+  { outbound, leg }: StreamDeps,
   { url, ...options }: StreamRequest,
   observer: StreamObserver = {},
 ): Promise<StreamResult> => {
@@ -67,7 +66,7 @@ export const runStream = async (
   }
   const ended = Promise.withResolvers<MediaStreamEnd>()
   const begun = await leg.openStream(
-    { ...options, target: resolved.target, headers: headersOf(url) },
+    { ...options, target: resolved.target },
     { opened: () => observer.opened?.(), dropped: (of) => observer.dropped?.(of), ended: ended.resolve },
   )
   if (begun.outcome === 'refused')

@@ -15,7 +15,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
-import { addressFault } from '../callbacks/program-request.ts'
+import { checkAddresses } from '../address-check.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { programTimeoutMs } from '../limits.ts'
 import { cutPage, pageFields, pageOf, rangeOf } from '../list-pages.ts'
@@ -79,15 +79,13 @@ const fieldsOf = (body: Settings): Parameters<typeof changeApplication>[3] => {
 
 /** Applications: programs of calls that are stored under a name. */
 export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] => {
-  /** Checks the addresses of a request before its transaction. @throws Problem 400 */
-  const checkAddresses = async ({ body, isSandbox }: { readonly body: Settings; readonly isSandbox: boolean }) => {
-    for (const field of ['VoiceUrl', 'VoiceFallbackUrl', 'StatusCallback'] as const) {
-      const url = body[field]
-      if (!url) continue
-      const fault = await addressFault(outbound.of(isSandbox), url)
-      if (fault !== null) throw refusals.badCallUrl(field, url, fault)
-    }
-  }
+  const prepare = ({ body, isSandbox }: { readonly body: Settings; readonly isSandbox: boolean }) =>
+    checkAddresses(
+      outbound.of(isSandbox),
+      body,
+      ['VoiceUrl', 'VoiceFallbackUrl', 'StatusCallback'],
+      refusals.badCallUrl,
+    )
 
   const unknown = (sid: string) => refuse(refusals.unknownResource(`Applications/${sid}`))
 
@@ -97,7 +95,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
   }
 
   return [
-    routeWithPreparation(c.createApplication, checkAddresses, async ({ account, body, tx, audit }) => {
+    routeWithPreparation(c.createApplication, prepare, async ({ account, body, tx, audit }) => {
       const fields = fieldsOf(body)
       const url = fields.url ?? refuse(refusals.noVoiceUrl())
       const { row } = await addApplication(tx, seal, account.id, {
@@ -120,7 +118,7 @@ export const applicationRoutes = ({ db, seal, outbound }: Services): Endpoint[] 
 
     route(c.fetchApplication, async ({ account, params }) => present(await applicationOf(db, account.id, params.Sid))),
 
-    routeWithPreparation(c.updateApplication, checkAddresses, async ({ params, body, tx, audit, ...call }) => {
+    routeWithPreparation(c.updateApplication, prepare, async ({ params, body, tx, audit, ...call }) => {
       const { account } = call
       const { id } = await applicationOf(tx, account.id, params.Sid)
       const fields = fieldsOf(body)

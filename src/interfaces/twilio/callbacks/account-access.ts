@@ -2,12 +2,12 @@ import type { RequestShare } from '../../../platform/jobs/request-share.ts'
 import type { Services } from '../../../services.ts'
 import { tokenPlace } from '../credentials.ts'
 import * as store from '../store.ts'
-import type { ProgramDeps } from './program-request.ts'
+import type { RequestDeps } from './program-request.ts'
 
 export type AccessDeps = Pick<Services, 'db' | 'config' | 'seal' | 'outbound' | 'sandboxAccounts' | 'version'>
 
 /** Signs and sends requests to the program of an account. */
-type AccountSigner = Pick<ProgramDeps, 'outbound' | 'agent' | 'token'> & { readonly a2pUs: boolean }
+type AccountSigner = Pick<RequestDeps, 'outbound' | 'agent' | 'token'> & { readonly a2pUs: boolean }
 
 /** Returns the signer; null for an account that has no token any more, or is closed or blocked, and if the interface is off. */
 export const signerOf = async (
@@ -26,7 +26,7 @@ export const signerOf = async (
 }
 
 /** Data that requests to the program of an account need. */
-type AccountAccess = { readonly a2pUs: boolean; readonly deps: ProgramDeps }
+type AccountAccess = { readonly a2pUs: boolean; readonly deps: RequestDeps }
 
 /** Returns the data; null as `signerOf`. */
 export const accessOf = async (

@@ -9,6 +9,7 @@ import type {
   VerbResult,
 } from '../../../domains/calls/compat/ops.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
+import type { TwilioCallStatus } from '../calls/statuses.ts'
 import { rfc2822 } from '../times.ts'
 import type { Parameters } from './signature.ts'
 
@@ -27,9 +28,7 @@ const statuses = {
   BUSY: 'busy',
   FAILED: 'failed',
   CANCELED: 'canceled',
-} as const satisfies { readonly [status in CallStatus]: string }
-
-export type TwilioCallStatus = (typeof statuses)[CallStatus] | 'initiated'
+} as const satisfies { readonly [status in CallStatus]: TwilioCallStatus }
 
 export const callStatusOf = (status: CallStatus): TwilioCallStatus => statuses[status]
 

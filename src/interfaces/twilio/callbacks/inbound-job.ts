@@ -18,7 +18,7 @@ import type { Reply } from '../twiml/message-verbs.ts'
 import { accessOf } from './account-access.ts'
 import { runProgram } from './message-program.ts'
 import { inboundParameters } from './parameters.ts'
-import { type Program, ProgramError } from './program-request.ts'
+import { type Program, RequestError } from './program-request.ts'
 
 /** Jobs that post an inbound message to the program of its number. A trigger of the database adds them. */
 export const inboundKind = 'twilio.inbound'
@@ -83,7 +83,7 @@ const answerTo = async (
       const replies = await runProgram(access.deps, program, parameters, id)
       return { replies: await withFiles(services, { id: account, a2pUs }, row, replies), row, a2pUs }
     } catch (error) {
-      if (!(error instanceof ProgramError)) throw error
+      if (!(error instanceof RequestError)) throw error
       if (signal.aborted) throw new Retry('the worker is stopping', 1)
       const { url, code, message: reason } = error
       log.warn({ account, message: row.id, url, code, reason }, 'twilio: inbound program failed')

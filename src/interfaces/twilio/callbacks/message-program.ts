@@ -1,7 +1,7 @@
 import { maxRedirects, maxReplies, programTotalMs } from '../limits.ts'
 import type { MessageAnswer, Reply } from '../twiml/message-verbs.ts'
 import { TwimlError } from '../twiml/twiml-error.ts'
-import { type Program, type ProgramAnswer, type ProgramDeps, ProgramError, requestProgram } from './program-request.ts'
+import { type Program, type ProgramAnswer, type RequestDeps, RequestError, requestProgram } from './program-request.ts'
 import type { Parameters } from './signature.ts'
 
 const documentTypes = ['text/xml', 'application/xml', 'text/html', '']
@@ -21,10 +21,10 @@ const readAnswer = async ({ url, type, body }: ProgramAnswer): Promise<MessageAn
 
 /**
  * Runs the program of a number, from its first document over all redirects.
- * @param totalMs milliseconds for all documents @throws ProgramError
+ * @param totalMs milliseconds for all documents @throws RequestError
  */
 export const runProgram = async (
-  deps: ProgramDeps,
+  deps: RequestDeps,
   first: Program,
   parameters: Parameters,
   id: string,
@@ -35,8 +35,8 @@ export const runProgram = async (
   let program: Program | null = first
   for (let n = 0; program !== null; n++) {
     const { url }: Program = program
-    if (n > maxRedirects) throw new ProgramError(11215, url, `more than ${maxRedirects} redirects`)
-    if (left <= 0) throw new ProgramError(11200, url, `the documents took more than ${totalMs / 1_000} s`)
+    if (n > maxRedirects) throw new RequestError(11215, url, `more than ${maxRedirects} redirects`)
+    if (left <= 0) throw new RequestError(11200, url, `the documents took more than ${totalMs / 1_000} s`)
     const answer: ProgramAnswer = await requestProgram(deps, program, parameters, id, left)
     left -= answer.ms
     try {
@@ -45,7 +45,7 @@ export const runProgram = async (
       if (replies.length > maxReplies) throw new TwimlError(12200, `more than ${maxReplies} messages in an answer`)
       program = compiled.redirect
     } catch (error) {
-      throw error instanceof TwimlError ? new ProgramError(error.code, url, error.message) : error
+      throw error instanceof TwimlError ? new RequestError(error.code, url, error.message) : error
     }
   }
   return replies

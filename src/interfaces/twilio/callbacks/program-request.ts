@@ -28,7 +28,7 @@ export type ProgramAnswer = {
 }
 
 /** A failure of a program, by Twilio's code: 11200 for its address, 12100 for its document, 12300 for its type. */
-export class ProgramError extends Error {
+export class RequestError extends Error {
   readonly code: number
   readonly url: string
   /** Whether a repetition may succeed. */
@@ -68,13 +68,7 @@ export const overridesOf = (url: string): RequestOverrides => ({
   ...statedOverrides(url),
 })
 
-/**
- * Returns why an address is refused, as a predicate; null if it may be called. Its fragment is ours, and is not sent.
- */
-export const addressFault = async (outbound: Pick<Outbound, 'check'>, url: string): Promise<string | null> =>
-  URL.canParse(url) ? await outbound.check(requestedUrl(url)) : 'it is no address'
-
-export type ProgramDeps = {
+export type RequestDeps = {
   readonly outbound: Pick<Outbound, 'post'>
   /** Value of the User-Agent header. */
   readonly agent: string
@@ -98,7 +92,7 @@ type WrittenRequest = {
  * @param id the same for repetitions, so that the program can recognise them
  */
 export const writeRequest = (
-  { agent, token }: Pick<ProgramDeps, 'agent' | 'token'>,
+  { agent, token }: Pick<RequestDeps, 'agent' | 'token'>,
   { url, method }: Program,
   parameters: Parameters,
   id: string,
@@ -121,7 +115,7 @@ export const writeRequest = (
 
 const answerOf = ({ status, headers, excerpt }: PostResult, url: string, ms: number): ProgramAnswer => {
   if (status < 200 || status >= 300)
-    throw new ProgramError(11200, url, `the program answered ${status}`, status >= 500 || status === 429)
+    throw new RequestError(11200, url, `the program answered ${status}`, status >= 500 || status === 429)
   return { status, url, type: mediaTypeOf(headers['content-type']), body: excerpt, ms }
 }
 
@@ -130,10 +124,10 @@ const answerOf = ({ status, headers, excerpt }: PostResult, url: string, ms: num
  * any other. Redirects are followed: each is judged, and signed, as the first address.
  * @param id the same for repetitions, so that the program can recognise them
  * @param maxMs milliseconds for all requests, if they are fewer than those of the address
- * @throws ProgramError for no answer, for a status of 400 and above, and for too many redirects
+ * @throws RequestError for no answer, for a status of 400 and above, and for too many redirects
  */
 export const requestProgram = async (
-  deps: ProgramDeps,
+  deps: RequestDeps,
   program: Program,
   parameters: Parameters,
   id: string,
@@ -152,13 +146,13 @@ export const requestProgram = async (
   } catch (error) {
     if (!(error instanceof RedirectError)) throw error
     const { reason, url, message } = error
-    throw new ProgramError(reason === 'loop' ? 11215 : 11200, url, message, reason === 'late')
+    throw new RequestError(reason === 'loop' ? 11215 : 11200, url, message, reason === 'late')
   }
 }
 
-/** Requests an answer of any status at one address. @throws ProgramError for no answer */
+/** Requests an answer of any status at one address. @throws RequestError for no answer */
 const requestOnce = async (
-  deps: ProgramDeps,
+  deps: RequestDeps,
   program: Program,
   parameters: Parameters,
   id: string,
@@ -187,7 +181,7 @@ const requestOnce = async (
       const isUnsent = error.code === 'connect' || error.code === 'dns' || error.code === 'tls'
       left -= performance.now() - began + retryPauseMs
       if (!isUnsent || attempt >= retries || signal.aborted || left <= 0)
-        throw new ProgramError(11200, url, `${error.code}: ${error.message}`, error.code !== 'refused')
+        throw new RequestError(11200, url, `${error.code}: ${error.message}`, error.code !== 'refused')
     } finally {
       leave()
     }

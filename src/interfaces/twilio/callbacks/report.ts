@@ -4,7 +4,7 @@ import type { Services } from '../../../services.ts'
 import { blockedCheckSeconds, maxBlockedSeconds, maxStatusAttempts } from '../limits.ts'
 import * as store from '../store.ts'
 import { accessOf } from './account-access.ts'
-import { type Program, ProgramError, requestProgram } from './program-request.ts'
+import { type Program, RequestError, requestProgram } from './program-request.ts'
 import type { Parameters } from './signature.ts'
 
 /** A report to the program of an account, whose answer does not matter. */
@@ -40,7 +40,7 @@ export const reportJob = <P extends object>(
     try {
       await requestProgram(access.deps, found.to, found.parameters, id)
     } catch (error) {
-      if (!(error instanceof ProgramError)) throw error
+      if (!(error instanceof RequestError)) throw error
       if (signal.aborted || (error.isTransient && attempt < maxStatusAttempts))
         throw new Retry(error.message, backoff(attempt))
       const fields: Record<string, unknown> = { ...payload, account, kind, url: found.to.url, reason: error.message }

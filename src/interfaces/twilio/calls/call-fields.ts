@@ -2,8 +2,9 @@ import { formatNumber } from '@trunkline/phone/phone.ts'
 import { type CallRow, describeCall } from '../../../domains/calls/compat/ops.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
 import { printSid } from '../../../platform/lib/sid.ts'
-import { callStatusOf, partyOf, type TwilioCallStatus } from '../callbacks/call-parameters.ts'
+import { callStatusOf, partyOf } from '../callbacks/call-parameters.ts'
 import { rfc2822 } from '../times.ts'
+import type { TwilioCallStatus } from './statuses.ts'
 
 /** Returns the status that Twilio has for a call: `queued` until it is placed, then `initiated` until it rings. */
 export const statusOf = ({ status, queued }: Pick<CallRow, 'status' | 'queued'>): TwilioCallStatus =>

@@ -1,7 +1,5 @@
 import { isProgramError, type ProgramSource } from '../../../domains/calls/compat/ops.ts'
-import type { Outbound } from '../../../platform/lib/outbound.ts'
 import { errorCodeOf } from '../callbacks/call-parameters.ts'
-import { addressFault } from '../callbacks/program-request.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { refusals } from '../refusals.ts'
 
@@ -12,18 +10,6 @@ export type ProgramFields = {
   readonly Twiml?: string
   readonly FallbackUrl?: string
   readonly FallbackMethod?: string
-}
-
-type AddressFields = ProgramFields & { readonly StatusCallback?: string }
-
-/** Checks the addresses of a request before its transaction. @throws Problem 400 */
-export const checkAddresses = async (outbound: Outbound, body: AddressFields): Promise<void> => {
-  for (const field of ['Url', 'FallbackUrl', 'StatusCallback'] as const) {
-    const url = body[field]
-    if (!url) continue
-    const fault = await addressFault(outbound, url)
-    if (fault !== null) throw refusals.badCallUrl(field, url, fault)
-  }
 }
 
 /** Compiles the TwiML of a request. @throws Problem 400 */

@@ -302,5 +302,29 @@ test('a stream is begun and stopped by the program of the call', async () => {
   const stopped = ask(own, 'POST', `${path}/${body.sid}.json`, { Status: 'stopped' })
   assert.deepEqual((await execute(who.id, { ok: true })).command, { command: 'stop_stream', stream, name: null })
   assert.deepEqual([(await stopped).status, (await stopped).body.status], [200, 'stopped'])
-  assert.equal((await ask(own, 'POST', `${path}.json`, { Url: 'https://example.com/' })).body.code, 21205)
+  for (const fields of [
+    { Url: 'https://example.com/' },
+    { Url: 'ws://127.0.0.1:8099/', StatusCallback: 'ws://x.test/' },
+  ])
+    assert.equal((await ask(own, 'POST', `${path}.json`, fields)).body.code, 21205, JSON.stringify(fields))
+})
+
+test('a recording is begun by the program of the call, with who gets it', async () => {
+  const { who, own } = await open()
+  const { sid, id } = await made(own)
+  await claim()
+  const recording = uuid()
+  await db.run`
+    insert into call_recordings (account_id, id, call_id, source) values (${who.id}, ${recording}, ${id}, 'command')`
+  const url = 'http://127.0.0.1:8099/stored'
+  const begun = ask(own, 'POST', `/Calls/${sid}/Recordings.json`, {
+    ...{ RecordingStatusCallback: url, RecordingStatusCallbackMethod: 'get' },
+  })
+  const { command } = await execute(who.id, { ok: true, recording })
+  assert.deepEqual(command, {
+    command: 'record_call',
+    verb: { verb: 'record_call', do: 'start', status_url: url, status_method: 'GET' },
+  })
+  const { status, body } = await begun
+  assert.deepEqual([status, body.sid, body.status], [201, printSid('RE', recording), 'in-progress'])
 })

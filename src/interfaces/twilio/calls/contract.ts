@@ -16,7 +16,7 @@ import {
 import { dayFilters } from '../day-filter.ts'
 import { maxCallTimeLimit, maxRingTimeout, maxTwimlLength, minRingTimeout } from '../limits.ts'
 import { pageQuery, pageReply } from '../list-pages.ts'
-import { statuses } from './statuses.ts'
+import { callStatuses } from './statuses.ts'
 
 const group = compatGroup('Twilio: calls')
 const read = { ...group, needs: 'read_only', orNeeds: 'inbox' } as const
@@ -39,7 +39,7 @@ const Call = Named(
     to: text,
     to_formatted: text,
     phone_number_sid: Nullable(text),
-    status: Enum([...statuses]),
+    status: Enum([...callStatuses]),
     direction: Enum(['inbound', 'outbound-api', 'outbound-dial']),
     start_time: Nullable(Rfc2822),
     end_time: Nullable(Rfc2822),
@@ -160,7 +160,7 @@ export const listCalls = contract({
   query: Type.Object({
     To: Type.Optional(Type.String({ maxLength: 100 })),
     From: Type.Optional(Type.String({ maxLength: 100 })),
-    Status: Type.Optional(Enum([...statuses])),
+    Status: Type.Optional(Enum([...callStatuses])),
     ParentCallSid: Type.Optional(
       Type.String({
         maxLength: 100,

@@ -20,14 +20,17 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
+import { checkAddresses } from '../address-check.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { minRingTimeout, ordinaryRingTimeout } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import { presentCall } from './call-fields.ts'
-import { checkAddresses, programOf } from './call-program.ts'
+import { programOf } from './call-program.ts'
 import * as c from './contract.ts'
 
 type NewCall = Static<typeof c.createCall.body>
+
+const addressFields = ['Url', 'FallbackUrl', 'StatusCallback'] as const
 
 /** Reads both sides, in the order in which Twilio checks them. @throws Problem 400 */
 const readSides = ({ To = '', From = '' }: NewCall) => {
@@ -89,7 +92,7 @@ export const createCallRoute = (parts: Services): Endpoint => {
       c.createCall,
       async ({ body, isSandbox }) => {
         readSides(body)
-        await checkAddresses(outbound.of(isSandbox), body)
+        await checkAddresses(outbound.of(isSandbox), body, addressFields, refusals.badCallUrl)
         return await programOf(body)
       },
       async ({ account, body, tx, prepared, audit }) => {

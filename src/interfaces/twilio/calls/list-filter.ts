@@ -3,13 +3,13 @@ import { e164 } from '@trunkline/phone/phone.ts'
 import type { CallFilter, CallStatus } from '../../../domains/calls/compat/ops.ts'
 import { boundOf } from '../../../platform/http/paging.ts'
 import { daysOf } from '../day-filter.ts'
-import type { statuses } from './statuses.ts'
+import type { TwilioCallStatus } from './statuses.ts'
 
 /** The filters of a list of calls, as requested. */
 type CallQuery = {
   readonly To?: string
   readonly From?: string
-  readonly Status?: (typeof statuses)[number]
+  readonly Status?: TwilioCallStatus
   readonly StartTime?: string
   readonly 'StartTime<'?: string
   readonly 'StartTime>'?: string
@@ -33,7 +33,7 @@ type Row = {
 }
 
 /** Our statuses by those of Twilio. */
-const ourStatuses: { readonly [status in NonNullable<CallQuery['Status']>]: readonly CallStatus[] } = {
+const ourStatuses: { readonly [status in TwilioCallStatus]: readonly CallStatus[] } = {
   queued: ['QUEUED'],
   initiated: ['QUEUED'],
   ringing: ['RINGING'],

@@ -1,5 +1,5 @@
 /** Statuses of calls, as Twilio names them. */
-export const statuses = [
+export const callStatuses = [
   'queued',
   'initiated',
   'ringing',
@@ -10,3 +10,5 @@ export const statuses = [
   'canceled',
   'failed',
 ] as const
+
+export type TwilioCallStatus = (typeof callStatuses)[number]

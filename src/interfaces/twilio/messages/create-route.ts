@@ -13,7 +13,7 @@ import { Problem, refuse } from '../../../platform/http/problem.ts'
 import { limiterKeyOf, runInTurn } from '../../../platform/http/request-limiters.ts'
 import { decimal, dollars } from '../../../platform/lib/money.ts'
 import type { Services } from '../../../services.ts'
-import { addressFault } from '../callbacks/program-request.ts'
+import { checkAddresses } from '../address-check.ts'
 import { maxBodyLength } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as c from './contract.ts'
@@ -84,11 +84,7 @@ export const createMessageRoute = (parts: Services) => {
     c.createMessage,
     ({ body }) => Boolean(body.StatusCallback) || mediaOf(body).length > 0,
     async ({ account, body, isSandbox }) => {
-      const url = body.StatusCallback
-      if (url) {
-        const fault = await addressFault(outbound.of(isSandbox), url)
-        if (fault !== null) throw refusals.badUrl('StatusCallback', url, fault)
-      }
+      await checkAddresses(outbound.of(isSandbox), body, ['StatusCallback'], refusals.badUrl)
       const check = () => {
         readSendAt(clock, body)
         return readMessage(body)

@@ -24,7 +24,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
-import { addressFault } from '../callbacks/program-request.ts'
+import { checkAddresses } from '../address-check.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { cutPage, pageFields, pageOf, rangeOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
@@ -85,16 +85,8 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
     return presented ?? refuse(refusals.unknownResource('IncomingPhoneNumbers'))
   }
 
-  /** Checks the addresses of a request before its transaction. @throws Problem 400 */
-  const checkAddresses = async ({ body, isSandbox }: { readonly body: Settings; readonly isSandbox: boolean }) => {
-    const client = outbound.of(isSandbox)
-    for (const field of addressFields) {
-      const url = body[field]
-      if (!url) continue
-      const fault = await addressFault(client, url)
-      if (fault !== null) throw refusals.badUrl(field, url, fault)
-    }
-  }
+  const prepare = ({ body, isSandbox }: { readonly body: Settings; readonly isSandbox: boolean }) =>
+    checkAddresses(outbound.of(isSandbox), body, addressFields, refusals.badUrl)
 
   /** Checks that the caller may read and do what an address may from then on. @throws Problem 403 */
   const checkReader = async (sql: Sql, call: NarrowingCall & { readonly account: Account }, body: Settings) => {
@@ -118,13 +110,13 @@ const makeHelpers = ({ outbound }: Pick<Services, 'outbound'>, shop: NumberShop)
     return found?.[0]?.number ?? refuse(refusals.nothingInAreaCode(area))
   }
 
-  return { numberOf, present, presentAll, checkAddresses, checkReader, inAreaCode }
+  return { numberOf, present, presentAll, prepare, checkReader, inAreaCode }
 }
 
 /** The numbers of the account. */
 const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
   const { db, config, changes } = parts
-  const { numberOf, present, presentAll, checkAddresses, checkReader, inAreaCode } = makeHelpers(parts, shop)
+  const { numberOf, present, presentAll, prepare, checkReader, inAreaCode } = makeHelpers(parts, shop)
   return [
     route(c.listIncoming, async ({ account, query }) => {
       const page = pageOf(list, query)
@@ -141,40 +133,36 @@ const ownRoutes = (parts: Services, shop: NumberShop): Endpoint[] => {
 
     route(c.fetchIncoming, async ({ account, params }) => present(db, await numberOf(db, account.id, params.Sid))),
 
-    routeHotPathWithPreparation(
-      c.createIncoming,
-      checkAddresses,
-      async ({ account, key: own, body, request, tx, audit }) => {
-        const { PhoneNumber: phone = '', AreaCode: area = '' } = body
-        await checkReader(tx ?? db, { account, key: own, request }, body)
-        if ((phone === '') === (area === '')) throw refusals.numberOrAreaCode()
-        const number =
-          phone === '' ? await inAreaCode(account.id, area) : (e164(phone) ?? refuse(refusals.badPhone(phone)))
-        const key = request.headers['idempotency-key']
-        const row = await shop.buy(tx, account.id, {
-          group: null,
-          number,
-          name: body.FriendlyName || null,
-          request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
-          audit,
-          by: own.id,
-          limitedKeys: account.limitedKeys,
-        })
-        if (!row) return refuse(refusals.unknownResource(`AvailablePhoneNumbers/${number}`))
-        const addresses = changedAddresses(store.noAddresses, body)
-        const set = async (own: Tx): Promise<NumberRow> => {
-          await store.setAddresses(own, account.id, row.id, addresses)
-          const changed = await changeNumber(own, changes, account.id, row.id, (before) =>
-            changedVoice(own, account.id, before, body),
-          )
-          return changed?.after ?? row
-        }
-        // A crash before this leaves a number without addresses, as one bought in the console.
-        return await present(tx ?? db, await (tx ? set(tx) : db.begin(set)))
-      },
-    ),
+    routeHotPathWithPreparation(c.createIncoming, prepare, async ({ account, key: own, body, request, tx, audit }) => {
+      const { PhoneNumber: phone = '', AreaCode: area = '' } = body
+      await checkReader(tx ?? db, { account, key: own, request }, body)
+      if ((phone === '') === (area === '')) throw refusals.numberOrAreaCode()
+      const number =
+        phone === '' ? await inAreaCode(account.id, area) : (e164(phone) ?? refuse(refusals.badPhone(phone)))
+      const key = request.headers['idempotency-key']
+      const row = await shop.buy(tx, account.id, {
+        group: null,
+        number,
+        name: body.FriendlyName || null,
+        request: tx && typeof key === 'string' ? { key, digest: requestDigest(body, request.query) } : null,
+        audit,
+        by: own.id,
+        limitedKeys: account.limitedKeys,
+      })
+      if (!row) return refuse(refusals.unknownResource(`AvailablePhoneNumbers/${number}`))
+      const addresses = changedAddresses(store.noAddresses, body)
+      const set = async (own: Tx): Promise<NumberRow> => {
+        await store.setAddresses(own, account.id, row.id, addresses)
+        const changed = await changeNumber(own, changes, account.id, row.id, (before) =>
+          changedVoice(own, account.id, before, body),
+        )
+        return changed?.after ?? row
+      }
+      // A crash before this leaves a number without addresses, as one bought in the console.
+      return await present(tx ?? db, await (tx ? set(tx) : db.begin(set)))
+    }),
 
-    routeWithPreparation(c.updateIncoming, checkAddresses, async ({ params, body, tx, audit, ...call }) => {
+    routeWithPreparation(c.updateIncoming, prepare, async ({ params, body, tx, audit, ...call }) => {
       const { account } = call
       const found = await numberOf(tx, account.id, params.Sid)
       await store.lockNumber(tx, account.id, found.id)

@@ -6,6 +6,7 @@ import {
   accountParams,
   accountPath,
   compatGroup,
+  Method,
   Nothing,
   Nullable,
   Rfc2822,
@@ -159,6 +160,7 @@ export const startRecording = contract({
   params: ofCallParams,
   body: Type.Object({
     RecordingStatusCallback: Type.Optional(Url('Gets the recording once it is stored')),
+    RecordingStatusCallbackMethod: Type.Optional(Method),
     RecordingChannels: Type.Optional(Type.Unsafe<'dual'>({ type: 'string', enum: ['dual', 'mono', ''] })),
   }),
   status: 201,

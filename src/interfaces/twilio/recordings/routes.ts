@@ -17,8 +17,9 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
-import { addressFault } from '../callbacks/program-request.ts'
-import { commandCall, findVisibleCall } from '../calls/routes.ts'
+import { checkAddresses } from '../address-check.ts'
+import { commandCall, findVisibleCall } from '../calls/call-access.ts'
+import { methodOf } from '../compat-schemas.ts'
 import { daysOf } from '../day-filter.ts'
 import { cutPage, pageFields, pageOf, rangeOf } from '../list-pages.ts'
 import { refusals } from '../refusals.ts'
@@ -117,15 +118,15 @@ const changeRoutes = ({ db, outbound, ...parts }: Services): Endpoint[] => {
 
     routeWithoutTransaction(c.startRecording, async ({ params, body, isSandbox, audit, ...call }) => {
       const row = await findVisibleCall(db, call, params.CallSid)
-      const { RecordingStatusCallback: url = '' } = body
-      const fault = url === '' ? null : await addressFault(outbound.of(isSandbox), url)
-      if (fault !== null) throw refusals.badCallUrl('RecordingStatusCallback', url, fault)
-      const verb = { verb: 'record_call', do: 'start', ...(url === '' ? {} : { status_url: url }) }
+      const { RecordingStatusCallback: url = '', RecordingStatusCallbackMethod: method = 'POST' } = body
+      await checkAddresses(outbound.of(isSandbox), body, ['RecordingStatusCallback'], refusals.badCallUrl)
+      const status = url === '' ? {} : { status_url: url, status_method: methodOf(method) }
+      const verb = { verb: 'record_call', do: 'start', ...status }
       const outcome = await commandCall(deps, call.account, row, { command: 'record_call', verb }, (tx) =>
         audit(tx, { target: print('CDR', row.id), after: { command: 'record_call' } }),
       )
       const id = outcome?.recording
-      const recording = id === undefined ? null : await findRecording(db, row.account_id, id.slice(-36))
+      const recording = id === undefined ? null : await findRecording(db, row.account_id, id)
       return recording === null
         ? refuse(refusals.notInProgress('its recording did not begin in time'))
         : presentRecording(recording, pathUrlOfRecording)

@@ -4,8 +4,8 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { print } from '../../../platform/lib/id.ts'
 import { parseSid, printSid } from '../../../platform/lib/sid.ts'
 import type { Services } from '../../../services.ts'
-import { addressFault } from '../callbacks/program-request.ts'
-import { commandCall, findVisibleCall } from '../calls/routes.ts'
+import { addressFault, checkAddresses } from '../address-check.ts'
+import { commandCall, findVisibleCall } from '../calls/call-access.ts'
 import { methodOf } from '../compat-schemas.ts'
 import { maxStreamParameters } from '../limits.ts'
 import { refusals } from '../refusals.ts'
@@ -52,22 +52,16 @@ const present = (
 export const streamRoutes = (parts: Services): Endpoint[] => {
   const { db, outbound } = parts
 
-  /** Checks an address before it is used; that of a WebSocket as its page would be. @throws Problem 400 */
-  const checkAddress = async (isSandbox: boolean, field: string, url: string): Promise<void> => {
-    const page = url.replace(/^ws(s?):/i, 'http$1:')
-    const client = outbound.of(isSandbox)
-    const isWebSocket = page !== url && URL.canParse(page)
-    const fault = isWebSocket ? await client.check(page) : await addressFault(client, page)
-    if (fault !== null) throw refusals.badCallUrl(field, url, fault)
-  }
-
   return [
     routeWithoutTransaction(c.createStream, async ({ params, body, isSandbox, audit, ...call }) => {
       const row = await findVisibleCall(db, call, params.CallSid)
       const { Url: url = '', Name: name = '', Track: track, StatusCallback: callback = '' } = body
       if (!/^wss?:\/\//i.test(url)) throw refusals.badCallUrl('Url', url, 'it must begin with wss:')
-      await checkAddress(isSandbox, 'Url', url)
-      if (callback !== '') await checkAddress(isSandbox, 'StatusCallback', callback)
+      const client = outbound.of(isSandbox)
+      // As the page of the same name would be.
+      const fault = await addressFault(client, url.replace(/^ws/i, 'http'))
+      if (fault !== null) throw refusals.badCallUrl('Url', url, fault)
+      await checkAddresses(client, body, ['StatusCallback'], refusals.badCallUrl)
       const target = new URL(url)
       // Values belong into parameters, as in TwiML.
       target.search = ''
