@@ -4,6 +4,7 @@ import { findApplication } from './domains/applications/ops.ts'
 import { publishProgramFailed } from './domains/calls/ops.ts'
 import type { CallPrograms, ProgramControl } from './domains/calls/orders/call-programs.ts'
 import { addTags } from './domains/calls/orders/order-store.ts'
+import { programKeysOf } from './domains/calls/orders/program-secret.ts'
 import { resolveSource } from './domains/calls/orders/source-resolution.ts'
 import { makeNativeWriter } from './domains/calls/programs/native-request.ts'
 import { makeProgramRunner } from './domains/calls/programs/program-runner.ts'
@@ -29,7 +30,7 @@ export const makeCallPrograms = (deps: ProgramsDeps): CallPrograms => {
   const { db, seal, log, version, sandboxAccounts, outbound } = deps
   const signingKeys: CallPrograms['signingKeys'] = async (account, application) => {
     const row = application && (await findApplication(db, account, application))
-    return [row ? signingKeyOf(seal.open(row.sealed_secret)) : seal.derive(`call programs ${account}`)]
+    return row ? [signingKeyOf(seal.open(row.sealed_secret))] : await programKeysOf(db, seal, account)
   }
   const resolve: CallPrograms['resolve'] = (account, source) => resolveSource({ db, seal }, account, source)
   const native = makeNativeWriter({

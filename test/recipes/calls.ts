@@ -109,6 +109,7 @@ export const callRecipes: Recipes = {
     },
   },
   getProgramSecret: { ok: () => ({}) },
+  rotateProgramSecret: { ok: () => ({}) },
   getCallHistory: {
     ok: async (scene) => {
       // At most one: a growing list would differ between answers.

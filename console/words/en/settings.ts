@@ -141,6 +141,7 @@ export const words = section('settings', {
       changeWebhook: 'Changed a webhook',
       deleteWebhook: 'Deleted a webhook',
       rotateWebhookSecret: 'Rotated a webhook secret',
+      rotateProgramSecret: 'Rotated the secret of programs',
       replayWebhook: 'Replayed events',
       testWebhook: 'Sent a test event',
       redeliver: 'Sent an event again',

@@ -20,6 +20,7 @@ export const operations = {
   'calls.get': 'GET /open/voip/call/:call_uuid',
   'calls.list': 'GET /open/voip/call-history #cdrs',
   'calls.programSecret': 'GET /open/voip/signing-secret',
+  'calls.rotateProgramSecret': 'POST /open/voip/signing-secret once',
   'calls.timeline': 'GET /open/voip/call/:call_uuid/timeline',
   'channels.connect': 'POST /open/msgapp/channel/:channel_uuid/connect once',
   'channels.create': 'POST /open/msgapp/channel/create once',

@@ -1274,7 +1274,7 @@ export type Call = {
   to_number: string
   iso_country_code: string
   status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, time_limit, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -3608,7 +3608,7 @@ export type CallEvent = {
   to_number: string
   iso_country_code: string
   status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, time_limit, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -3671,7 +3671,7 @@ export type CallRecordingEvent = {
   to_number: string
   iso_country_code: string
   status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, time_limit, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -3737,7 +3737,7 @@ export type ProgramFailedEvent = {
   to_number: string
   iso_country_code: string
   status: 'QUEUED' | 'RINGING' | 'ANSWERED' | 'COMPLETED' | 'MISSED' | 'FAILED' | 'BUSY' | 'NO_ANSWER' | 'CANCELED'
-  /** interrupted, media_timeout, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
+  /** interrupted, media_timeout, time_limit, no_sdp, balance, caller_blocked, expired, a SIP code …; for the verification call of a caller ID code_right, code_wrong, code_timeout, code_limit or code_expired */
   end_reason?: string
   is_msgapp_call: boolean
   /** To or from the telephone network */
@@ -4806,6 +4806,17 @@ export type AccountOperations = {
     programSecret(args?: Record<string, never>, options?: CallOptions): Promise<{
       success: true
       signing_secret: string
+      /** Until then the previous secret signs too */
+      previous_secret_valid_until?: string
+    }>
+    /**
+     * Create a new signing secret of programs; the previous one also signs for 24 hours.
+     * Programs and receivers of status_url have 24 hours to take it over. Applications have secrets of their own.
+     */
+    rotateProgramSecret(args?: Record<string, never>, options?: CallOptions): Promise<{
+      success: true
+      signing_secret: string
+      previous_secret_valid_until: string
     }>
     /**
      * Timeline of a call: SIP messages, steps of its program, audio statistics, charge; its outcome and the next step.

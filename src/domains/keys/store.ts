@@ -76,6 +76,8 @@ export const sealedColumns = {
   'msgapp_links.sealed_pairing': 'emptied',
   'msgapp_credentials.sealed_value': 'deleted',
   'person_totp.sealed_secret': 'deleted: the password alone signs in',
+  'program_secrets.sealed_previous_secret': 'deleted',
+  'program_secrets.sealed_secret': 'deleted: requests to programs are signed by a new one',
   'push_keys.sealed_private': 'deleted: browsers must subscribe again',
   'push_subscriptions.sealed_target': 'deleted',
   'registration_answers.sealed_value': 'deleted',
@@ -111,6 +113,8 @@ export const sealedColumnList: readonly SealedColumn[] = [
   at('msgapp_links', 'sealed_pairing', "'msgapp/' || channel_id || '/pairing'"),
   at('msgapp_credentials', 'sealed_value', "'msgapp/' || channel_id || '/' || type || '/' || id"),
   at('person_totp', 'sealed_secret', "'second factor ' || person_id"),
+  at('program_secrets', 'sealed_previous_secret'),
+  at('program_secrets', 'sealed_secret'),
   at('push_keys', 'sealed_private', "'push key'"),
   at('push_subscriptions', 'sealed_target', "'push ' || id"),
   at('registration_answers', 'sealed_value'),
@@ -225,6 +229,7 @@ export const forgetSecrets = async (tx: Tx, secretOf: () => Buffer): Promise<voi
   await tx.run`
     update mails set sealed_values = null, state = 'failed', outcome = 'The master key was lost', ended_at = app_now()
     where sealed_values is not null`
+  await tx.run`delete from program_secrets`
   await tx.run`delete from push_subscriptions`
   await tx.run`delete from push_keys`
   await tx.run`delete from signing_keys`

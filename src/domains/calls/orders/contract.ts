@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Confidential } from '../../../platform/http/confidential.ts'
 import { contract } from '../../../platform/http/endpoint.ts'
-import { Enum, Id, Ok, Phone, WebAddress, WebMethod } from '../../../platform/http/schema.ts'
+import { Enum, Id, Ok, Phone, Time, WebAddress, WebMethod } from '../../../platform/http/schema.ts'
 import { callbackEvents } from '../../applications/ops.ts'
 import { getCall } from '../contract.ts'
 import { maxCallHeaders, maxCallSeconds, maxRingSeconds, maxWaitingCalls, minRingSeconds } from '../limits.ts'
@@ -198,6 +198,8 @@ export const commandCall = contract({
   },
 })
 
+const SigningSecret = Confidential(Type.String({ examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw4rW0Xb1JQ5s='] }))
+
 export const getProgramSecret = contract({
   ...account,
   id: 'getProgramSecret',
@@ -210,8 +212,29 @@ export const getProgramSecret = contract({
     'The signatures are those of Standard Webhooks. Requests of an application are signed by its own secret.',
   status: 200,
   reply: Ok({
-    signing_secret: Confidential(Type.String({ examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw4rW0Xb1JQ5s='] })),
+    signing_secret: SigningSecret,
+    previous_secret_valid_until: Type.Optional({ ...Time, description: 'Until then the previous secret signs too' }),
   }),
   errors: {},
   cli: 'calls signing-secret',
+})
+
+export const rotateProgramSecret = contract({
+  ...account,
+  audited: true,
+  id: 'rotateProgramSecret',
+  makes: 'webhook',
+  ownAnswer: true,
+  proof: true,
+  client: 'calls.rotateProgramSecret',
+  needs: 'develop',
+  method: 'POST',
+  url: '/open/voip/signing-secret',
+  summary: 'Create a new signing secret of programs; the previous one also signs for 24 hours',
+  description:
+    'Programs and receivers of status_url have 24 hours to take it over. Applications have secrets of their own.',
+  status: 200,
+  reply: Ok({ signing_secret: SigningSecret, previous_secret_valid_until: Time }),
+  errors: {},
+  cli: 'calls rotate-signing-secret',
 })

@@ -8,8 +8,8 @@ import {
   routeWithPreparation,
 } from '../../../platform/http/endpoint.ts'
 import { phoneNumber } from '../../../platform/http/validation.ts'
+import { iso } from '../../../platform/lib/clock.ts'
 import { print } from '../../../platform/lib/id.ts'
-import { formatSigningSecret } from '../../../platform/lib/webhook-signature.ts'
 import type { Services } from '../../../services.ts'
 import type { ApplicationRow } from '../../applications/ops.ts'
 import { presentCall } from '../call-presenter.ts'
@@ -25,6 +25,7 @@ import { runCommandOnCall } from './commands.ts'
 import * as c from './contract.ts'
 import { queueOrder, storeRefusedCall } from './ops.ts'
 import { applicationOf, checkAddress, checkSource, checkTags, sourceOf } from './order-source.ts'
+import { programSecretOf, rotateProgramSecret } from './program-secret.ts'
 import { callbacksOfApplication } from './source-resolution.ts'
 
 type NewCall = Static<typeof c.createCall.body>
@@ -106,7 +107,17 @@ export const callOrderRoutes = (parts: Services) => [
   commandCallRoute(parts),
   route(c.getProgramSecret, async ({ account, request }) => {
     assertMayMake(request, { kind: 'webhook' })
-    const [key = Buffer.alloc(0)] = await parts.callPrograms.signingKeys(account.id, null)
-    return ok({ signing_secret: formatSigningSecret(key) })
+    const { secret, previous } = await programSecretOf(parts.db, parts.seal, account.id)
+    return ok({
+      signing_secret: secret,
+      ...(previous ? { previous_secret_valid_until: iso(previous.until) } : {}),
+    })
+  }),
+  route(c.rotateProgramSecret, async ({ account, request, tx, audit }) => {
+    assertMayMake(request, { kind: 'webhook' })
+    const { secret, until } = await rotateProgramSecret(tx, parts.seal, account.id)
+    const previous_secret_valid_until = iso(until)
+    await audit(tx, { after: { signing_secret: 'new', previous_secret_valid_until } })
+    return ok({ signing_secret: secret, previous_secret_valid_until })
   }),
 ]
