@@ -43,7 +43,7 @@ const lastMissing = async (number: string, clock: () => number): Promise<number>
     if (await isListed(number)) return true
     last = asked
     return false
-  }, 15)
+  })
   return last
 }
 

@@ -72,11 +72,11 @@ test('magic numbers and the behaviour of handsets give every final state', async
   const finals: Record<string, string> = { '0001': 'undelivered', '0002': 'expired', '0003': 'rejected' }
   for (const [last, status] of Object.entries(finals)) {
     const uuid = await send(own.number, `+44791112${last}`, 'x')
-    await until(async () => (await statusOf(uuid)) === status, 5)
+    await until(async () => (await statusOf(uuid)) === status)
   }
   assert.equal((await platform.call('PUT', '/sandbox/handsets/+447911129999', { sms: 'undeliverable' })).status, 200)
   const uuid = await send(own.number, '+447911129999', 'x')
-  await until(async () => (await statusOf(uuid)) === 'undelivered', 5)
+  await until(async () => (await statusOf(uuid)) === 'undelivered')
 })
 
 test('a second start on the same home ends with a clear message', async () => {
@@ -94,7 +94,7 @@ test('the carrier is real: while its process is stopped messages stay queued, an
   for (let look = 0; look < 50; look++) assert.equal(await statusOf(uuid), 'queued')
   assert.equal(await platform.end('SIGKILL'), 'SIGKILL')
   platform = await startPlatform(platform.home)
-  await until(async () => (await statusOf(uuid)) === 'delivered', 10)
+  await until(async () => (await statusOf(uuid)) === 'delivered')
 })
 
 /** An SMSC that we did not write: the npm package smpp. */
@@ -149,7 +149,7 @@ test('the same walk works unchanged over a foreign SMSC, without a restart', ful
   assert.deepEqual(tried.body, { success: true, working: true, message: 'bound' })
 
   const uuid = await send(own.number, '+447700900300', 'over another carrier')
-  await until(async () => (await statusOf(uuid)) === 'delivered', 10)
+  await until(async () => (await statusOf(uuid)) === 'delivered')
   assert.deepEqual(smsc.texts, ['over another carrier'])
 
   smsc.say('447700900300', own.number.slice(1), 'and back')
@@ -161,7 +161,7 @@ test('the same walk works unchanged over a foreign SMSC, without a restart', ful
 
   assert.equal((await platform.call('DELETE', `/operator/connections/${connection}`)).status, 200)
   const again = await send(own.number, '+447700900301', 'the sandbox again')
-  await until(async () => (await statusOf(again)) === 'delivered', 10)
+  await until(async () => (await statusOf(again)) === 'delivered')
 })
 
 test(
@@ -173,7 +173,7 @@ test(
     await platform.call('PATCH', `/operator/connections/${uuid}`, { settings: { tps: 10 } })
     await platform.call('POST', `/operator/connections/${uuid}/test`)
     const message = await send(own.number, '+447700900500', 'x'.repeat(500))
-    await until(async () => (await statusOf(message)) === 'delivered', 15)
+    await until(async () => (await statusOf(message)) === 'delivered')
     const { connection } = (await platform.call('GET', `/operator/connections/${uuid}`)).body
     assert.equal(connection.state.submitted, 4)
   },

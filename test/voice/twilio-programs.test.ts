@@ -67,7 +67,7 @@ const program = (version: 4 | 5 | 6, name: string, paths: Paths, run: (program: 
     const [own] = await client.incomingPhoneNumbers.list({ phoneNumber: number })
     await client.incomingPhoneNumbers(own.sid).update({ voiceUrl: url('/voice'), statusCallback: url('/ended') })
     const seen = (path: string, n = 1) =>
-      until(async () => requests.filter((request) => request.path === path)[n - 1]?.parameters, 20)
+      until(async () => requests.filter((request) => request.path === path)[n - 1]?.parameters)
     await run({ client, url, requests, seen })
     assert.deepEqual(invalid, [])
   })
@@ -91,9 +91,9 @@ const ended = (handset: string) =>
   until(async () => {
     const call = (await callsSeenBy(platform, handset)).at(-1)
     return call?.ended_at && call
-  }, 20)
+  })
 const answered = (handset: string) =>
-  until(async () => (await callsSeenBy(platform, handset)).find((call: Library) => call.state === 'answered'), 20)
+  until(async () => (await callsSeenBy(platform, handset)).find((call: Library) => call.state === 'answered'))
 
 const gather = (action: string) => (response: Library) =>
   response.gather({ numDigits: 1, action, timeout: 10 }).say('Choose')
@@ -235,7 +235,7 @@ program(
       const { DialCallStatus, DialBridged } = await seen('/dialled')
       assert.deepEqual([DialCallStatus, DialBridged], ['no-answer', 'false'])
     }
-    await until(async () => secondsOf((await ringing()).tones, 620) > 0.2, 20)
+    await until(async () => secondsOf((await ringing()).tones, 620) > 0.2)
     await press(handset, id, '*')
     const { DialCallStatus, DialBridged, DialCallSid } = await seen('/dialled', 2)
     assert.deepEqual([DialCallStatus, DialBridged], ['completed', 'true'])
@@ -264,7 +264,7 @@ program(
   async ({ seen }) => {
     const handset = newHandset()
     await ring(handset)
-    await until(async () => secondsOf((await callsSeenBy(platform, handset)).at(-1)?.tones ?? [], 620) > 0.3, 20)
+    await until(async () => secondsOf((await callsSeenBy(platform, handset)).at(-1)?.tones ?? [], 620) > 0.3)
     const [stream] = echo.streams
     assert.ok(stream)
     const { start } = stream.frames[1] ?? {}

@@ -183,7 +183,7 @@ test('a suspended number sends nothing until it is reinstated, and its owner see
   const text = { from_number: number, to_number: '+447700900123', text: 'hello' }
   await call('operator', 'PUT', '/operator/prices', { prices: [{ kind: 'sms_out', prefix: '', price: '0.05' }] })
   // Other processes learn of both within a second.
-  await until(async () => (await call(ada, 'POST', '/open/sms/send', text)).body.error_code === 'number_suspended', 3)
+  await until(async () => (await call(ada, 'POST', '/open/sms/send', text)).body.error_code === 'number_suspended')
   const listed = await call('operator', 'GET', '/operator/numbers?status_text=SUSPENDED')
   assert.deepEqual(
     listed.body.numbers.map((row: Record<string, unknown>) => [row.uuid, row.suspended_for]),
