@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
 import { openProgram } from '../../src/domains/calls/programs/program-testing.ts'
 import { makeStreamServer } from '../media/stream-server.ts'
+import { fullForm } from '../needs.ts'
 import { buyNumber, homeOnDisk, type Platform, startPlatform, until } from '../platform.ts'
 import { type Cdr, dialling, history, operate, rate } from './program-calls.ts'
 import { freePortSettings, makeCaller, openTenant, secondsOf, watchCapacity } from './voice-fixture.ts'
@@ -12,7 +13,9 @@ import { freePortSettings, makeCaller, openTenant, secondsOf, watchCapacity } fr
 const platform = await startPlatform(homeOnDisk(), freePortSettings)
 after(() => platform.end())
 
-type OwnCdr = Cdr & Readonly<Record<'direction' | 'from' | 'to_number' | 'recording_url', string>>
+const further = fullForm('the fast form has the ends of calls that programs dial')
+
+type OwnCdr = Cdr & Readonly<Record<'direction' | 'from' | 'to_number' | 'caller_id_used' | 'recording_url', string>>
 
 const handset = '+447700901301'
 const prompt = { verb: 'play', tone: { hertz: [1_000], on_ms: 60_000 } }
@@ -165,55 +168,57 @@ test('own numbers that dial one another are refused at depth 5, called from outs
   assert.deepEqual(reasonsOf(await records(tenant, 20, isOver)), [...loop, ...loop])
 })
 
-test('each end of a call to an own number ends both of its sides, with one reason in each record', async (t) => {
-  const program = await openProgram(t, { '/two': [prompt] })
-  const url = `${program.base}/two`
-  const nothingIsLeft = await watchCapacity(platform)
-  /** A call of the API talks with an own number that its program dialled. */
-  const talk = async () => {
-    const { tenant } = await openTenant(platform)
-    const own = await open(tenant, [url, url])
-    const id = await order(own, handset, [dialling(own.second), { verb: 'pause', seconds: 60 }])
-    const [, child, called] = await records(tenant, 3, isAnswered)
-    assert.ok(child && called)
-    const info = async () => (await tenant.call('GET', '/open/info')).body
-    const account = `accounts/${(await info()).account.uuid}`
-    const hangUp = (call: string) => operate(platform, 'POST', `${account}/calls/${call}/hangup`)
-    const command = () => tenant.call('POST', `/open/voip/call/${id}/commands`, { command: 'hangup' })
-    const reasons = async () => reasonsOf(await records(tenant, 3, isOver))
-    return { tenant, account, id, child, called, hangUp, command, reasons, info }
-  }
-  const [blocked, parent, child, called, account, poor, thrifty] = [
-    ...[await talk(), await talk(), await talk(), await talk(), await talk(), await talk(), await talk()],
-  ]
-  assert.ok(blocked && parent && child && called && account && poor && thrifty)
-  await parent.hangUp(parent.id)
-  assert.deepEqual(await parent.reasons(), Array(3).fill('operator'))
-  await account.command()
-  assert.deepEqual(await account.reasons(), Array(3).fill('200'))
-  for (const [one, call] of [
-    [child, child.child],
-    [called, called.called],
-  ] as const) {
-    await one.hangUp(call.uuid)
-    await until(async () => (await history(one.tenant)).filter(isOver).length === 2)
-    await one.command()
-    assert.deepEqual(await one.reasons(), ['200', 'operator', 'operator'])
-  }
-  const amount = (Number((await poor.info()).balance.amount) - rate / 2).toFixed(6)
-  await operate(platform, 'POST', `${poor.account}/debit`, { amount, reason: 'test' })
-  await operate(platform, 'PATCH', `${thrifty.account}/call-limits`, { spend_per_day: (1.5 * rate).toFixed(3) })
-  await operate(platform, 'PATCH', blocked.account, { blocked: true })
-  // The minutes that were held are over.
-  assert.equal((await platform.call('POST', '/sandbox/clock', { advance_seconds: 61 })).status, 202)
-  assert.deepEqual(await poor.reasons(), Array(3).fill('balance'))
-  assert.deepEqual(await thrifty.reasons(), Array(3).fill('spend_limit'))
-  await nothingIsLeft()
-  await operate(platform, 'PATCH', blocked.account, { blocked: false })
-  assert.deepEqual(await blocked.reasons(), Array(3).fill('suspended'))
-})
+test(
+  'each end of a call to an own number ends both of its sides, with one reason in each record',
+  further,
+  async (t) => {
+    const program = await openProgram(t, { '/two': [prompt] })
+    const url = `${program.base}/two`
+    const nothingIsLeft = await watchCapacity(platform)
+    /** A call of the API talks with an own number that its program dialled. */
+    const talk = async () => {
+      const { tenant } = await openTenant(platform)
+      const own = await open(tenant, [url, url])
+      const id = await order(own, handset, [dialling(own.second), { verb: 'pause', seconds: 60 }])
+      const [, child, called] = await records(tenant, 3, isAnswered)
+      assert.ok(child && called)
+      const info = async () => (await tenant.call('GET', '/open/info')).body
+      const account = `accounts/${(await info()).account.uuid}`
+      const hangUp = (call: string) => operate(platform, 'POST', `${account}/calls/${call}/hangup`)
+      const command = () => tenant.call('POST', `/open/voip/call/${id}/commands`, { command: 'hangup' })
+      const reasons = async () => reasonsOf(await records(tenant, 3, isOver))
+      return { tenant, account, id, child, called, hangUp, command, reasons, info }
+    }
+    const [blocked, parent, child, called, poor, thrifty] = [
+      ...[await talk(), await talk(), await talk(), await talk(), await talk(), await talk()],
+    ]
+    assert.ok(blocked && parent && child && called && poor && thrifty)
+    await parent.hangUp(parent.id)
+    assert.deepEqual(await parent.reasons(), Array(3).fill('operator'))
+    for (const [one, call] of [
+      [child, child.child],
+      [called, called.called],
+    ] as const) {
+      await one.hangUp(call.uuid)
+      await until(async () => (await history(one.tenant)).filter(isOver).length === 2)
+      await one.command()
+      assert.deepEqual(await one.reasons(), ['200', 'operator', 'operator'])
+    }
+    const amount = (Number((await poor.info()).balance.amount) - rate / 2).toFixed(6)
+    await operate(platform, 'POST', `${poor.account}/debit`, { amount, reason: 'test' })
+    await operate(platform, 'PATCH', `${thrifty.account}/call-limits`, { spend_per_day: (1.5 * rate).toFixed(3) })
+    await operate(platform, 'PATCH', blocked.account, { blocked: true })
+    // The minutes that were held are over.
+    assert.equal((await platform.call('POST', '/sandbox/clock', { advance_seconds: 61 })).status, 202)
+    assert.deepEqual(await poor.reasons(), Array(3).fill('balance'))
+    assert.deepEqual(await thrifty.reasons(), Array(3).fill('spend_limit'))
+    await nothingIsLeft()
+    await operate(platform, 'PATCH', blocked.account, { blocked: false })
+    assert.deepEqual(await blocked.reasons(), Array(3).fill('suspended'))
+  },
+)
 
-test('after a kill during a call to an own number, the records of both of its sides are closed', async (t) => {
+test('after a kill during a call to an own number, the records of both of its sides are closed', further, async (t) => {
   const program = await openProgram(t, { '/two': [prompt] })
   const own = await open(platform, [`${program.base}/two`, `${program.base}/two`])
   await order(own, own.second, [prompt])

@@ -92,6 +92,33 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     assert.equal(unwrap(await last).how, 'stopped')
   })
 
+  test('two calls with local legs hear each other, and keys pass: the packets do not leave the machine', async () => {
+    const [one, other] = [await single(), await single()]
+    const options = { kind: 'rtp', codecs: ['pcmu'], isLocal: true } as const
+    const there = unwrap(await one.call.addLeg({ ...options, id: 'there', offer: null }))
+    unwrap(await one.call.bridge(one.leg, there))
+    const offer = unwrap(await there.describe())
+    const here = unwrap(await other.call.addLeg({ ...options, id: 'here', offer }))
+    unwrap(await other.call.bridge(other.leg, here))
+    const answer = unwrap(await here.describe())
+    assert.match(offer + answer, /^c=IN IP4 127\.0\.0\.1\r$/m)
+    unwrap(await there.accept(answer))
+    one.telephone.sendTone(1_000)
+    other.telephone.sendTone(620)
+    await Promise.all([waitForTone(one.telephone, 620), waitForTone(other.telephone, 1_000)])
+    one.telephone.sendTone(null)
+    await one.telephone.press('7')
+    await until(async () => other.log.digits.includes('here 7') && other.telephone.digits === '7')
+    assert.deepEqual(
+      unwrap(await one.call.stats())
+        .map(({ leg }) => leg)
+        .toSorted(),
+      ['callee', 'there'],
+    )
+    unwrap(await one.call.removeLeg(there))
+    await Promise.all([one.call.close(), other.call.close()])
+  })
+
   test('legs that are removed make room for others, and the one that stays is bridged again', async () => {
     const { call, leg, telephone, log } = await single()
     telephone.sendTone(1_000)

@@ -1,6 +1,4 @@
-import type { IncomingCall } from '@trunkline/sip/dialog/incoming-call.ts'
 import { callIdOf } from '@trunkline/sip/fields.ts'
-import type { Header } from '@trunkline/sip/message.ts'
 import { reasonPhrase } from '@trunkline/sip/response.ts'
 import type { Flow } from '@trunkline/sip/transport/flow.ts'
 import type { MediaCall, MediaCallOptions, MediaCodec, MediaEvents } from '../../../ports/media.ts'
@@ -8,12 +6,12 @@ import type { VoiceDecision, VoiceDialog, VoicePlan, VoiceTarget, VoiceUser } fr
 import type { Registrar } from '../browsers/registrar.ts'
 import { type GatewayDeps, isLocal } from '../gateway-deps.ts'
 import { maxConnectionMs, reconnectMs } from '../limits.ts'
-import type { Trunk } from '../trunks/trunk.ts'
 import type { TrunkRegistry } from '../trunks/trunk-registry.ts'
 import { CallAccounting } from './call-accounting.ts'
 import { CallLeg, type CallLegEvents } from './call-leg.ts'
 import { CallMedia, type MediaLoan } from './call-media.ts'
 import { type CallTimeline, type CallTimelines, sideOf, type TimelineEntry } from './call-timeline.ts'
+import type { Caller } from './caller.ts'
 import { ConnectedLegs } from './connected-legs.ts'
 import { type AnsweredTarget, Forking, type ForkingSettings } from './forking.ts'
 import {
@@ -33,18 +31,6 @@ export type CallDeps = {
   readonly registrar: Registrar
   readonly trunks: TrunkRegistry
   readonly timelines: CallTimelines
-}
-
-/** The calling side. */
-export type Caller = {
-  readonly incoming: IncomingCall
-  readonly trunk: Trunk | null
-  readonly person: VoiceUser | null
-  readonly headers: readonly Header[]
-  /** The caller withholds its number: nothing that names the call shows it. */
-  readonly isWithheld: boolean
-  /** The call of ours that calls; null for a call from a browser or a trunk. */
-  readonly own?: ActiveCall
 }
 
 /** Decides what happens in a call, from its plan on. The life cycle is that of the call. */
@@ -88,6 +74,8 @@ export class ActiveCall {
   /** Searches for a target that answers; null before the search. */
   forking: Forking | null = null
   readonly caller: Caller | null
+  /** The other side of a call to ourselves, which a cut ends for the same reason. */
+  otherSide: ActiveCall | null = null
   private readonly deps: CallDeps
   private readonly origin: CallOrigin
   /** The call is over, and call control has persisted its end. */
@@ -123,19 +111,12 @@ export class ActiveCall {
     this.caller = origin.caller
     this.timeline = deps.timelines.begin(origin.caller?.isWithheld)
     if (origin.caller) this.follow(origin.caller)
-    const other = origin.caller?.own
-    if (!other) return
-    this.otherSide = other
-    other.otherSide = this
   }
 
   /** The call's id in call control, once it is known. */
   get callId(): string | null {
     return this.plan?.call ?? this.origin.call ?? null
   }
-
-  /** The other side of a call to ourselves, which a cut ends for the same reason. */
-  otherSide: ActiveCall | null = null
 
   /** The account of the call; null until it is known. */
   get account(): string | null {
@@ -277,10 +258,10 @@ export class ActiveCall {
   /** Adds the leg of the caller to the media. Returns null if there is no caller, or the call is over. */
   async addCaller(media: MediaCall, codecs: readonly MediaCodec[]): Promise<CallLeg | null> {
     if (!this.caller) return null
-    const { incoming, trunk, person, own } = this.caller
+    const { incoming, trunk, person } = this.caller
     const added = await media.addLeg({
       ...{ id: 'caller', kind: person ? 'webrtc' : 'rtp', codecs: trunk?.settings.codecs ?? codecs },
-      ...(own ? { isLocal: true } : {}),
+      isLocal: isLocal(incoming.flow),
       srtp: trunk?.settings.srtp ?? 'never',
       offer: incoming.invite.body.length > 0 ? incoming.invite.body.toString() : null,
       ...(trunk ? { source: incoming.flow.address } : {}),

@@ -1,7 +1,8 @@
 import type { MediaCodec } from '../../../ports/media.ts'
 import type { VoicePlan } from '../../../ports/voice.ts'
-import type { ActiveCall, CallBehaviour, Caller } from './active-call.ts'
+import type { ActiveCall, CallBehaviour } from './active-call.ts'
 import { type CallLeg, sdpBody } from './call-leg.ts'
+import type { Caller } from './caller.ts'
 import type { AnsweredTarget } from './forking.ts'
 import { causeOfMedia } from './hangup-cause.ts'
 

@@ -11,8 +11,9 @@ import { isBrowser, isLocal, personKey } from '../gateway-deps.ts'
 import { maxExtraHeaders, maxPersistMs } from '../limits.ts'
 import { fromTrunkNumber } from '../trunks/number-format.ts'
 import type { Trunk } from '../trunks/trunk.ts'
-import { ActiveCall, type CallBehaviour, type CallDeps, type Caller, type CallOrigin } from './active-call.ts'
+import { ActiveCall, type CallBehaviour, type CallDeps, type CallOrigin } from './active-call.ts'
 import { Bridge } from './bridge.ts'
+import type { Caller } from './caller.ts'
 import { CodeEntry } from './code-entry.ts'
 import type { HangupCause } from './hangup-cause.ts'
 import { hopsHeader, ownCallHeader } from './hops.ts'
@@ -172,9 +173,11 @@ export class CallRegistry {
     const own = [...this.active].find(({ callId }) => callId === name)
     if (!own?.callId) return incoming.refuse({ status: 481 })
     const received = { call: own.callId, callId: callIdOf(invite), from: userOfUri(fromOf(invite).uri) }
-    await this.connect({ incoming, trunk: null, person: null, headers: [], isWithheld: false, own }, () =>
-      this.deps.gateway.callControl.receiveOwnCall(received),
-    )
+    const caller = { incoming, trunk: null, person: null, headers: [], isWithheld: false }
+    const side = this.addIncoming(caller, () => this.deps.gateway.callControl.receiveOwnCall(received))
+    own.otherSide = side
+    side.otherSide = own
+    await side.run()
   }
 
   private parties(
@@ -203,9 +206,13 @@ export class CallRegistry {
   }
 
   private async connect(caller: Caller, requestPlan: CallOrigin['requestPlan']): Promise<void> {
+    await this.addIncoming(caller, requestPlan).run()
+  }
+
+  private addIncoming(caller: Caller, requestPlan: CallOrigin['requestPlan']): ActiveCall {
     const behaviourOf: CallOrigin['behaviourOf'] = (call, plan) =>
       plan.program ? this.runProgram(call, plan, plan.program) : new Bridge(call, caller, plan)
-    await this.add({ caller, requestPlan, behaviourOf }).run()
+    return this.add({ caller, requestPlan, behaviourOf })
   }
 
   private runProgram(call: ActiveCall, plan: VoicePlan, program: VoiceProgram): ProgramLine {

@@ -456,3 +456,43 @@ test('the setting of a number records the whole call of its program, from a trun
     assert.equal(await sourceOf(plan), 'call')
   }
 })
+
+test('a dial to an own number with a program is free, and its other side is a call of the number with the same depth', async () => {
+  const { who, child } = await answered('100', '0.4')
+  const [id, number] = [uuid(), `+4416329602${String(++numbers).padStart(2, '0')}`]
+  await db.run`
+    insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
+      monthly_price, ppm, status_text, expires_at, voice, record_inbound)
+    select account_id, ${id}, ${number}, group_id, iso_country_code, region_name, type, friendly_name, monthly_price, ppm,
+      status_text, expires_at, voice, true
+    from virtual_numbers where account_id = ${who.id}`
+  const { call: calling, plan } = placed(await child(dial(number)))
+  assert.deepEqual([plan.targets, plan.callerId, plan.record], [[{ own: number }], '+447700900123', null])
+  const receive = async (by: string) => {
+    const decision = await control.receiveOwnCall({ call: by, callId: uuid(), from: plan.callerId })
+    return 'value' in decision ? decision.value : `${decision.refused.status}`
+  }
+  const side = planOf(await receive(calling.id))
+  assert.ok(side.program && side.record)
+  for (const one of [calling.id, side.call]) {
+    const row = await rowOf(who, one)
+    assert.deepEqual(
+      [row.account_id, row.to_number, row.rate, row.hold_id, row.depth, row.is_trunk],
+      [who.id, number, '0.000000', null, 1, false],
+    )
+  }
+  const { direction, origin, from_number } = await rowOf(who, side.call)
+  assert.deepEqual([direction, origin, from_number], ['I', 'trunk', '+447700900123'])
+  assert.equal(await receive(uuid()), '503')
+  await db.run`update virtual_numbers set voice = null where account_id = ${who.id} and id = ${id}`
+  assert.equal(await receive(calling.id), '404')
+})
+
+test('a number of another account is dialled by a trunk, as any number: its program does not run from here', async () => {
+  const [other, { who, child }] = [await furnish(), await answered()]
+  const { call: calling, plan } = placed(await child(dial(other.number)))
+  assert.deepEqual(plan.targets, [{ trunk: 'trunk', number: other.number }])
+  const decision = await control.receiveOwnCall({ call: calling.id, callId: uuid(), from: plan.callerId })
+  assert.equal('refused' in decision && decision.refused.status, 404)
+  assert.equal(Number((await rowOf(who, calling.id)).rate), 0.5)
+})
