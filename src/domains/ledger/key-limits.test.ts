@@ -10,7 +10,12 @@ const world = await makeWorld()
 const { app, call, db } = world
 await setPrices(world)
 
-type Limited = Tenant & { readonly keyId: string; readonly number: string; readonly did: string; readonly owner: Tenant }
+type Limited = Tenant & {
+  readonly keyId: string
+  readonly number: string
+  readonly did: string
+  readonly owner: Tenant
+}
 
 /** A key of an account with a number, which may spend this much in a day. */
 const limited = async (spend_per_day: string, balance = '100'): Promise<Limited> => {
