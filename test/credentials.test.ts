@@ -206,12 +206,18 @@ for (const made of contracts.filter(({ method }) => method !== 'GET'))
     }
   })
 
-type Limits = { readonly expires_at?: string; readonly allowed_addresses?: string[]; readonly scopes?: string[] }
+type Limits = {
+  readonly expires_at?: string
+  readonly allowed_addresses?: string[]
+  readonly scopes?: string[]
+  readonly spend_per_day?: string
+}
 
 const limits: Readonly<Record<string, Limits>> = {
   'an end': { expires_at: iso(Date.now() + 1_800_000) },
   addresses: { allowed_addresses: ['127.0.0.0/8'] },
   scopes: { scopes: [...capabilities] },
+  'a daily spend limit': { spend_per_day: '25.00' },
 }
 
 /** Checks of what a limited key makes all the same, by the kind; the other kinds are refused. */
@@ -245,7 +251,8 @@ for (const [name, own] of Object.entries(limits))
     assert.ok(walked.length >= 8, `saw only ${walked.length}`)
     for (const made of walked)
       for (const way of ways) {
-        const check = made.makes && bounded[made.makes]
+        const isRefused = own.spend_per_day !== undefined && made.makes === 'voice-token'
+        const check = made.makes && !isRefused && bounded[made.makes]
         const request = await (check ? spendRequest : usableRequest)(recipeOf(made), scene)
         const answer = await send(world, made, tenant, ...way({ ...request, ...strengthening[made.id] }))
         if (check) check(answer.body, own)

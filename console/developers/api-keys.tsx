@@ -7,7 +7,7 @@ import { ConfirmDialog } from '../parts/dialog.tsx'
 import { Empty } from '../parts/page-states.tsx'
 import { Status, Tag } from '../parts/status.tsx'
 import { showToast } from '../parts/toast.tsx'
-import { Moment } from '../parts/values.tsx'
+import { Moment, Money } from '../parts/values.tsx'
 import { type PageOf, paths } from '../paths.ts'
 import { ListTable } from '../shell/list-table.tsx'
 import { Page } from '../shell/section-page.tsx'
@@ -33,6 +33,15 @@ const Expiry = ({ at }: { at: string | undefined }) => {
   if (new Date(at) < new Date()) return <Status tone="bad">{words.keys.expired}</Status>
   return <Moment time={at} show="day" />
 }
+
+const Spending = ({ spent, limit }: { spent: string | undefined; limit: string | undefined }) =>
+  limit === undefined ? (
+    <span class="soft">{words.keys.noLimit}</span>
+  ) : (
+    <span>
+      <Money amount={spent ?? '0'} /> {words.keys.of} <Money amount={limit} />
+    </span>
+  )
 
 const columns = [
   {
@@ -66,6 +75,11 @@ const columns = [
     title: words.keys.lastUsed,
     cell: ({ last_used_at }: Key) =>
       last_used_at ? <Moment time={last_used_at} show="relative" /> : <span class="soft">{words.keys.neverUsed}</span>,
+  },
+  {
+    key: 'spent',
+    title: words.keys.spentToday,
+    cell: ({ spent_today, spend_per_day }: Key) => <Spending spent={spent_today} limit={spend_per_day} />,
   },
   { key: 'expires', title: words.keys.expires, cell: ({ expires_at }: Key) => <Expiry at={expires_at} /> },
 ]

@@ -9,7 +9,7 @@ import { CheckboxGroup, RadioField, SelectField } from '../parts/choice-fields.t
 import { CodeBlock } from '../parts/code-block.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form, FormActions } from '../parts/form.tsx'
-import { TextareaField, TextField } from '../parts/text-fields.tsx'
+import { MoneyField, TextareaField, TextField } from '../parts/text-fields.tsx'
 import { Copy } from '../parts/values.tsx'
 import { words } from '../words/en/developers.ts'
 import { words as parts } from '../words/en/parts.ts'
@@ -60,6 +60,7 @@ const KeyForm = ({ onCreated, onCancel }: { onCreated: (key: NewApiKey) => void;
     label = '',
     lifetime = '',
     allowed_addresses: addresses = '',
+    spend_per_day: spend = '',
   }: Readonly<Record<string, string>>) => {
     if (create.isPending) return
     const isNone = rights === 'chosen' && scopes.length === 0
@@ -74,6 +75,7 @@ const KeyForm = ({ onCreated, onCancel }: { onCreated: (key: NewApiKey) => void;
         ...(rights === 'chosen' ? { scopes: scopes as Capability[] } : {}),
         ...(expiry ? { expires_at: expiry } : {}),
         ...(allowed.length > 0 ? { allowed_addresses: allowed } : {}),
+        ...(spend === '' ? {} : { spend_per_day: spend }),
       },
     })
   }
@@ -108,6 +110,7 @@ const KeyForm = ({ onCreated, onCancel }: { onCreated: (key: NewApiKey) => void;
         initial="never"
         options={Object.entries(words.keys.endsIn).map(([value, text]) => ({ value, text }))}
       />
+      <MoneyField name="spend_per_day" label={words.keys.spend} hint={words.keys.spendHint} optional />
       <TextareaField
         name="allowed_addresses"
         label={words.keys.addresses}

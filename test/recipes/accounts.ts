@@ -94,7 +94,12 @@ export const accountRecipes: Recipes = {
   listOwnKeys: { ok: () => ({}) },
   createOwnKey: {
     ok: ({ mark }) => ({
-      body: { label: mark, expires_at: '2999-01-01T00:00:00Z', allowed_addresses: ['127.0.0.0/8'] },
+      body: {
+        label: mark,
+        expires_at: '2999-01-01T00:00:00Z',
+        allowed_addresses: ['127.0.0.0/8'],
+        spend_per_day: '25.00',
+      },
     }),
   },
   revokeOwnKey: {

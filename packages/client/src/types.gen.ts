@@ -224,6 +224,8 @@ export type NewApiKey = {
   expires_at?: string
   /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
   allowed_addresses?: readonly (string)[]
+  /** USD that the key may spend in a day (UTC) on messages, calls and numbers; then 402 key_spend_limit. Its calls end. Absent: no limit */
+  spend_per_day?: string
 }
 
 export type ApiKey = {
@@ -239,6 +241,10 @@ export type ApiKey = {
     expires_at?: string
     /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
     allowed_addresses?: readonly (string)[]
+    /** USD that the key may spend in a day (UTC) on messages, calls and numbers; then 402 key_spend_limit. Its calls end. Absent: no limit */
+    spend_per_day?: string
+    /** USD that a key with spend_per_day, and the keys made with it, have paid today (UTC) or that is held for them */
+    spent_today?: string
     created_at: string
     /** The member who made the key in the console, or the key that made it; absent: none did */
     created_by?: {
@@ -261,6 +267,10 @@ export type OwnApiKey = {
   expires_at?: string
   /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Absent: any */
   allowed_addresses?: readonly (string)[]
+  /** USD that the key may spend in a day (UTC) on messages, calls and numbers; then 402 key_spend_limit. Its calls end. Absent: no limit */
+  spend_per_day?: string
+  /** USD that a key with spend_per_day, and the keys made with it, have paid today (UTC) or that is held for them */
+  spent_today?: string
   created_at: string
   /** The member who made the key in the console, or the key that made it; absent: none did */
   created_by?: {
@@ -3525,6 +3535,8 @@ export type NewCompatCredentials = {
   expires_at?: string
   /** Absent: any */
   allowed_addresses?: readonly (string)[]
+  /** USD a day (UTC). Absent: no limit */
+  spend_per_day?: string
 }
 
 export type CompatCredentials = {
@@ -4327,7 +4339,7 @@ export type ConversationBulkEvent = {
 }
 
 /** Values of `error_code`. */
-export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'application_in_use' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'call_queue_full' | 'caller_id' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'compat_off' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'document_invalid' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'emergency' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invalid_sound' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'media_unavailable' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'program_not_allowed' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'tags_too_large' | 'token_invalid' | 'too_many_applications' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_clips' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_user' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'voice_field' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
+export type ErrorCode = 'a2p_us_unsupported' | 'account_blocked' | 'account_choice' | 'account_closed' | 'account_required' | 'address_not_allowed' | 'already_claimed' | 'already_registered' | 'application_in_use' | 'assignee_not_active' | 'attempt_limit' | 'bad_filter' | 'balance_remains' | 'body_too_large' | 'body_too_slow' | 'call_ended' | 'call_queue_full' | 'caller_id' | 'caller_id_exists' | 'calls_open' | 'change_required' | 'channel_booting' | 'channel_busy' | 'channel_connecting' | 'channel_disconnected' | 'channel_missing' | 'channel_needs_proof' | 'channels_open' | 'clock_is_shared' | 'code_by_call' | 'code_expired' | 'code_limit' | 'code_too_soon' | 'code_wrong' | 'compat_off' | 'conflict' | 'contents_not_visible' | 'conversation_moved' | 'conversations_required' | 'correction_exceeds_transfer' | 'counterpart_required' | 'csrf' | 'database_full' | 'database_hangs' | 'database_read_only' | 'destination_not_allowed' | 'destination_not_priced' | 'document_in_use' | 'document_invalid' | 'email_exists' | 'email_is_proved' | 'email_proved_elsewhere' | 'emergency' | 'empty_file' | 'endpoint_refused' | 'event_mismatch' | 'event_not_of_channel' | 'exceeds_own_key' | 'forbidden' | 'gone' | 'group_pending' | 'group_sold_out' | 'holds_open' | 'holds_used_up' | 'hook_url_refused' | 'http_version_not_supported' | 'https_required' | 'idempotency_key_reused' | 'import_running' | 'insufficient_balance' | 'internal_error' | 'invalid_csv' | 'invalid_document' | 'invalid_file' | 'invalid_phone_number' | 'invalid_push_keys' | 'invalid_request' | 'invalid_sound' | 'invitation_pending' | 'invitation_used' | 'job_settled' | 'key_expired' | 'key_in_use' | 'key_limited' | 'key_spend_limit' | 'last_operator_key' | 'last_owner' | 'limit_exceeded' | 'mail_limit' | 'mail_not_configured' | 'malformed_request' | 'media_unavailable' | 'merge_with_itself' | 'messages_over_rate' | 'messages_required' | 'no_caller_id' | 'no_calls_here' | 'no_content' | 'no_example' | 'no_person' | 'no_picture' | 'no_recipient' | 'no_sms_number' | 'no_trunk' | 'no_voice' | 'not_a_handset' | 'not_delivered' | 'not_found' | 'not_own' | 'not_pairing' | 'not_reservable' | 'not_sandbox_account' | 'not_scheduled' | 'not_supported' | 'not_undoable' | 'nothing_required' | 'nothing_reserved' | 'number_not_suspended' | 'number_of_account' | 'number_owned' | 'number_released' | 'number_selection_not_allowed' | 'number_suspended' | 'number_unavailable' | 'number_unproved' | 'operator_needed' | 'opted_out' | 'order_pending' | 'orders_open' | 'origin_not_allowed' | 'own_number' | 'own_person' | 'passkey_exists' | 'passkeys_unavailable' | 'password_exists' | 'payload_too_large' | 'phone_number_exists' | 'program_not_allowed' | 'quota_exceeded' | 'read_mark_required' | 'reauthentication_required' | 'refused_by_network' | 'region_required' | 'request_timeout' | 'reservation_cancelled' | 'reservation_expired' | 'reservation_purchased' | 'role' | 'role_not_here' | 'sandbox_behind_proxy' | 'sandbox_down' | 'sandbox_number' | 'scope_missing' | 'second_factor_exists' | 'second_factor_required' | 'second_factor_state' | 'sending_ended' | 'session_expired' | 'several_prices' | 'shortcut_exists' | 'sign_in_busy' | 'sign_in_pace' | 'since_missing' | 'snooze_in_the_past' | 'snooze_without_end' | 'spend_limit' | 'starting' | 'still_refused' | 'stopping' | 'supplier_busy' | 'supplier_unavailable' | 'tag_exists' | 'tags_too_large' | 'token_invalid' | 'too_many_applications' | 'too_many_attempts' | 'too_many_calls' | 'too_many_checks' | 'too_many_clips' | 'too_many_details' | 'too_many_documents' | 'too_many_downloads' | 'too_many_exports' | 'too_many_failures' | 'too_many_imports' | 'too_many_key_lookups' | 'too_many_keys' | 'too_many_passkeys' | 'too_many_replies' | 'too_many_requests' | 'too_many_revocations' | 'too_many_tags' | 'too_many_tokens' | 'too_many_under_way' | 'too_many_uploads' | 'too_many_views' | 'transfer_not_final' | 'unauthorized' | 'unavailable' | 'unknown_country' | 'unknown_event' | 'unknown_user' | 'unknown_variable' | 'unknown_view' | 'unprocessable' | 'unsupported_content_encoding' | 'unsupported_media_type' | 'url_refused' | 'usage_behind' | 'user_inactive' | 'user_required' | 'version_conflict' | 'voice_field' | 'weak_password' | 'webhook_disabled' | 'webhook_exists' | 'wrong_code' | 'wrong_passkey'
 
 /** Payload of each event, by its name. */
 export type EventPayloads = {
@@ -5877,7 +5889,7 @@ export type AccountOperations = {
   readonly keys: {
     /**
      * Create an API key with at most the permissions of the request’s key; only this response shows it.
-     * The new key cannot exceed the scopes, addresses or expiry of the key of this request. An account may have 100 keys.
+     * The new key cannot exceed the scopes, addresses, expiry or daily spending of the key of this request, which counts what it spends. An account may have 100 keys.
      */
     create(args: {
       label: string
@@ -5887,6 +5899,8 @@ export type AccountOperations = {
       expires_at?: string | undefined
       /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Default: the value of the request’s key */
       allowed_addresses?: readonly (string)[] | undefined
+      /** USD that the key may spend in a day (UTC) on messages, calls and numbers; then 402 key_spend_limit. Its calls end. Default: the value of the request’s key */
+      spend_per_day?: string | undefined
     }, options?: CallOptions): Promise<NewApiKey>
     /**
      * API keys of the account that are not revoked.
@@ -8494,6 +8508,8 @@ export type OperatorOperations = {
       expires_at?: string | undefined
       /** Addresses and networks (CIDR, IPv4 or IPv6) from which alone the key may be used. Default: any */
       allowed_addresses?: readonly (string)[] | undefined
+      /** USD that the key may spend in a day (UTC) on messages, calls and numbers; then 402 key_spend_limit. Its calls end. Default: no limit */
+      spend_per_day?: string | undefined
     }, options?: CallOptions): Promise<NewApiKey>
     /**
      * API keys of an account that are not revoked.

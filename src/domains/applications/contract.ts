@@ -124,7 +124,8 @@ export const changeApplication = contract({
   codes: { invalid: ['url_refused'], forbidden: ['program_not_allowed'] },
   errors: {
     invalid: refused,
-    forbidden: 'Another url or fallback_url needs inbox and inbox.all, too (program_not_allowed)',
+    forbidden:
+      'Another url or fallback_url needs inbox and inbox.all, too, and a key without spend_per_day (program_not_allowed)',
     notFound: unknown,
   },
 })

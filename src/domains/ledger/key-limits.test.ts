@@ -10,10 +10,15 @@ const world = await makeWorld()
 const { app, call, db } = world
 await setPrices(world)
 
-type Limited = Tenant & { readonly keyId: string; readonly number: string; readonly did: string; readonly owner: Tenant }
+type LimitedTenant = Tenant & {
+  readonly keyId: string
+  readonly number: string
+  readonly did: string
+  readonly owner: Tenant
+}
 
 /** A key of an account with a number, which may spend this much in a day. */
-const limited = async (spend_per_day: string, balance = '100'): Promise<Limited> => {
+const limited = async (spend_per_day: string, balance = '100'): Promise<LimitedTenant> => {
   const owner = await world.tenant({ balance })
   const { number, did } = await giveNumber(world, owner)
   return { ...(await keyOf(owner, owner, { spend_per_day })), number, did, owner }
@@ -23,7 +28,7 @@ const keyOf = async (owner: Tenant, maker: Tenant, limits: object) => {
   assert.equal(status, 201, JSON.stringify(body))
   return { ...owner, key: body.key as string, keyId: String(body.uuid).slice(3) }
 }
-const shownOf = async ({ owner, keyId }: Pick<Limited, 'owner' | 'keyId'>) => {
+const shownOf = async ({ owner, keyId }: Pick<LimitedTenant, 'owner' | 'keyId'>) => {
   const { keys } = (await call(owner, 'GET', '/open/keys')).body
   const { spend_per_day, spent_today } = keys.find(({ uuid }: { uuid: string }) => uuid === `KEY${keyId}`)
   return [spend_per_day, spent_today]
@@ -35,14 +40,14 @@ const messagesOf = async (who: Tenant) =>
     .count
 const pass = (seconds: number) => db.run`update clock set offset_seconds = offset_seconds + ${seconds}`
 
-const send = (who: Limited, more: object = {}, headers: Record<string, string> = {}) =>
+const send = (who: LimitedTenant, more: object = {}, headers: Record<string, string> = {}) =>
   app.inject({
     method: 'POST',
     url: '/open/sms/send',
     headers: { 'x-user-api-key': who.key, ...headers },
     payload: { from_number: who.number, to_number: contact, text: 'Hello', ...more },
   })
-const sendMany = (who: Limited, count: number) =>
+const sendMany = (who: LimitedTenant, count: number) =>
   call(who, 'POST', '/open/sms/send-many', {
     from_number: who.number,
     text: 'Hello',

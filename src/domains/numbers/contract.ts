@@ -415,7 +415,8 @@ export const changeVirtualNumber = contract({
   codes: { invalid: ['voice_field', 'url_refused'], forbidden: ['program_not_allowed'] },
   errors: {
     invalid: 'voice lacks a field of its kind (voice_field), or an address is refused (url_refused)',
-    forbidden: 'A program as voice needs inbox and inbox.all, too (program_not_allowed)',
+    forbidden:
+      'A program as voice needs inbox and inbox.all, too, and a key without spend_per_day (program_not_allowed)',
     notFound: 'No such virtual number, active user or application of the account',
   },
 })

@@ -152,6 +152,10 @@ export const maxSendingBytes = 8 * 1024 * 1024
  *  request takes some 2 MB of memory. */
 export const sendingRequests = { perKey: 2, total: 4, queue: { perKey: 16, total: 128 } }
 
+/** Messages of keys with a daily spend limit that have a transaction at a time, of an account and in all, and those that wait.
+ *  Those of one account would wait for each other with their connections. */
+export const countedMessages = { perKey: 2, total: 4, queue: { perKey: 1_000, total: 4_000 } }
+
 /** Seconds after which a job of a paused sending that was claimed meanwhile checks again, if it was not woken before. */
 export const pausedCheckSeconds = 30
 

@@ -8,7 +8,6 @@ import type { Clock } from '../../platform/lib/clock.ts'
 import { uuid } from '../../platform/lib/id.ts'
 import type { Micros } from '../../platform/lib/money.ts'
 import type { Services } from '../../services.ts'
-import { assertKeysMaySpend, countKeySpending } from '../ledger/ops.ts'
 import { removeFiles } from '../msgapp/media/ops.ts'
 import { asOnePart, formatSegmentation, preview, quoteFor, segmentFor } from './accept/quote.ts'
 import { cancelScheduledMessage } from './cancellation.ts'
@@ -52,22 +51,6 @@ export const requireSender = (channel: store.ChannelRow | null, from: string, is
 /** The account that sends, with the keys that count the price. */
 type Sender = Pick<Account, 'id' | 'a2pUs' | 'limitedKeys'>
 
-/** Accepts a message of keys with a daily spend limit, in the transaction of the request or in one of its own: its price
- *  counts with it, and such requests share no statement. */
-const acceptCounted = async (
-  { db, accept }: Pick<SendDeps, 'db' | 'accept'>,
-  tx: Tx | null,
-  { id: account, limitedKeys }: Sender,
-  message: Parameters<SendDeps['accept']['accept']>[0],
-): Promise<void> => {
-  const work = async (own: Tx) => {
-    await assertKeysMaySpend(own, account, limitedKeys, message.price)
-    await accept.accept(message, own)
-    await countKeySpending(own, account, limitedKeys, message.price)
-  }
-  await (tx ? work(tx) : db.begin(work))
-}
-
 /** An accepted message, as far as it was not given. */
 export type AcceptedMessage = { readonly id: string; readonly fragments: number }
 
@@ -76,12 +59,11 @@ export type AcceptedMessage = { readonly id: string; readonly fragments: number 
  * @throws the 402, 403, 404, 406, 422 or 503 Problem
  */
 export const acceptMessage = async (
-  deps: SendDeps,
+  { db, accept, channels, prices, routing, sandboxAccounts }: SendDeps,
   tx: Tx | null,
   account: Sender,
   { from, to, text, sendAt, validSeconds = null, callbackUrl = null, uploads = noUploads }: OutgoingMessage,
 ): Promise<AcceptedMessage> => {
-  const { db, accept, channels, prices, routing, sandboxAccounts } = deps
   const isMms = uploads.length > 0
   const { decision, pricePerSegment } = quoteFor({ routing, prices, sandboxAccounts }, account, to, isMms)
   if (isMms) requireMms(decision, to)
@@ -113,7 +95,7 @@ export const acceptMessage = async (
     plan: { decision, header, segments },
   }
   if (account.limitedKeys === null) await accept.accept(message, tx)
-  else await acceptCounted(deps, tx, account, message)
+  else await accept.acceptCounted(message, tx, account.limitedKeys)
   if (validSeconds !== null && tx) await limitValidity(tx, account.id, { id, sendAt, validSeconds })
   if (callbackUrl !== null && tx) await store.setCallback(tx, account.id, id, callbackUrl)
   if (isMms && tx) await attachMedia(tx, account.id, { id, channel: channel.id }, uploads)

@@ -13,6 +13,7 @@ const cases = [
   ['a missing scope', httpRefusals.scopeMissing('inbox'), 20403, 403],
   ['too many requests', httpRefusals.tooManyRequests(60, 1, ''), 20429, 429],
   ['an empty balance', ledgerRefusals.insufficientBalance('0.05'), 20005, 402],
+  ['a key that may spend no more', ledgerRefusals.keySpendLimit('25.00'), 20005, 402],
   ['an opt-out', smsRefusals.optedOut('+447700900123', '+447700900001'), 21610, 400],
   ['a closed destination', smsRefusals.usUnsupported(), 21408, 400],
   ['a destination without a price', smsRefusals.destinationNotPriced('+447700900123'), 21612, 400],

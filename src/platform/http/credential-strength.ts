@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { makeAddressList } from '../lib/address-list.ts'
 import { iso } from '../lib/clock.ts'
-import { micros } from '../lib/money.ts'
+import { decimal, micros } from '../lib/money.ts'
 import type { KeyLimits } from './auth.ts'
 import { capabilities, maskOf } from './capability.ts'
 import type { CredentialKind } from './endpoint.ts'
@@ -73,9 +73,9 @@ const exceededLimit = (limits: KeyLimits, own: KeyLimits): string | null => {
   const more = missingScope(limits.scopes, scopes)
   if (more) return `scopes: your key lacks ${more}`
   if (end && (limits.expires_at === null || limits.expires_at > end)) return `expires_at: your key ends at ${iso(end)}`
-  const wanted = limits.spend_per_day
-  if (spend !== null && (wanted === null || (micros(wanted) ?? 0) > (micros(spend) ?? 0)))
-    return `spend_per_day: your key may spend USD ${spend}`
+  const requested = limits.spend_per_day
+  if (spend !== null && (requested === null || (micros(requested) ?? 0) > (micros(spend) ?? 0)))
+    return `spend_per_day: your key may spend USD ${decimal(micros(spend) ?? 0)}`
   if (addresses === null) return null
   const list = makeAddressList(addresses)
   const { allowed_addresses: networks } = limits

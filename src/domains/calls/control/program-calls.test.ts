@@ -333,7 +333,8 @@ test('the daily limit of a key ends the call that the key made and those that it
 
 test('what a call dials after a limited key redirected it counts for that key', async () => {
   const { who, child, plan } = await answered()
-  const { uuid: printed, key } = (await call(who, 'POST', '/open/keys', { label: 'limited', spend_per_day: '0.5' })).body
+  const { uuid: printed, key } = (await call(who, 'POST', '/open/keys', { label: 'limited', spend_per_day: '0.5' }))
+    .body
   // Nothing executes the command here, so the request waits until the end of the test.
   const redirect = { command: 'redirect', verbs: [{ verb: 'hangup' }] }
   const asked = call({ ...who, key }, 'POST', `/open/voip/call/${print('CDR', plan.call)}/commands`, redirect)

@@ -3,11 +3,13 @@ import { type Db, isUnavailable, type Tx } from '../../../platform/db/sql.ts'
 import type { Problem } from '../../../platform/http/problem.ts'
 import { localQueueOf } from '../../../platform/jobs/consume/local-queue.ts'
 import type { Clock } from '../../../platform/lib/clock.ts'
+import { makeFairLimiter } from '../../../platform/lib/fair-limiter.ts'
 import { uuid } from '../../../platform/lib/id.ts'
 import { decimal } from '../../../platform/lib/money.ts'
+import { assertKeysMaySpend, countKeySpending } from '../../ledger/ops.ts'
 import { refusals as ledgerRefusals } from '../../ledger/refusals.ts'
 import { type BatchJob, batchPayload, submissionOf } from '../batch.ts'
-import { maxBatchMessages } from '../limits.ts'
+import { countedMessages, maxBatchMessages } from '../limits.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
 import { batchKind } from '../submit/message-slots.ts'
@@ -21,6 +23,12 @@ export type ValidatedMessage = Omit<store.NewMessage, 'transfer'> & { readonly p
 export type MessageAcceptor = {
   /** Resolves once the message is durable, or part of `tx`. @throws the 402, 403 or 503 Problem */
   accept(message: ValidatedMessage, tx: Tx | null): Promise<void>
+  /**
+   * Like `accept`, for keys with a daily spend limit: the price counts in the same transaction, that of the request or one of
+   * its own, so such messages share no statement.
+   * @throws also the 402 Problem `key_spend_limit`
+   */
+  acceptCounted(message: ValidatedMessage, tx: Tx | null, limitedKeys: readonly string[]): Promise<void>
   queueDepth(): number
 }
 
@@ -133,7 +141,20 @@ export const makeMessageAcceptor = (
     tx.afterCommit(() => accepted('submit'))
   }
 
+  const counted = makeFairLimiter({ ...countedMessages, full: refusals.tooManyWaiting })
+
+  const acceptCountedIn = async (tx: Tx, message: ValidatedMessage, keys: readonly string[]): Promise<void> => {
+    const { account, price } = message
+    await assertKeysMaySpend(tx, account, keys, price)
+    await acceptIn(tx, message)
+    await countKeySpending(tx, account, keys, price)
+  }
+
   return {
+    acceptCounted: (message, tx, keys) =>
+      tx
+        ? acceptCountedIn(tx, message, keys)
+        : counted.run(message.account, () => db.begin((own) => acceptCountedIn(own, message, keys))),
     queueDepth: () => batches.depth() + singles.depth(),
     accept: (message, tx) => {
       if (tx) return acceptIn(tx, message)

@@ -96,6 +96,17 @@ const open = (url: string) => world.app.inject({ url: url.replace(ours, '') })
 const balanceOf = async ({ id }: Tenant) =>
   (await db.one<{ balance: string }>`select balance from balances where account_id = ${id}`).balance
 
+test('an MMS counts for a key with a daily spend limit, which refuses one more and keeps no file of it', () =>
+  connected(async () => {
+    const { who, number } = await sender()
+    const { key } = (await call(who, 'POST', '/open/keys', { label: 'limited', spend_per_day: '0.07' })).body
+    const limited = { ...who, key }
+    assert.equal((await sendMms(limited, number, [`${files}/photo.jpg`])).status, 202)
+    const refused = await sendMms(limited, number, [`${files}/photo.jpg`])
+    assert.deepEqual([refused.status, refused.body.error_code], [402, 'key_spend_limit'])
+    assert.equal(await storedBytes(db, who.id), picture.length)
+  }))
+
 test('an MMS reaches its carrier as links to files in our store, and costs as much as one segment without a price', () =>
   connected(async () => {
     const { who, number, channel } = await sender()

@@ -328,3 +328,24 @@ test('a recording is begun by the program of the call, with who gets it', async 
   const { status, body } = await begun
   assert.deepEqual([status, body.sid, body.status], [201, printSid('RE', recording), 'in-progress'])
 })
+
+test('a token of a key with a daily spend limit counts for it: calls beyond it are refused, recorded and cost nothing', async () => {
+  const { who } = await open()
+  const { key } = (await call(who, 'POST', '/open/keys', { label: 'limited', spend_per_day: '0.02' })).body
+  const { body: token } = await call({ ...who, key }, 'POST', '/open/compat/credentials', {})
+  assert.equal(token.spend_per_day, '0.02')
+  const own = { sid: token.account_sid, token: token.auth_token, key: token.key_uuid }
+  await made(own)
+  await made(own)
+  const refused = await make(own)
+  assert.deepEqual([refused.status, refused.body.code], [402, 20005])
+  assert.match(refused.body.message, /USD 0\.02 per day/)
+  const { cdrs } = (await call(who, 'GET', '/open/voip/call-history')).body
+  assert.deepEqual(
+    cdrs.map(({ status, end_reason }: { status: string; end_reason?: string }) => [status, end_reason]),
+    [['FAILED', 'key_spend_limit'], ...Array(2).fill(['QUEUED', undefined])],
+  )
+  const { keys } = (await call(who, 'GET', '/open/keys')).body
+  const spent = keys.map(({ spent_today }: { spent_today?: string }) => spent_today)
+  assert.deepEqual(spent, [undefined, undefined, '0.02', '0.02'])
+})
