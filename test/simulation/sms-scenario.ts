@@ -115,7 +115,8 @@ type SentMessage = {
 }
 
 type MessageRow = { id: string; status: string; price: string; contact: string }
-type PartRow = { message_id: string; part: number; status: string; carrier_id: string | null }
+/** `parts`: how many the message has; those that no carrier was given have no row. */
+type PartRow = { message_id: string; part: number; parts: number; status: string; carrier_id: string | null }
 
 const unsent = ['failed', 'expired', 'unknown']
 const final = ['sent', 'delivered', 'undelivered', 'rejected', ...unsent]
@@ -154,9 +155,12 @@ const makeWorkload = (context: Context, schedule: Schedule, processes: Processes
       )
         schedule.violate(`part ${part} of message ${short(id)} is ${stored} after the receipts ${states}`)
     }
-    const isDelivered = parts.length > 0 && parts.every((one) => one.status === 'delivered')
+    const delivered = parts.filter((one) => one.status === 'delivered')
+    const isDelivered = delivered.length > 0 && delivered.length === parts[0]?.parts
     if (isDelivered && status !== 'delivered' && !unsent.includes(status))
       schedule.violate(`message ${short(id)} is ${status}, and all of its parts are delivered`)
+    if (status === 'delivered' && !isDelivered)
+      schedule.violate(`message ${short(id)} is delivered, and one of its parts is not`)
   }
 
   /** Messages of a pair leave a process in the order of acceptance. */
@@ -243,7 +247,7 @@ const makeWorkload = (context: Context, schedule: Schedule, processes: Processes
         [sender.account],
       )
       const parts = await database.ask<PartRow>(
-        'select message_id, part, status, carrier_id from sms_parts where account_id = $1',
+        'select message_id, part, parts, status, carrier_id from sms_parts where account_id = $1',
         [sender.account],
       )
       for (const { id } of accepted)

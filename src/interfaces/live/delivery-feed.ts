@@ -19,9 +19,10 @@ const present = (row: store.DeliveryRow, contents: Contents) => ({
 
 type WebhookTarget = { readonly account: string; readonly webhook: string; readonly isNamed: boolean }
 
-/** The state in which a webhook was last seen. `deliveries`: versions by event. */
+/** The state in which a webhook was last seen. `deliveries`: versions by event; `look`: the one that read them. */
 type WebhookState = {
   readonly version: string
+  readonly look: number
   readonly deliveries: ReadonlyMap<string, string>
   readonly isNamed: boolean
 }
@@ -39,12 +40,25 @@ const watchersOf = (sessions: readonly LiveSession[]): Map<string, LiveSession[]
   return found
 }
 
+/** Chooses the webhooks that one look reads: of each account in turn, those first that waited longest. */
+const chooseInTurn = (
+  changed: readonly WebhookTarget[],
+  before: ReadonlyMap<string, WebhookState>,
+): WebhookTarget[] => {
+  const lastLook = ({ webhook }: WebhookTarget) => before.get(webhook)?.look ?? -1
+  const oldestFirst = changed.toSorted((a, b) => lastLook(a) - lastLook(b))
+  const turns = Map.groupBy(oldestFirst, ({ account }) => account)
+  const rounds = Array.from({ length: maxReadWebhooks }, (_, n) => [...turns.values()].flatMap((of) => of[n] ?? []))
+  return rounds.flat().slice(0, maxReadWebhooks)
+}
+
 /**
  * Reports delivery attempts, which have no event. Each look reads one short row of each followed webhook. Deliveries are
  * read of the webhooks with another row than before, and of at most ten in one look: the others wait for the next.
  */
 export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[]) => {
   let seen = new Map<string, WebhookState>()
+  let looks = 0
 
   /** Returns the webhooks that pages of an account follow, those with a topic of their own first. */
   const followedOf = async (account: string, watching: readonly LiveSession[]): Promise<WebhookTarget[]> => {
@@ -92,19 +106,22 @@ export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[
         )
       ).map(({ webhook_id, version }) => [webhook_id, version]),
     )
-    const changed = followed
-      .filter(({ webhook, isNamed }) => {
+    const changed = chooseInTurn(
+      followed.filter(({ webhook, isNamed }) => {
         const known = before.get(webhook)
         return known?.version !== versions.get(webhook) || (isNamed && !known?.isNamed)
-      })
-      .slice(0, maxReadWebhooks)
+      }),
+      before,
+    )
     if (changed.length === 0) return
+    looks++
     const rows = await rowsOf(changed)
     for (const { account, webhook, isNamed } of changed) {
       const found = rows.get(webhook) ?? []
       const known = before.get(webhook)
       seen.set(webhook, {
         version: versions.get(webhook) ?? '',
+        look: looks,
         deliveries: new Map(found.map(({ event_id, version }) => [event_id, version])),
         isNamed,
       })

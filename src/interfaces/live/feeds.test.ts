@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { member } from '../../../test/persons.ts'
 import { makeWorld, type Tenant } from '../../../test/world.ts'
+import { record } from '../../domains/events/ops.ts'
 import { idAt, uuid } from '../../platform/lib/id.ts'
 import type { LiveTopic } from './contract.ts'
 import { makeCountFeed } from './count-feed.ts'
 import { makeEventFeed } from './event-feed.ts'
+import { maxReadWebhooks } from './limits.ts'
 import type { LiveSession, Subscription } from './live-session.ts'
 import { narrowEvents } from './narrowed-events.ts'
 import * as presence from './presence-store.ts'
@@ -134,6 +136,50 @@ test('a change of the balance or the team is reported once, to the pages that fo
   assert.deepEqual(await look(), [])
   await credit()
   assert.deepEqual(await look(), ['money balance.changed'])
+})
+
+test('webhooks that change all the time keep no other one waiting, of their account or of another', async () => {
+  const [busy, quiet] = [await tenant(), await tenant()]
+  const heard: string[] = []
+  const pageOf = ({ id }: Tenant): LiveSession => {
+    const page: Partial<LiveSession> = {
+      subscription: () => ({
+        ...{ account: id, topics: new Set(['webhooks'] as const), member: null, isNarrowed: false },
+        contents: { messages: true, recordings: true },
+      }),
+      notify: (_event, _topics, _id, data) => void heard.push(`${'webhook_uuid' in data && data.webhook_uuid}`),
+    }
+    return page as LiveSession // the feed uses these two alone
+  }
+  // An event with many webhooks is delivered later.
+  const names = ['contact.created', 'contact.updated'] as const
+  const subscribe = async (who: Tenant, count: number) => {
+    const hooks: string[] = []
+    for (let n = 0; n < count; n++) {
+      const url = `/open/webhooks/subscribe/${names[n % names.length]}`
+      hooks.push((await call(who, 'POST', url, { hook_url: `http://127.0.0.1:1024/${n}` })).body.data.uuid)
+    }
+    return hooks
+  }
+  const all = [...(await subscribe(busy, 2 * maxReadWebhooks + 1)), ...(await subscribe(quiet, 1))]
+  const pages = [pageOf(busy), pageOf(quiet)]
+  const feed = makeStateFeed(db, () => pages)
+  const speak = (who: Tenant) =>
+    db.begin((tx) =>
+      record(
+        tx,
+        names.map((name) => ({ account: who.id, name, channel: null, conversation: null, payload: {} })),
+      ),
+    )
+  // The first looks show what was there before.
+  for (let looks = 0; looks < 3; looks++) await feed.poll()
+  await speak(quiet)
+  for (let looks = 0; looks < 3; looks++) {
+    await speak(busy)
+    await feed.poll()
+    if (looks === 0) assert.ok(heard.includes(all.at(-1) ?? ''), 'the account with one webhook waits')
+  }
+  assert.deepEqual(new Set(heard), new Set(all))
 })
 
 test('people are in a conversation until their time ends, and in that of their account alone', async () => {
