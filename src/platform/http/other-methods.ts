@@ -76,10 +76,10 @@ export const makeOtherMethods = (endpoints: readonly Endpoint[], catchAll: reado
   return {
     paths,
     find: ({ method, url }) => {
-      const asked = methods.some((one) => one === method) ? pathOf(url) : null
-      if (asked === null) return null
+      const address = methods.some((one) => one === method) ? pathOf(url) : null
+      if (address === null) return null
       patterns ??= paths.map((path) => ({ path, pattern: patternOf(path.url) }))
-      const found = patterns.find(({ path, pattern }) => !path.allowed.has(method) && pattern.test(asked))
+      const found = patterns.find(({ path, pattern }) => !path.allowed.has(method) && pattern.test(address))
       return found?.path ?? null
     },
   }

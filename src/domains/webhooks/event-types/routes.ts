@@ -17,7 +17,7 @@ export const eventTypeRoutes = (documents: readonly EventDocument[]) => {
     example: eventExample(document, exampleOf),
   })
   // Made for the first request: 12 ms of processor time, which each start would pay.
-  let eventTypes: readonly ReturnType<typeof describe>[] | null = null
+  let eventTypes: ReturnType<typeof describe>[] | null = null
   return [
     route(listEventTypes, async () => {
       eventTypes ??= documents.map(describe)
