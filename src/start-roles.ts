@@ -58,7 +58,7 @@ import { installSite } from './interfaces/site/routes.ts'
 import { makeTunnel } from './interfaces/tunnel/routes.ts'
 import { twilioJobs } from './interfaces/twilio/callbacks/jobs.ts'
 import { wakeAfterEvents } from './interfaces/twilio/callbacks/wake-up.ts'
-import { installNotOffered, rewriteCompatPath } from './interfaces/twilio/not-offered.ts'
+import { compatPaths, installNotOffered, rewriteCompatPath } from './interfaces/twilio/not-offered.ts'
 import { makeCompatRefusal } from './interfaces/twilio/refusal-codes.ts'
 import { makeAlias } from './platform/http/alias.ts'
 import { deleteExpiredKeys } from './platform/http/idempotency.ts'
@@ -155,7 +155,8 @@ const buildServer = async (services: Services, tls: TlsFiles | null) => {
   const compatRefusal = makeCompatRefusal(services.publicUrl)
   const isCompat = services.config.compat === 'on'
   const compat = isCompat ? { compatRefusal, rewritePath: rewriteCompatPath } : {}
-  const app = makeServer({ ...services, tls, alias, ...compat }, makeEndpoints(services), upgrades)
+  const catchAll = ['/console/', ...(isCompat ? compatPaths : [])]
+  const app = makeServer({ ...services, tls, alias, ...compat }, makeEndpoints(services), upgrades, catchAll)
   app.addHook('onRequest', (request, _reply, done) => {
     const path = request.routeOptions.url ?? request.url.split('?', 1)[0] ?? ''
     done(isServed(path, roles) ? undefined : healthRefusals.roleNotHere(rolesThatServe(path).join(' or ')))

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compatContracts, contracts } from '../src/contracts.ts'
-import { type Contract, isMetered, needsOperator, refusalsOf } from '../src/platform/http/endpoint.ts'
+import { withCsv } from '../src/platform/http/csv-export.ts'
+import { type Contract, type Endpoint, isMetered, needsOperator, refusalsOf } from '../src/platform/http/endpoint.ts'
 import { type ProblemName, problems } from '../src/platform/http/problem.ts'
 import { everyFifth, fullForm } from './needs.ts'
 import { recipes } from './recipes/all.ts'
@@ -56,6 +57,28 @@ const isMain = (contract: Contract, n: number, name: ProblemName): boolean => {
   seenKinds.add(kind)
   return isFirst
 }
+
+test('every other method of every path answers 405 with the methods that it has', async () => {
+  const endpoints = [...contracts, ...compatContracts].map(
+    (contract): Endpoint => ({ contract, transaction: 'none', handle: () => ({}) }),
+  )
+  const served = Map.groupBy(
+    endpoints.flatMap(withCsv).map(({ contract }) => contract),
+    ({ url }) => url.replaceAll(/:\w+/g, 'x'),
+  )
+  const { world } = stages.scene
+  for (const [url, same] of served) {
+    const allowed = same.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+    const isForBrowsers = same.some(({ browser }) => browser)
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const) {
+      if (allowed.includes(method)) continue
+      const { statusCode, headers } = await world.app.inject({ method, url })
+      const expected = isForBrowsers && method === 'OPTIONS' ? [204, undefined] : [405, allowed.toSorted().join(', ')]
+      const named = headers.allow?.toString().split(', ').toSorted().join(', ')
+      assert.deepEqual([statusCode, named], expected, `${method} ${url}`)
+    }
+  }
+})
 
 for (const [n, contract] of walkedContracts.entries()) {
   test(`${contract.id} answers ${contract.status}`, async () => {

@@ -38,6 +38,9 @@ export const rewriteCompatPath = (url: string): string => {
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
+/** The beginnings of the paths of the interface. */
+export const compatPaths = ['/2010-04-01/', '/v1/', '/v2/'] as const
+
 /** Answers all other paths of the interface with 404 and code 20404, and those for XML with 406, whatever their body is. */
 export const installNotOffered = async (
   app: FastifyInstance,
@@ -46,10 +49,10 @@ export const installNotOffered = async (
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', { parseAs: 'buffer' }, async () => undefined)
-    for (const url of ['/2010-04-01/*', '/v1/*', '/v2/*'])
+    for (const beginning of compatPaths)
       scope.route({
         method: [...methods],
-        url,
+        url: `${beginning}*`,
         handler: (request, reply) => {
           const path = (request.originalUrl.split('?', 1)[0] ?? '').replace(/\.json$/, '')
           const problem = request.url.startsWith(xmlPath) ? refusals.noXml() : notOfferedRefusal(path)

@@ -31,6 +31,7 @@ import {
   timeoutCheckMs,
 } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import { type KnownPath, makeOtherMethods, type OtherMethods } from './other-methods.ts'
 import { type CompatRefusal, errorBody, Problem, type Shape } from './problem.ts'
 import { protocolViolation } from './protocol-violation.ts'
 import { querySchemaOf } from './query-schema.ts'
@@ -91,8 +92,6 @@ export type ServerDeps = AuthDeps & {
   lifecycle: { readonly stopping: boolean }
 }
 
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
-
 const asProblem = (error: FastifyError, request: FastifyRequest): Problem | null => {
   if (error instanceof Problem) return error
   if (error.validation) return validationProblem(error.validation, error.validationContext)
@@ -141,11 +140,15 @@ const fillBody: preValidationHookHandler = (request, _reply, done) => {
 }
 
 const readBodyOf = (contract: Contract): preValidationHookHandler[] => {
-  const read = contract.form && contract.body ? formReader(contract.body) : bodyReader(contract)
-  if (!read) return []
+  const { form, body } = contract
+  if (!body) return []
+  const make = () => (form ? formReader(body) : bodyReader(contract))
+  // Made for the first request: those of all endpoints take 10 ms of processor time per start.
+  let read: ReturnType<typeof make> | undefined
   return [
     (request, _reply, done) => {
-      read(request.body)
+      if (read === undefined) read = make()
+      read?.(request.body)
       done()
     },
   ]
@@ -196,26 +199,18 @@ const register = (app: FastifyInstance, parts: ServerDeps, cors: Cors, endpoint:
   })
 }
 
-/** Answers other methods of known paths with 405 and the allowed methods. */
-const registerOtherMethods = (app: FastifyInstance, cors: Cors, endpoints: readonly Endpoint[]) => {
-  const known = Map.groupBy(endpoints, ({ contract }) => contract.url.replace(/:\w+/g, ':any'))
-  for (const same of known.values()) {
-    const allowed = new Set(
-      same.flatMap(({ contract }) => (contract.method === 'GET' ? ['GET', 'HEAD'] : [contract.method])),
-    )
-    const first = same[0]?.contract
-    if (!first) continue
-    const asks = same.some(({ contract }) => contract.browser)
-    if (asks) app.options(first.url, { config: { contract: first } }, cors.preflight([...allowed]))
-    app.route({
-      method: methods.filter((method) => !allowed.has(method) && !(asks && method === 'OPTIONS')),
-      url: first.url,
-      config: { contract: first },
-      handler: (request) => {
-        const allow = [...allowed].join(', ')
-        throw refusals.methodNotAllowed(request.method, allow)
-      },
-    })
+const refuseMethod = (request: FastifyRequest, { allowed }: KnownPath): never => {
+  throw refusals.methodNotAllowed(request.method, [...allowed].join(', '))
+}
+
+/** Registers the preflights of browsers, and the other methods of known paths that need a route. */
+const registerOtherMethods = (app: FastifyInstance, cors: Cors, { paths }: OtherMethods) => {
+  for (const path of paths) {
+    const { url, contract, allowed, isForBrowsers, shadowed } = path
+    const config = { contract }
+    if (isForBrowsers) app.options(url, { config }, cors.preflight([...allowed]))
+    if (shadowed.length > 0)
+      app.route({ method: [...shadowed], url, config, handler: (request) => refuseMethod(request, path) })
   }
 }
 
@@ -226,13 +221,18 @@ const joinRewrites = ({ alias, rewritePath }: Pick<ServerDeps, 'alias' | 'rewrit
     rewritePath(alias.rewriteUrl?.(request) ?? request.url ?? '/')
 }
 
-/** Builds the HTTP server of the endpoints: hardened, with all refusals in the shapes of the interface. */
+/**
+ * Builds the HTTP server of the endpoints: hardened, with all refusals in the shapes of the interface.
+ * @param catchAll the beginnings of paths that routes of others will match, such as `/console/`
+ */
 export const makeServer = (
   parts: ServerDeps,
   contracted: readonly Endpoint[],
   upgrades: readonly Upgrade[] = [],
+  catchAll: readonly string[] = [],
 ): FastifyInstance => {
   const endpoints = contracted.flatMap(withCsv)
+  const otherMethods = makeOtherMethods(endpoints, catchAll)
   const { log, version, tls, proxies } = parts
   const cors = makeCors(parts.config.corsOrigins, parts.config.sandbox)
   const { isUpgrade, open } = makeUpgrades(upgrades, cors, parts)
@@ -241,15 +241,17 @@ export const makeServer = (
   const nextId = () => `req_${run}${(requests++).toString(36)}`
 
   const fail = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    const shape = request.routeOptions.config.contract?.shape ?? 'full'
+    const { url, config } = request.routeOptions
+    const known = url === undefined ? otherMethods.find(request) : null
+    const shape = (config.contract ?? known?.contract)?.shape ?? 'full'
     const problem = asProblem(error, request)
     if (problem) {
-      const { contract } = request.routeOptions.config
+      const { contract } = config
       const recorded = contract ? parts.refusedAccess.note(request, contract, problem) : null
       const refuse = () => sendProblem(parts, reply, shape, problem)
       return recorded ? recorded.then(refuse) : refuse()
     }
-    log.error({ err: error, request_id: request.id, route: request.routeOptions.url }, 'http: request failed')
+    log.error({ err: error, request_id: request.id, route: url }, 'http: request failed')
     const { id } = request
     return sendProblem(parts, reply, shape, refusals.internalError(id))
   }
@@ -330,9 +332,11 @@ export const makeServer = (
   installAccessLog(app, log)
   parts.alias.install(app)
   app.setErrorHandler(fail)
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(parts, reply, 'full', refusals.unknownPath(request.url.split('?', 1)[0])),
-  )
+  app.setNotFoundHandler((request, reply) => {
+    const known = otherMethods.find(request)
+    if (known) return refuseMethod(request, known)
+    return sendProblem(parts, reply, 'full', refusals.unknownPath(request.url.split('?', 1)[0]))
+  })
   const {
     plain = [],
     streams = [],
@@ -347,6 +351,6 @@ export const makeServer = (
     installFormParser(scope)
     for (const endpoint of forms) register(scope, parts, cors, endpoint)
   })
-  registerOtherMethods(app, cors, endpoints)
+  registerOtherMethods(app, cors, otherMethods)
   return app
 }
