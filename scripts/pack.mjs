@@ -26,6 +26,8 @@ export const packedImports = [
   'pino',
   'prom-client',
   'typebox',
+  'typebox/compile',
+  'typebox/value',
   'ws',
 ]
 

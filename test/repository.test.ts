@@ -211,7 +211,8 @@ const loadedLater = [
   ...['bson', 'marked', 'node:http', 'nodemailer', 'saxes', 'undici'],
 ]
 
-test('a start loads no chat network, supplier or document before its first use', () => {
+/** The files and packages that a start loads. */
+const loadedAtStart = (): ReadonlySet<string> => {
   const next = Map.groupBy(
     // src/main.ts loads most of the code while PostgreSQL starts.
     imports.filter(({ isType, isDynamic, from }) => !isType && (!isDynamic || from === 'src/main.ts')),
@@ -220,6 +221,23 @@ test('a start loads no chat network, supplier or document before its first use',
   const loaded = new Set(['src/main.ts'])
   for (const path of loaded) for (const { to } of next.get(path) ?? []) loaded.add(to)
   assert.ok(loaded.size >= 700, `saw only ${loaded.size} files`)
+  return loaded
+}
+
+test('a start loads packages from the pack alone', () => {
+  const list = /packedImports = \[([^\]]*)\]/.exec(read('scripts/pack.mjs'))?.[1] ?? ''
+  const packed = [...list.matchAll(/'([^']+)'/g)].map(([, specifier]) => specifier)
+  assert.ok(packed.length > 10, `saw only ${packed.length} packages`)
+  const packages = [...loadedAtStart()].filter((path) => !path.startsWith('node:') && !sources.includes(path))
+  assert.ok(packages.length > 5, `saw only ${packages.length} packages`)
+  assert.deepEqual(
+    packages.filter((specifier) => !packed.includes(specifier)),
+    [],
+  )
+})
+
+test('a start loads no chat network, supplier or document before its first use', () => {
+  const loaded = loadedAtStart()
   assert.deepEqual(
     loadedLater.filter((path) => loaded.has(path)),
     [],
