@@ -288,7 +288,7 @@ describe('parts of the console', inChromium, () => {
     const list = page.getByRole('region', { name: 'Conversations' })
     await list.focus()
     // The text at the middle of the list, when the first frame after the key has been drawn.
-    await page.evaluate(`globalThis.afterKey = new Promise((done) => addEventListener('keydown', ({ key }) =>
+    await page.evaluate(`window.afterKey = new Promise((done) => addEventListener('keydown', ({ key }) =>
       requestAnimationFrame(() => setTimeout(() => {
         const box = document.activeElement.getBoundingClientRect()
         const row = document.elementFromPoint(box.x + 40, box.y + box.height / 2)?.closest('li')

@@ -21,7 +21,7 @@ const script = `
   }
   window.notified = new Set()
   Object.defineProperty(Notification, 'permission', { get: () => 'granted' })
-  if (globalThis.ServiceWorkerRegistration)
+  if (window.ServiceWorkerRegistration)
     ServiceWorkerRegistration.prototype.showNotification = async (title) => void notified.add(title)
   ${soundMeter('totalAudioEnergy')}`
 

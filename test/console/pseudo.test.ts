@@ -78,7 +78,7 @@ const marks = { waiting: '[aria-busy="true"]', refused: '[role="alert"]' }
 
 /** Marks the parts of the page whose structure no page has had before. */
 const newParts = `(() => {
-  const seen = (globalThis.seenParts ??= new Set())
+  const seen = (window.seenParts ??= new Set())
   const shape = (element) => element.tagName + '.' + element.className + ' ' + (element.getAttribute('role') ?? '') +
     '(' + [...new Set([...element.children].map(shape))].join() + ')'
   for (const element of document.querySelectorAll('[data-new]')) element.removeAttribute('data-new')

@@ -44,7 +44,7 @@ const isUntouched = async (page: Page): Promise<void> => {
 test('what is typed at once after r or n is in the box, at any speed', needs('chromium'), async () => {
   const page = await opened()
   // A page that draws late: the focus must not wait for a frame.
-  await page.evaluate('globalThis.requestAnimationFrame = (draw) => setTimeout(draw, 500)')
+  await page.evaluate('window.requestAnimationFrame = (draw) => setTimeout(draw, 500)')
   const isLong = process.env.TRUNKLINE_TEST_LONG === '1'
   const times = isLong ? 100 : 1
   for (const key of ['r', 'n'])
