@@ -168,7 +168,8 @@ const suite = (start: () => Promise<MediaEngine>): void => {
     // Each leg has its own source.
     void caller.play([beep])
     await waitForTone(one, 440)
-    assert.ok(energyShare(said.slice(-4_000), 1_000) > 0.95)
+    // A telephone of a busy machine leaves gaps.
+    await until(async () => said.length > 4_000 && energyShare(said.slice(-4_000), 1_000) > 0.95)
     const quiet = other.received
     unwrap(await caller.stopSounds())
     assert.equal(other.received, quiet)
