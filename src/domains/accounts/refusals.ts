@@ -15,6 +15,11 @@ export const refusals = {
     forbidden(`The account has ${count} keys; at most ${limit} are allowed. Revoke an unused one`, 'too_many_keys'),
   tooManyRecentKeys: (count: number) =>
     forbidden(`The account has created ${count} keys within 24 hours, which is the limit. Use those`, 'too_many_keys'),
+  tooManyLimitedMakers: (most: number) =>
+    forbidden(
+      `At most ${most} keys with spend_per_day are made one with the other, and yours is the last: use an earlier one, or a key without it`,
+      'too_many_keys',
+    ),
   holdsOpen: (count: number) =>
     conflict(
       `Money is held for ${count} calls or orders that have not ended. Wait for their end (accounts holds lists them)`,

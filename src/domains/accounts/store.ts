@@ -202,11 +202,14 @@ export const addKey = (tx: Tx, account: string, key: NewKey) => tx.run`
   on conflict (hash) do nothing`
 
 /** Counts the keys of an account, including those revoked within a day, and blocks concurrent additions. Deletes keys
- *  that were revoked a month ago. */
+ *  that were revoked a month ago, but for those whose spend limit holds for others that were made with them. */
 export const countKeys = async (tx: Tx, account: string): Promise<{ valid: number; recent: number }> => {
   await tx.run`select 1 from accounts where id = ${account} for no key update`
   await tx.run`
-    delete from api_keys where account_id = ${account} and revoked_at < app_now() - interval '30 days'`
+    delete from api_keys k where k.account_id = ${account} and k.revoked_at < app_now() - interval '30 days'
+      and not exists (
+        select from api_keys o
+        where o.account_id = k.account_id and o.revoked_at is null and o.limited_keys @> array[k.id])`
   return await tx.one`
     select count(*) filter (where revoked_at is null)::integer as valid,
       count(*) filter (where created_at > app_now() - interval '24 hours')::integer as recent

@@ -115,6 +115,44 @@ test('a key made with a limited one may spend no more, has its limit by default,
   )
 })
 
+test('keys made with a limited one share its limit after it is revoked and long gone; ten at most follow one another', async () => {
+  const who = await limited('0.12')
+  const [second, third] = [await keyOf(who.owner, who, {}), await keyOf(who.owner, who, {})]
+  const lone = await keyOf(who.owner, who.owner, { spend_per_day: '1' })
+  for (const { keyId } of [who, lone])
+    assert.equal((await call(who.owner, 'DELETE', `/open/keys/KEY${keyId}`)).status, 200)
+  await pass(40 * 86_400)
+  await keyOf(who.owner, who.owner, {})
+  const left = await db.many<{ id: string }>`
+    select id from api_keys where account_id = ${who.id} and revoked_at is not null`
+  assert.deepEqual(left, [{ id: who.keyId }], 'a key without others is deleted')
+  assert.equal((await send({ ...who, ...second })).statusCode, 202)
+  assert.equal((await send({ ...who, ...second })).statusCode, 202)
+  assert.equal((await send({ ...who, ...third })).statusCode, 202)
+  for (const key of [second, third]) assert.equal((await send({ ...who, ...key })).json().error_code, 'key_spend_limit')
+
+  let maker: Tenant = { ...who, ...third }
+  for (let made = 2; made < 10; made++) maker = await keyOf(who.owner, maker, {})
+  const eleventh = await call(maker, 'POST', '/open/keys', { label: 'eleventh' })
+  assert.deepEqual([eleventh.status, eleventh.body.error_code], [403, 'too_many_keys'])
+})
+
+test('a payment of a transaction that began before midnight counts for the day that has begun, and takes nothing back', async () => {
+  const who = await limited('1')
+  const what = { kind: 'number_purchase', limitedKeys: [who.keyId] } as const
+  await pass(86_400)
+  await db.begin((tx) => charge(tx, who.id, 700_000, 'numbers', what))
+  assert.deepEqual(await shownOf(who), ['1.00', '0.70'])
+  await pass(-86_400)
+  await db.begin((tx) => charge(tx, who.id, 200_000, 'numbers', what))
+  await assert.rejects(
+    db.begin((tx) => charge(tx, who.id, 200_000, 'numbers', what)),
+    { code: 'key_spend_limit' },
+  )
+  await pass(86_400)
+  assert.deepEqual(await shownOf(who), ['1.00', '0.90'])
+})
+
 test('what a limited key cannot count it cannot arrange: voice tokens, and programs for what others begin', async () => {
   const who = await limited('5')
   const { body } = await call('operator', 'POST', `/operator/accounts/${who.uuid}/users`, {

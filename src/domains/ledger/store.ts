@@ -104,14 +104,17 @@ export const exceededLimit = async (tx: Tx, account: string, keys: readonly stri
       select key_limit_exceeded(${account}, ${keys}::uuid[], ${amount}::numeric) as exceeded`
   ).exceeded
 
-/** Adds a payment to what these keys have spent today. A key that was deleted since counts nothing. */
+/**
+ * Adds a payment to what these keys have spent today. A key that was deleted since counts nothing. A transaction that began
+ * before midnight counts for the day that others have begun.
+ */
 export const addKeySpending = (tx: Tx, account: string, keys: readonly string[], amount: string) => tx.run`
   insert into key_spending as s (account_id, key_id, day, spent)
   select account_id, id, (app_now() at time zone 'UTC')::date, ${amount}::numeric from api_keys
   where account_id = ${account} and id = any (${keys}::uuid[])
   order by id
-  on conflict (account_id, key_id) do update set day = excluded.day,
-    spent = case when s.day = excluded.day then s.spent else 0 end + excluded.spent`
+  on conflict (account_id, key_id) do update set day = greatest(s.day, excluded.day),
+    spent = case when s.day >= excluded.day then s.spent else 0 end + excluded.spent`
 
 export type HoldRow = {
   account_id: string

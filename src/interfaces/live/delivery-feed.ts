@@ -19,11 +19,11 @@ const present = (row: store.DeliveryRow, contents: Contents) => ({
 
 type WebhookTarget = { readonly account: string; readonly webhook: string; readonly isNamed: boolean }
 
-/** The state in which a webhook was last seen. `deliveries`: versions by event; `look`: the one that read them. */
+/** The state in which a webhook was last seen. `deliveries`: versions by event; null until `look`, which reads them. */
 type WebhookState = {
   readonly version: string
   readonly look: number
-  readonly deliveries: ReadonlyMap<string, string>
+  readonly deliveries: ReadonlyMap<string, string> | null
   readonly isNamed: boolean
 }
 
@@ -41,11 +41,8 @@ const watchersOf = (sessions: readonly LiveSession[]): Map<string, LiveSession[]
 }
 
 /** Chooses the webhooks that one look reads: of each account in turn, those first that waited longest. */
-const chooseInTurn = (
-  changed: readonly WebhookTarget[],
-  before: ReadonlyMap<string, WebhookState>,
-): WebhookTarget[] => {
-  const lastLook = ({ webhook }: WebhookTarget) => before.get(webhook)?.look ?? -1
+const chooseInTurn = (changed: readonly WebhookTarget[], seen: ReadonlyMap<string, WebhookState>): WebhookTarget[] => {
+  const lastLook = ({ webhook }: WebhookTarget) => seen.get(webhook)?.look ?? 0
   const oldestFirst = changed.toSorted((a, b) => lastLook(a) - lastLook(b))
   const turns = Map.groupBy(oldestFirst, ({ account }) => account)
   const rounds = Array.from({ length: maxReadWebhooks }, (_, n) => [...turns.values()].flatMap((of) => of[n] ?? []))
@@ -94,8 +91,7 @@ export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[
   return async (): Promise<void> => {
     const watching = watchersOf(sessions())
     const followed = (await Promise.all([...watching].map(([account, of]) => followedOf(account, of)))).flat()
-    const before = seen
-    seen = new Map([...before].filter(([webhook]) => followed.some((one) => one.webhook === webhook)))
+    seen = new Map([...seen].filter(([webhook]) => followed.some((one) => one.webhook === webhook)))
     if (followed.length === 0) return
     const versions = new Map(
       (
@@ -106,29 +102,34 @@ export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[
         )
       ).map(({ webhook_id, version }) => [webhook_id, version]),
     )
+    const versionOf = (webhook: string) => versions.get(webhook) ?? ''
+    // What happens until its turn is reported, too.
+    for (const { webhook, isNamed } of followed)
+      if (!seen.has(webhook)) seen.set(webhook, { version: versionOf(webhook), look: 0, deliveries: null, isNamed })
     const changed = chooseInTurn(
       followed.filter(({ webhook, isNamed }) => {
-        const known = before.get(webhook)
-        return known?.version !== versions.get(webhook) || (isNamed && !known?.isNamed)
+        const known = seen.get(webhook)
+        return !known?.deliveries || known.version !== versionOf(webhook) || (isNamed && !known.isNamed)
       }),
-      before,
+      seen,
     )
     if (changed.length === 0) return
     looks++
     const rows = await rowsOf(changed)
     for (const { account, webhook, isNamed } of changed) {
       const found = rows.get(webhook) ?? []
-      const known = before.get(webhook)
+      const known = seen.get(webhook)
       seen.set(webhook, {
-        version: versions.get(webhook) ?? '',
+        version: versionOf(webhook),
         look: looks,
         deliveries: new Map(found.map(({ event_id, version }) => [event_id, version])),
         isNamed,
       })
       // The first look shows what was there before.
-      if (!known || known.version === versions.get(webhook)) continue
-      const fresh = found.filter(({ event_id, version }) => known.deliveries.get(event_id) !== version)
-      // An older delivery than those that were read: report the newest one instead.
+      if (!known || known.version === versionOf(webhook)) continue
+      const { deliveries } = known
+      const fresh = found.filter(({ event_id, version }) => deliveries && deliveries.get(event_id) !== version)
+      // The first ones that were read, or an older delivery than those: report the newest one instead.
       for (const row of fresh.length > 0 ? fresh : found.slice(-1)) notify(watching.get(account) ?? [], row)
     }
   }

@@ -171,8 +171,8 @@ test('webhooks that change all the time keep no other one waiting, of their acco
         names.map((name) => ({ account: who.id, name, channel: null, conversation: null, payload: {} })),
       ),
     )
-  // The first looks show what was there before.
-  for (let looks = 0; looks < 3; looks++) await feed.poll()
+  // The first look shows what was there before, of most webhooks without their deliveries.
+  await feed.poll()
   await speak(quiet)
   for (let looks = 0; looks < 3; looks++) {
     await speak(busy)

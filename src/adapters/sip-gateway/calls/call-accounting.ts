@@ -41,7 +41,7 @@ export class CallAccounting {
    * one, or none is wanted
    */
   async record(caller: CallLeg, callee: CallLeg): Promise<string | null> {
-    const [left, right] = caller.trunk === null ? [caller.media, callee.media] : [callee.media, caller.media]
+    const [left, right] = caller.person ? [caller.media, callee.media] : [callee.media, caller.media]
     return await this.beginRecording((media, path) =>
       this.isBorrowed
         ? media.record(path, { leg: left, of: 'said' }, { leg: right, of: 'said' })

@@ -7,7 +7,7 @@ import { refuse } from '../../../platform/http/problem.ts'
 import { isNetwork } from '../../../platform/lib/address-list.ts'
 import { iso } from '../../../platform/lib/clock.ts'
 import { decimal, micros } from '../../../platform/lib/money.ts'
-import { maxKeys, maxKeysPerDay } from '../limits.ts'
+import { maxKeys, maxKeysPerDay, maxLimitedMakers } from '../limits.ts'
 import { issueKey } from '../ops.ts'
 import { refusals } from '../refusals.ts'
 import * as store from '../store.ts'
@@ -64,6 +64,7 @@ export const createKey = async (
   if (valid >= maxKeys) throw refusals.tooManyKeys(valid, maxKeys)
   if (recent >= maxKeysPerDay) throw refusals.tooManyRecentKeys(recent)
   const countedBy = request.accountKey?.account.limitedKeys ?? []
+  if (countedBy.length >= maxLimitedMakers) throw refusals.tooManyLimitedMakers(maxLimitedMakers)
   const issued = await issueKey(tx, account, requested.label, secret, limits, madeBy, countedBy)
   return { ...issued, ...presentLimits(limits) }
 }

@@ -64,7 +64,8 @@ const Key = {
   ),
   last_used_at: Type.Optional(Time),
 }
-const tooManyKeys = 'The account has 100 keys that are not revoked, or has made 1,000 within 24 hours (too_many_keys)'
+const tooManyKeys =
+  'The account has 100 keys that are not revoked, or has made 1,000 within 24 hours, or the key is the tenth with spend_per_day made one with the other (too_many_keys)'
 
 export const createKey = contract({
   ...operator,

@@ -166,10 +166,10 @@ const makeReceiveOwnCall = (
     if (!called?.works || !called.voice || called.account_id !== calling.account_id)
       return refused(callRefusals.unknownNumber())
     const facts = { asserted: null, divertedFrom: null, verstat: null, npdi: false, rn: null }
-    const { depth } = calling
+    const { depth, limited_keys } = calling
     const call = {
       ...inboundCall({ callId, from, ...facts }, called),
-      ...{ depth, is_trunk: false, toll_free: false, rate: '0' },
+      ...{ depth, limited_keys, is_trunk: false, toll_free: false, rate: '0' },
     }
     const admitted = await admitProgram(call, called.voice, called.record_inbound, callRefusals.inboundNotCovered())
     const own = running.get(call.id)
@@ -194,6 +194,8 @@ const makePlaceQueuedCall = (
     if (row.late) return callRefusals.notPlaced()
     const found = await findDestination(deps, account, row.to_number)
     if ('code' in found) return found
+    // An own number costs nothing. It was released meanwhile.
+    if (found.isTrunk && !row.is_trunk) return callRefusals.unknownNumber()
     const proofs = { simulated: found.isSimulated, isSandbox: deps.sandboxAccounts.has(account) }
     const shown = await callerIdOf(db, account, row.caller_id_used, found.country, proofs)
     const isPossible = found.isTrunk || row.program !== null

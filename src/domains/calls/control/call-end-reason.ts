@@ -59,7 +59,7 @@ export const callEndOf = (
   // A caller that cancels has not got the answer, which was stored a moment before: the carrier charges nothing either.
   const isFree = direction === 'I' && how === 'canceled'
   if (isAnswered) return { status: 'COMPLETED', reason, agoMs, isFree, quality: qualityOf(stats) }
-  if (direction === 'I' && (how === 'canceled' || how === 'no_answer' || how === 'rejected'))
+  if (direction === 'I' && ['canceled', 'no_answer', 'rejected', 'time_limit'].includes(how))
     return { status: 'MISSED', reason, agoMs }
   return { status: statuses[how] ?? 'FAILED', reason, agoMs }
 }

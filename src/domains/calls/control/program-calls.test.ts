@@ -458,7 +458,7 @@ test('the setting of a number records the whole call of its program, from a trun
   }
 })
 
-test('a dial to an own number with a program is free, and its other side is a call of the number with the same depth', async () => {
+test('a dial to an own number with a program is free, and its other side has its depth and the keys that count it', async () => {
   const { who, child } = await answered('100', '0.4')
   const [id, number] = [uuid(), `+4416329602${String(++numbers).padStart(2, '0')}`]
   await db.run`
@@ -473,8 +473,11 @@ test('a dial to an own number with a program is free, and its other side is a ca
     const decision = await control.receiveOwnCall({ call: by, callId: uuid(), from: plan.callerId })
     return 'value' in decision ? decision.value : `${decision.refused.status}`
   }
+  const keys = [uuid()]
+  await db.run`update calls set limited_keys = ${keys}::uuid[] where account_id = ${who.id} and id = ${calling.id}`
   const side = planOf(await receive(calling.id))
   assert.ok(side.program && side.record)
+  assert.deepEqual((await rowOf(who, side.call)).limited_keys, keys)
   for (const one of [calling.id, side.call]) {
     const row = await rowOf(who, one)
     assert.deepEqual(

@@ -75,6 +75,7 @@ test('the end of the streams of a call whose process died is reported with the e
   ])
   assert.deepEqual(await stored(other), [])
   // The process was not dead: it was slow, and ends its calls now.
+  send(call, second, 'error', 'twilio')
   send(call, first, 'stopped')
   await tell(call, uuid(), 'error')
   assert.equal((await stored(call)).length, 7)

@@ -7,7 +7,7 @@ import { makeKeyedQueue } from '../../../platform/lib/serial-queue.ts'
 import { streamReportPauses } from '../limits.ts'
 import { callbackKinds } from '../orders/callback-kinds.ts'
 import type { ProgramCall, VerbResult } from '../programs/program.ts'
-import { addOpenStream, removeOpenStream, type StreamCallback, takeStreamsOf } from './stream-store.ts'
+import { addOpenStream, isOpenStream, removeOpenStream, type StreamCallback, takeStreamsOf } from './stream-store.ts'
 
 /**
  * A change of a stream. One that opens has `started` and, at its end, `stopped`. An error that ends it comes before that;
@@ -68,7 +68,10 @@ export const makeReportStream = ({ db, clock, onError, pauses = streamReportPaus
     const isStored = await db.begin(async (tx) => {
       const isLast = change === 'stopped'
       // The call was closed meanwhile, as this process was taken for dead: that has reported the end.
-      if (isLast && (await removeOpenStream(tx, account, call, stream)) === 0 && open.has(stream)) return false
+      const isDue = isLast
+        ? (await removeOpenStream(tx, account, call, stream)) > 0
+        : change === 'started' || (await isOpenStream(tx, account, call, stream))
+      if (!isDue && open.has(stream)) return false
       await enqueue(tx, ...job)
       if (change !== 'started') return open.has(stream) && !isLast
       return (await addOpenStream(tx, { account_id: account, call_id: call, id: stream, name, callback })) > 0

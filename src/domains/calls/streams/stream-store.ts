@@ -29,6 +29,11 @@ export const addOpenStream = (
   from calls where account_id = ${account_id} and id = ${call_id}
   on conflict (account_id, call_id, id) do update set name = excluded.name`
 
+/** Whether the end of a stream is still to be reported. It is not before the end of the transaction. */
+export const isOpenStream = async (tx: Tx, account: string, call: string, id: string): Promise<boolean> =>
+  (await tx.maybe`
+    select from call_streams where account_id = ${account} and call_id = ${call} and id = ${id} for key share`) !== null
+
 /** @returns 0 if its end was reported before */
 export const removeOpenStream = (tx: Tx, account: string, call: string, id: string) => tx.run`
   delete from call_streams where account_id = ${account} and call_id = ${call} and id = ${id}`

@@ -150,7 +150,7 @@ export const createIncoming = contract({
     conflict: 'The number is taken (21422), or its group has none (21452)',
     balance: 'The balance does not cover set-up and first month, or the key may spend no more today (20005)',
     forbidden:
-      'The key lacks the scope numbers; or SmsUrl or a program of calls is set by a key without inbox and inbox.all (20403)',
+      'The key lacks the scope numbers; or SmsUrl or a program of calls is set by a key without inbox and inbox.all, or with spend_per_day (20403)',
     notFound: 'There is no such number on offer, or no such application of the account (20404)',
     unavailable: 'The supplier does not answer (20503): nothing was charged',
   },
@@ -187,7 +187,7 @@ export const updateIncoming = contract({
     notFound: `${unknownNumber}, or no such application`,
     invalid: 'An address is refused (21402), StatusCallback has no VoiceUrl, or a parameter is not supported',
     forbidden:
-      'The key lacks the scope numbers; or SmsUrl or a program of calls is set by a key without inbox and inbox.all (20403)',
+      'The key lacks the scope numbers; or SmsUrl or a program of calls is set by a key without inbox and inbox.all, or with spend_per_day (20403)',
   },
 })
 

@@ -22,14 +22,15 @@ create table key_spending (
 alter table holds add column limited_keys uuid[];
 alter table calls add column limited_keys uuid[];
 
--- What a key with a limit has paid today, and what is held for it.
+-- What a key with a limit has paid today, and what is held for it. A later day than that of the transaction: it began before
+-- midnight, and others have paid since.
 create function key_spent_today(account uuid, key uuid) returns numeric language plpgsql stable
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off
 as $$
 declare
   today date := (app_now() at time zone 'UTC')::date;
 begin
-  return coalesce((select s.spent from key_spending s where s.account_id = account and s.key_id = key and s.day = today), 0)
+  return coalesce((select s.spent from key_spending s where s.account_id = account and s.key_id = key and s.day >= today), 0)
     + (select coalesce(sum(h.amount), 0) from holds h where h.account_id = account and h.limited_keys @> array[key]);
 end $$;
 
