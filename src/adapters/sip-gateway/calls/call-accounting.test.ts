@@ -27,7 +27,7 @@ const open = (own: Partial<VoicePlan> = {}) => {
   }
   const done = <T>(value: T): MediaResult<T> => ({ outcome: 'done', value })
   const media: Partial<MediaCall> = {
-    startRecording: () => later('recording', done(null)),
+    startRecording: (_, left, right) => later(`left ${left.id}, right ${right.id}`, done(null)),
     stats: () => later('stats', done([])),
     stopRecording: () => later('recording stopped', done({ seconds: 1, bytes: 2, sha256: 'x', channels: 2 })),
   }
@@ -89,6 +89,15 @@ test('the end of a call is reported after its recording and media are closed, un
   assert.deepEqual(order.slice(0, 3), closed)
   assert.equal(order.at(-1), `ended 3000 ms ago, ${recordings}`)
   assert.equal(timers.waiting, 0, 'no heartbeat follows')
+})
+
+test('our user is left in a recording: the caller at a browser, else the callee, whether a trunk or we ourselves call', async () => {
+  const { accounting, order, leg } = open()
+  const legOf = (id: string, trunk: string | null, person: object | null) =>
+    ({ ...leg, media: { id }, trunk, person }) as unknown as CallLeg
+  const callers = [legOf('browser', null, {}), legOf('trunk', 'one', null), legOf('own', null, null)]
+  for (const caller of callers) await accounting.record(caller, legOf('callee', null, null))
+  assert.deepEqual(order, ['left browser, right callee', 'left callee, right trunk', 'left callee, right own'])
 })
 
 test('failed heartbeats end a call only if they follow each other', async () => {
