@@ -460,33 +460,30 @@ test('the setting of a number records the whole call of its program, from a trun
 
 test('a dial to an own number with a program is free, and its other side has its depth and the keys that count it', async () => {
   const { who, child } = await answered('100', '0.4')
-  const [id, number] = [uuid(), `+4416329602${String(++numbers).padStart(2, '0')}`]
+  const [id, number, keys] = [uuid(), `+4416329602${String(++numbers).padStart(2, '0')}`, [uuid()]]
   await db.run`
     insert into virtual_numbers (account_id, id, number, group_id, iso_country_code, region_name, type, friendly_name,
       monthly_price, ppm, status_text, expires_at, voice, record_inbound)
     select account_id, ${id}, ${number}, group_id, iso_country_code, region_name, type, friendly_name, monthly_price, ppm,
-      status_text, expires_at, voice, true
-    from virtual_numbers where account_id = ${who.id}`
+      status_text, expires_at, voice, true from virtual_numbers where account_id = ${who.id}`
   const { call: calling, plan } = placed(await child(dial(number)))
   assert.deepEqual([plan.targets, plan.callerId, plan.record], [[{ own: number }], '+447700900123', null])
-  const receive = async (by: string) => {
-    const decision = await control.receiveOwnCall({ call: by, callId: uuid(), from: plan.callerId })
+  const receive = async (call: string) => {
+    const decision = await control.receiveOwnCall({ call, callId: uuid(), from: plan.callerId })
     return 'value' in decision ? decision.value : `${decision.refused.status}`
   }
-  const keys = [uuid()]
   await db.run`update calls set limited_keys = ${keys}::uuid[] where account_id = ${who.id} and id = ${calling.id}`
   const side = planOf(await receive(calling.id))
   assert.ok(side.program && side.record)
-  assert.deepEqual((await rowOf(who, side.call)).limited_keys, keys)
   for (const one of [calling.id, side.call]) {
     const row = await rowOf(who, one)
     assert.deepEqual(
-      [row.account_id, row.to_number, row.rate, row.hold_id, row.depth, row.is_trunk],
-      [who.id, number, '0.000000', null, 1, false],
+      [row.account_id, row.to_number, row.rate, row.hold_id, row.depth, row.is_trunk, row.limited_keys],
+      [who.id, number, '0.000000', null, 1, false, keys],
     )
   }
-  const { direction, origin, from_number } = await rowOf(who, side.call)
-  assert.deepEqual([direction, origin, from_number], ['I', 'trunk', '+447700900123'])
+  const { direction: way, origin, from_number: from } = await rowOf(who, side.call)
+  assert.deepEqual([way, origin, from], ['I', 'trunk', '+447700900123'])
   assert.equal(await receive(uuid()), '503')
   await db.run`update virtual_numbers set voice = null where account_id = ${who.id} and id = ${id}`
   assert.equal(await receive(calling.id), '404')
