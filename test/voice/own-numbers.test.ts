@@ -153,6 +153,29 @@ test('a call by API to an own number connects its program with that of the numbe
   assert.ok(cdrs.every(({ call_cost }) => call_cost.call_price === 0))
 })
 
+test('a call by API that waits while its own number is released is not placed: nobody would pay the trunk', async (t) => {
+  const program = await openProgram(t, { '/two': [prompt] })
+  const { tenant } = await openTenant(platform)
+  const own = await open(tenant, [`${program.base}/two`, `${program.base}/two`])
+  const { account } = (await tenant.call('GET', '/open/info')).body
+  await operate(platform, 'PATCH', `accounts/${account.uuid}/call-limits`, { calls_at_a_time: 1 })
+  const talking = await order(own, handset, [prompt])
+  await records(tenant, 1, isAnswered)
+  await order(own, own.second, [prompt])
+  const { numbers } = (await tenant.call('GET', '/open/voip/virtual-numbers')).body
+  const { uuid } = numbers.find((row: { phone_number: string }) => row.phone_number === own.second)
+  assert.equal((await tenant.call('DELETE', `/open/voip/virtual-numbers/${uuid}`)).status, 200)
+  await tenant.call('POST', `/open/voip/call/${talking}/commands`, { command: 'hangup' })
+  const cdrs = await records(tenant, 2, isOver)
+  assert.deepEqual(
+    cdrs.map(({ status, end_reason, call_cost }) => [status, end_reason, call_cost.call_price]),
+    [
+      ['COMPLETED', '200', rate],
+      ['FAILED', 'unknown_number', 0],
+    ],
+  )
+})
+
 test('own numbers that dial one another are refused at depth 5, called from outside or by the API', async (t) => {
   const program = await openProgram(t, {
     '/one': json(() => [dialling(own.second)]),

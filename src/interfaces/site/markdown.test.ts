@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { renderInline, renderMarkdown, rewriteLinks } from './markdown.ts'
+import { renderBlock, renderInline, renderMarkdown, rewriteLinks } from './markdown.ts'
 
 const render = (text: string) => renderMarkdown(text, (target) => target).html
 
@@ -51,4 +51,10 @@ test('a picture with a dark form is shown, and any other HTML is text', () => {
     `${picture('x')}<script>alert(1)</script>`,
   ])
     assert.doesNotMatch(render(text), /<(?:picture|img|source|script)/, text)
+})
+
+test('a description has the same anchors each time it is rendered', () => {
+  const [first, again] = [renderBlock('## Start\n\nText'), renderBlock('## Start\n\nText')]
+  assert.match(first, /<h2 id="start">/)
+  assert.equal(again, first)
 })

@@ -88,15 +88,18 @@ export const renderMarkdown = (text: string, resolve: LinkResolver): { html: str
 }
 
 const same: LinkResolver = (target) => target
+/** For texts without headings, whose anchors it would count on. */
 const prose = reader(same, [])
 
 /** Renders a description of the interface: most have no markup, so the parser is spared. */
 export const renderInline = (text: string): string =>
   /[`*_[\]<\\~]|https?:/.test(text) ? prose.parseInline(text, { async: false }) : escapeHtml(text)
 
-/** Renders a description of several paragraphs. */
-export const renderBlock = (text: string): string =>
-  /[`*_[\]<\\~#\n|]|https?:/.test(text) ? prose.parse(text, { async: false }) : `<p>${escapeHtml(text)}</p>`
+/** Renders a description of several paragraphs: the same in every page of a process. */
+export const renderBlock = (text: string): string => {
+  if (/^ {0,3}#/m.test(text)) return renderMarkdown(text, same).html
+  return /[`*_[\]<\\~\n|]|https?:/.test(text) ? prose.parse(text, { async: false }) : `<p>${escapeHtml(text)}</p>`
+}
 
 /** A block of code, inline code, or a link. */
 const codeOrLink = /^```[\s\S]*?^```|(!?)\[((?:`[^`\n]*`|[^\][`])*)\]\(([^)\s]+)\)|`[^`\n]+`/gm

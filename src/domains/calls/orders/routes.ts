@@ -117,7 +117,10 @@ export const callOrderRoutes = (parts: Services) => [
     assertMayMake(request, { kind: 'webhook' })
     const { secret, until } = await rotateProgramSecret(tx, parts.seal, account.id)
     const previous_secret_valid_until = iso(until)
-    await audit(tx, { after: { signing_secret: 'new', previous_secret_valid_until } })
+    await audit(tx, {
+      target: print('ACC', account.id),
+      after: { signing_secret: 'new', previous_secret_valid_until },
+    })
     return ok({ signing_secret: secret, previous_secret_valid_until })
   }),
 ]

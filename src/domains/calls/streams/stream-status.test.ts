@@ -11,6 +11,7 @@ const open = (failures: number) => {
   let left = failures
   const tx = {
     afterCommit: () => {},
+    maybe: async () => ({}),
     run: async ([statement]: readonly string[], ...values: readonly unknown[]) => {
       if (statement?.includes('insert into jobs')) stored.push(Object(values[4]).change)
       return 1
