@@ -218,8 +218,13 @@ export const startPostfix = async (t: Lifetime, options: Options = {}): Promise<
     logins.close()
   })
 
+  /** Seconds and microseconds of a mail, from the name of its file: seconds.VdeviceIinodeMmicroseconds.host. */
+  const timeOf = (name: string): number => {
+    const [, seconds, micros] = /^(\d+)\.V[\da-f]+I[\da-f]+M(\d+)\./.exec(name) ?? assert.fail(name)
+    return Number(seconds) * 1_000_000 + Number(micros)
+  }
   const mails = async (): Promise<Email[]> => {
-    const names = readdirSync(mailbox).sort()
+    const names = readdirSync(mailbox).sort((a, b) => timeOf(a) - timeOf(b))
     return Promise.all(names.map((name) => PostalMime.parse(readFileSync(join(mailbox, name), 'utf8'))))
   }
   const isTo = (mail: Email, address: string) =>
