@@ -26,25 +26,31 @@ const typingDelay = 300
 
 type OneProps<F> = { readonly filter: F; readonly value: string; readonly onChange: (value: string) => void }
 
-/** A text that waits until typing pauses. The URL is right again when the back button changes it. */
+/** A text that waits until typing pauses. The URL is right again when the back button or another filter changes it. */
 const TextFilter = ({ filter, value, onChange }: OneProps<Filter>) => {
   const [text, setText] = useState(value)
+  /** What the URL has, or will have with the next render: what is typed until then must not be lost. */
+  const sent = useRef(value)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   // Another filter may change while the text waits: the newest function keeps its value.
   const latest = useRef(onChange)
   latest.current = onChange
   useEffect(() => {
+    if (value === sent.current) return
+    sent.current = value
     clearTimeout(timer.current)
     setText(value)
   }, [value])
   useEffect(() => () => clearTimeout(timer.current), [])
   const send = (next: string) => {
     clearTimeout(timer.current)
-    if (next !== value) latest.current(next)
+    if (next === sent.current) return
+    sent.current = next
+    latest.current(next)
   }
   const wait = (next: string) => {
     clearTimeout(timer.current)
-    if (next !== value) timer.current = setTimeout(() => send(next), typingDelay)
+    if (next !== sent.current) timer.current = setTimeout(() => send(next), typingDelay)
   }
   return (
     <label class={`filter filter-${filter.kind}`}>

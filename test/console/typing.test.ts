@@ -139,3 +139,24 @@ test('Enter of an input method sends nothing', needs('chromium'), async () => {
   assert.equal(await page.evaluate(`(${enter})(document.querySelector('.palette input'), { keyCode: 229 })`), false)
   assert.equal(await page.getByRole('dialog').getByRole('combobox').inputValue(), 'inbox')
 })
+
+test('letters that follow while a search is taken over into the address are not lost', needs('chromium'), async () => {
+  const page = await signIn(ruth, '/contacts')
+  const find = page.getByRole('searchbox', { name: 'Name, number or email' })
+  await find.waitFor()
+  // The next letters come right after the address has changed, before the page is drawn again.
+  await page.evaluate(`
+    for (const name of ['pushState', 'replaceState']) {
+      const change = history[name].bind(history)
+      history[name] = (...to) => {
+        change(...to)
+        const box = document.querySelector('[data-search]')
+        if (!location.search.includes('garcia') || box.value !== 'garcia') return
+        box.value = 'garcia m'
+        box.dispatchEvent(new InputEvent('input', { bubbles: true }))
+      }
+    }`)
+  await find.fill('garcia')
+  await page.waitForURL(/garcia(?:\+|%20)m/)
+  assert.equal(await find.inputValue(), 'garcia m')
+})

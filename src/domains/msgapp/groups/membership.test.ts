@@ -213,7 +213,9 @@ test('a repeated group event counts once, and a leave before the first sync is p
   const { hear, events } = await makeStage()
   const [group, id] = [`${uuid()}@g.us`, uuid()]
   for (let i = 0; i < 2; i++) await hear(group, 'leave', [remoteOf(ada)], id)
-  assert.deepEqual(await events(), [['leave', [ada]]])
+  // The first sync does not find the group, and so reports that the number of the account has left it.
+  const ofAda = (await events()).filter(([, who]) => who.includes(ada))
+  assert.deepEqual(ofAda, [['leave', [ada]]])
 })
 
 test('a join and a leave reported together are stored in the order of the reports', async () => {
