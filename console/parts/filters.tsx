@@ -29,7 +29,7 @@ type OneProps<F> = { readonly filter: F; readonly value: string; readonly onChan
 /** A text that waits until typing pauses. The URL is right again when the back button or another filter changes it. */
 const TextFilter = ({ filter, value, onChange }: OneProps<Filter>) => {
   const [text, setText] = useState(value)
-  /** What the URL has, or will have with the next render: what is typed until then must not be lost. */
+  /** The text in the URL, at once or with the next render: letters typed until then must not be lost. */
   const sent = useRef(value)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   // Another filter may change while the text waits: the newest function keeps its value.

@@ -103,7 +103,7 @@ export const makeDeliveryFeed = (sql: Sql, sessions: () => readonly LiveSession[
       ).map(({ webhook_id, version }) => [webhook_id, version]),
     )
     const versionOf = (webhook: string) => versions.get(webhook) ?? ''
-    // What happens until its turn is reported, too.
+    // Deliveries before the first turn of a webhook are reported, too.
     for (const { webhook, isNamed } of followed)
       if (!seen.has(webhook)) seen.set(webhook, { version: versionOf(webhook), look: 0, deliveries: null, isNamed })
     const changed = chooseInTurn(

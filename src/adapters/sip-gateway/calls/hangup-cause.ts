@@ -26,7 +26,7 @@ export const causeOfTime = (seconds: number, status = 200): HangupCause => ({
   ...{ how: 'time_limit', status, reason: `The call has lasted ${seconds} s`, by: null },
 })
 
-/** The platform ended the call for a reason that also ends those that it dialled, and the other side of one to ourselves. */
+/** The platform cut the call, for a reason that is also that of the other side of a call to ourselves. */
 export const isCut = ({ how, by }: HangupCause): boolean =>
   by === null && ['balance', 'suspended', 'operator', 'interrupted', 'media_timeout'].includes(how)
 

@@ -1,7 +1,7 @@
 /**
  * Header of the INVITEs of dialled calls, with the number of our calls that dialled one another. Every trunk gets it: a
  * number elsewhere may be forwarded to one of ours, and a carrier that shows another caller leaves no other trace of a loop.
- * Its value is a count of at most four, so a carrier learns nothing else by it.
+ * The value is a count of at most four, so a carrier learns nothing else by it.
  */
 export const hopsHeader = 'X-Trunkline-Hops'
 

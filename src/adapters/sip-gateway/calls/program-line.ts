@@ -23,8 +23,8 @@ const ordinaryEnds: ReadonlySet<VoiceEnd['how']> = new Set(['completed', 'cancel
 
 /** Why a dialled call ends with the one that dialled it. */
 const endOfDialler = ({ ending }: ActiveCall, child: ActiveCall): HangupCause => {
-  const isCut = ending?.by === null && !ordinaryEnds.has(ending.how)
-  return isCut ? ending : endOfDial('The call that dialled is over', 'caller', child)
+  const endsBoth = ending?.by === null && !ordinaryEnds.has(ending.how)
+  return endsBoth ? ending : endOfDial('The call that dialled is over', 'caller', child)
 }
 
 const endOfDial = (reason: string, by: HangupCause['by'], { isTalking }: ActiveCall): HangupCause =>

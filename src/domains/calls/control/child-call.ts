@@ -42,7 +42,7 @@ const childCall = (
     ...{ to_number: where.to, iso_country_code: where.country, is_msgapp: false, is_trunk: where.isTrunk },
     ...{ caller_id: id ?? null, caller_id_used: number ?? '', virtual_number_id: virtual_number_id ?? null },
     ...{ toll_free: where.isTollFree, rate: where.rate, origin: 'dial', parent_id: parent.id },
-    // What a call costs counts for the key that made the first one.
+    // Each call counts for the key that made the first one.
     limited_keys: parent.limited_keys,
     depth: parent.depth + 1,
     forwarded: where.isTrunk && parent.direction === 'I',

@@ -489,7 +489,7 @@ test('a dial to an own number with a program is free, and its other side has its
   assert.equal(await receive(calling.id), '404')
 })
 
-test('a number of another account is dialled by a trunk, as any number: its program does not run from here', async () => {
+test('a number of another account is dialled by a trunk, like all others: its program does not run from here', async () => {
   const [other, { who, child }] = [await furnish(), await answered()]
   const { call: calling, plan } = placed(await child(dial(other.number)))
   assert.deepEqual(plan.targets, [{ trunk: 'trunk', number: other.number }])

@@ -30,7 +30,7 @@ const giveCommand = async (
     return { ok: true }
   }
   if (!(await isVoiceRunning(tx))) throw refusals.noVoice()
-  // What the next program dials counts for the key that chose it, too.
+  // The calls that the next program dials count for the key that chose it, too.
   if (command.command === 'redirect' && limitedKeys !== null) await countFor(tx, account, call, limitedKeys)
   const id = uuid()
   await addCommand(tx, account, id, call, command)

@@ -20,7 +20,7 @@ import { playSounds } from './sound-verbs.ts'
 import type { ProgramState, VerbContext, VerbOutcome } from './verb-context.ts'
 import { screeningVerbs, type Verb } from './verbs.ts'
 
-/** What a document is requested for: the beginning of a program, or the end of a verb. */
+/** The occasion of a request for a document: the beginning of a program, or the end of a verb. */
 type Occasion = Pick<ProgramRequest, 'event' | 'verb' | 'result'>
 
 const started: Occasion = { event: 'call.started', verb: null, result: null }
